@@ -1,0 +1,70 @@
+# Skyband's commands. Each sets up what it needs first; `make help` lists them.
+# ARGS is passed on: make demo ARGS="--engine embedded", make test ARGS="-k windows".
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# The pinned packages have wheels for these; another interpreter can be named: make PYTHON=/path/to/python3.12 setup
+PYTHONS   := python3 python3.14 python3.13 python3.12 python3.11
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+
+.PHONY: help demo test check setup format pins clean
+.DEFAULT_GOAL := help
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup ## top 10 of a stream of trades, live, on Spark; ARGS="--engine embedded" for no Spark, ARGS=--help for more
+	@$(BIN)/skyband demo $(ARGS)
+
+test: check ## everything CI runs: the checks, then all tests; ARGS="-k name" for some
+	@echo "pytest"
+	@$(BIN)/pytest $(ARGS)
+
+check: setup ## lint, format, types, import layers; no tests
+	@echo "ruff check"; $(BIN)/ruff check --quiet
+	@echo "ruff format"; $(BIN)/ruff format --quiet --check || { echo "Not formatted: make format mends it."; exit 1; }
+	@echo "mypy"; $(BIN)/mypy --no-error-summary
+	@echo "lint-imports"; report=$$($(BIN)/lint-imports --no-logo --no-cache 2>&1) || { echo "$$report"; exit 1; }
+
+format: setup ## mend what ruff can mend
+	@$(BIN)/ruff check --quiet --fix; $(BIN)/ruff format
+
+setup: $(STAMP) ## install everything into .venv; again only when pyproject.toml or constraints.txt changed
+	@:
+
+$(STAMP): pyproject.toml constraints.txt
+	@found=; for python in $(or $(PYTHON),$(PYTHONS)); do \
+	  if "$$python" -c '$(SUPPORTED)' 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "Skyband needs Python 3.11 to 3.14; tried: $(or $(PYTHON),$(PYTHONS))." >&2; \
+	  echo "Install one, or name it: make PYTHON=/path/to/python3.12 setup" >&2; exit 1; \
+	fi; \
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  if ! "$$found" -c 'import ensurepip, venv' 2>/dev/null; then \
+	    echo "$$found has no venv module. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; \
+	  fi; \
+	  echo "setup 1/3: .venv with $$("$$found" --version)"; \
+	  "$$found" -m venv --clear $(VENV) || exit 1; \
+	fi
+	@echo "setup 2/3: uv, the installer"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	@echo "setup 3/3: Spark, Java and the other packages (700 MB the first time)"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
+	  --editable '.[dev]'
+	@touch $@
+
+# A fresh environment without constraints takes the newest of everything; hatchling and editables build the package itself.
+pins: setup ## write constraints.txt anew, with the newest versions that pyproject.toml allows
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)/pins
+	@$(BIN)/uv pip install --quiet --python $(VENV)/pins --upgrade uv hatchling editables '.[dev]'
+	@{ echo "# The exact versions that are installed and tested. Regenerate with: make pins"; \
+	   $(BIN)/uv pip freeze --quiet --python $(VENV)/pins | grep -v '^skyband '; } > constraints.txt.new
+	@mv constraints.txt.new constraints.txt && rm -rf $(VENV)/pins
+	@echo "constraints.txt is new; now: make test"
+
+clean: ## remove caches and build leftovers; .venv stays
+	@rm -rf build dist spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

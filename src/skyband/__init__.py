@@ -1,0 +1,49 @@
+"""Skyband: continuous top-k over sliding windows, in one Python process or on Spark.
+
+>>> import skyband as sb
+>>> sb.top_k(trades, k=10, by="price * volume", window=sb.sliding("10 minutes", every="1 minute", on="ts"))
+"""
+
+from __future__ import annotations
+
+from skyband.api import top_k
+from skyband.engines.embedded import Session, Stats
+from skyband.errors import (
+    EnvironmentProblem,
+    InvalidExpression,
+    InvalidInput,
+    InvalidQuery,
+    SkybandError,
+    SnapshotCorrupt,
+    SnapshotError,
+    SnapshotMismatch,
+    SnapshotTooNew,
+    UnknownColumn,
+)
+from skyband.planner.explain import explain
+from skyband.queries import TopK
+from skyband.windows import Window, landmark, sliding, tumbling
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EnvironmentProblem",
+    "InvalidExpression",
+    "InvalidInput",
+    "InvalidQuery",
+    "Session",
+    "SkybandError",
+    "SnapshotCorrupt",
+    "SnapshotError",
+    "SnapshotMismatch",
+    "SnapshotTooNew",
+    "Stats",
+    "TopK",
+    "UnknownColumn",
+    "Window",
+    "explain",
+    "landmark",
+    "sliding",
+    "top_k",
+    "tumbling",
+]

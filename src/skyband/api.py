@@ -1,0 +1,93 @@
+"""The functions users call: sugar over the frozen queries, sent to the engine their data belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import pyarrow as pa
+
+from skyband.engines import embedded
+from skyband.queries import Emit, TopK
+from skyband.windows import Span, Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@overload
+def top_k(
+    data: DataFrame,
+    *,
+    k: int,
+    by: str | Column | Callable[..., Any],
+    window: Window,
+    per: str | Sequence[str] = (),
+    ascending: bool = False,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+) -> DataFrame: ...
+
+
+@overload
+def top_k(
+    data: Any,
+    *,
+    k: int,
+    by: str | Callable[..., Any],
+    window: Window,
+    per: str | Sequence[str] = (),
+    ascending: bool = False,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+) -> pa.Table: ...
+
+
+def top_k(
+    data: Any,
+    *,
+    k: int,
+    by: Any,
+    window: Window,
+    per: str | Sequence[str] = (),
+    ascending: bool = False,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+) -> Any:
+    """The k best rows of a window, as it slides over `data`.
+
+    `data` is a pyarrow Table, a pandas or polars DataFrame or anything else with the Arrow C stream interface (the answer
+    is a pyarrow Table), a RecordBatchReader or an iterator of record batches (a RecordBatchReader), or a Spark DataFrame, batch or
+    streaming (a Spark DataFrame). The other arguments are those of `TopK`.
+
+    Columns of the answer: `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
+    `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
+    """
+    if _is_spark(data):
+        from skyband.engines import spark
+
+        return spark.top_k(
+            data,
+            k=k,
+            by=by,
+            window=window,
+            per=per,
+            ascending=ascending,
+            emit=emit,
+            lateness=lateness,
+            algorithm=algorithm,
+        )
+    query = TopK(
+        k=k, by=by, window=window, per=per, ascending=ascending, emit=emit, lateness=lateness, algorithm=algorithm
+    )
+    return embedded.top_k(data, query)
+
+
+def _is_spark(data: object) -> bool:
+    """Is it a Spark DataFrame, classic or Connect? Asked by name, so that pyspark is not imported for others."""
+    return any(
+        base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql") for base in type(data).__mro__
+    )

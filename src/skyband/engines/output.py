@@ -1,0 +1,79 @@
+"""From an operator's answer, which is positions and numbers, to the table a user sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.operators.protocol import LEAVE, Answer
+from skyband.queries import TopK
+from skyband.windows import FOREVER, Ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of the output, and where each comes from."""
+
+    schema: pa.Schema
+    rows_schema: pa.Schema  # the input columns that are shown: what has to be kept of a row
+    time_type: pa.DataType
+    emit: str
+    per: int  # how many of the shown input columns are `per` columns; they come first
+
+    def table(
+        self, answer: Answer, rows: pa.Table, window: Ticks, ascending: bool, size: int | None = None
+    ) -> pa.Table:
+        """`answer` with its `rows`, as the user sees it."""
+        score = -answer.score if ascending else answer.score
+        columns = [rows.column(i) for i in range(rows.num_columns)]
+        when = self._window_columns(answer, window, window.size if size is None else size)
+        ranking = [pa.array(answer.rank), pa.array(score)]
+        return pa.Table.from_arrays([*when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema)
+
+    def _window_columns(self, answer: Answer, window: Ticks, size: int) -> list[pa.Array]:
+        at = _times(answer.at, self.time_type)
+        if self.emit == "changes":
+            return [at, pa.array(np.where(answer.change == LEAVE, "leave", "enter"), pa.string())]
+        if self.emit == "entries":
+            return [at]
+        if window.by_count:
+            return [_times(np.maximum(answer.at - size, 0) if size != FOREVER else answer.at * 0, self.time_type), at]
+        if size == FOREVER:
+            return [pa.nulls(len(answer.at), self.time_type), at]
+        return [_times(answer.at - size, self.time_type), at]
+
+
+def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
+    """How the output of `query` over rows of `schema` looks. A name that is taken gets a trailing underscore."""
+    on_type = None if query.window.on is None else schema.field(query.window.on).type
+    # Window bounds can lie outside a narrow integer type.
+    time_type = on_type if on_type is not None and pa.types.is_timestamp(on_type) else pa.int64()
+    lead = {"windows": ["window_start", "window_end"], "changes": ["at", "change"], "entries": ["at"]}[emit]
+    others = [name for name in schema.names if name not in query.per and name != query.by]
+    taken = {*lead, "rank", "score"}
+    fields: list[pa.Field] = []
+    for name in [*query.per, *others]:
+        fields.append(schema.field(name).with_name(_free_name(name, taken)))
+        taken.add(fields[-1].name)
+    n = len(query.per)
+    lead_fields = [pa.field(name, pa.string() if name == "change" else time_type) for name in lead]
+    ranking = [pa.field("rank", pa.int32()), pa.field("score", pa.float64())]
+    return Layout(
+        pa.schema([*lead_fields, *fields[:n], *ranking, *fields[n:]]),
+        pa.schema([schema.field(name) for name in [*query.per, *others]]),
+        time_type,
+        emit,
+        n,
+    )
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _times(ticks: np.typing.NDArray[np.int64], time_type: pa.DataType) -> pa.Array:
+    return pa.array(ticks, pa.int64()).view(time_type)

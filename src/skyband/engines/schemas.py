@@ -1,0 +1,33 @@
+"""What columns an engine can work with, and in which form it keeps them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from skyband.errors import InvalidInput, InvalidQuery
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with view types, which Arrow can not yet gather rows of, as ordinary ones; the same object if there are none."""
+    for name in schema.names:
+        if schema.names.count(name) > 1:
+            raise InvalidInput(f"Two columns are called {name!r}. Columns: {', '.join(schema.names)}.")
+    fields = [field.with_type(_plain_type(field.type)) for field in schema]
+    return schema if all(a.type == b.type for a, b in zip(fields, schema, strict=True)) else pa.schema(fields)
+
+
+def _plain_type(column_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(column_type):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(column_type) else column_type
+
+
+def check_keys(per: tuple[str, ...], schema: pa.Schema) -> None:
+    """Raise unless every `per` column is of a type whose values can be told apart."""
+    for name in per:
+        column_type = schema.field(name).type
+        inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+        if pa.types.is_nested(inner) or pa.types.is_float16(inner) or pa.types.is_null(inner):
+            raise InvalidQuery(
+                f"per={name!r} is {column_type}, which cannot be a key. Possible: numbers, strings, binary, booleans, dates, times."
+            )

@@ -1,0 +1,68 @@
+"""Event time on Spark: one watermark, in milliseconds, that starts at 0, on a TIMESTAMP column and no other type.
+
+A timestamp column carries it as it is. For an integer column, or a timestamp without time zone, a column is derived in
+which one millisecond stands for the largest step that tells all window ends apart, so that nothing is lost to Spark's
+granularity; it is shifted so that small and negative values lie after Spark's 0, which means "no watermark yet".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampNTZType, TimestampType
+
+from skyband.engines.spark.recipe import CLOCK, Recipe, quoted
+from skyband.errors import InvalidQuery
+
+_DELAY: Final = "spark.watermarkDelayMs"  # in the metadata of a column that has a watermark
+_SHIFT_MS: Final = 2**50
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """From Spark's milliseconds to ticks of the window's column and back."""
+
+    ticks_per_ms: int
+    shift_ms: int = 0
+
+    def ticks(self, watermark_ms: int) -> int | None:
+        """The watermark in ticks; None when there is none yet."""
+        return None if watermark_ms <= 0 else (watermark_ms - self.shift_ms) * self.ticks_per_ms
+
+    def ms(self, ticks: int) -> int:
+        """The first millisecond at which the watermark has reached `ticks`."""
+        return -(-ticks // self.ticks_per_ms) + self.shift_ms
+
+
+def with_clock(df: DataFrame, recipe: Recipe, lateness: int) -> tuple[DataFrame, Clock]:
+    """`df` with a watermark for the window's column: the user's own, or one that waits for `lateness` ticks."""
+    on = str(recipe.query.window.on)
+    marked = [field.name for field in df.schema if _DELAY in field.metadata]
+    if marked and marked != [on]:
+        raise InvalidQuery(
+            f"The stream has a watermark on {', '.join(map(repr, marked))}, but the window measures {on!r}, and Spark allows "
+            "one watermark. Measure the window on that column, or leave the watermark to lateness=."
+        )
+    on_type = df.schema[on].dataType
+    if isinstance(on_type, TimestampType):
+        if not marked:
+            # Rounded up: a shorter wait than asked for would drop rows.
+            df = df.withWatermark(on, f"{-(-lateness // 1000)} milliseconds")
+        return df, Clock(ticks_per_ms=1000)
+    step = math.gcd(recipe.ticks.every, lateness)
+    ticks = _wall_clock_us(quoted(on)) if isinstance(on_type, TimestampNTZType) else quoted(on).cast("long")
+    steps = F.call_function("div", ticks - F.pmod(ticks, F.lit(step)), F.lit(step)) if step > 1 else ticks
+    df = df.withColumn(CLOCK, F.timestamp_millis(steps + F.lit(_SHIFT_MS)))
+    return df.withWatermark(CLOCK, f"{lateness // step} milliseconds"), Clock(step, _SHIFT_MS)
+
+
+def _wall_clock_us(local: Column) -> Column:
+    """Microseconds since 1970-01-01 00:00 on the same wall. A cast would go through the session's time zone."""
+    since = local - F.expr("TIMESTAMP_NTZ '1970-01-01 00:00:00'")
+    units = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
+    whole = sum((F.extract(F.lit(unit), since).cast("long") * us for unit, us in units.items()), F.lit(0))
+    return whole + (F.extract(F.lit("SECOND"), since) * 1_000_000).cast("long")

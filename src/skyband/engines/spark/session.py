@@ -1,0 +1,111 @@
+"""A local Spark session with the settings that stateful streaming needs, and those that make it fast."""
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from skyband.engines.spark.java import ensure_java
+from skyband.errors import EnvironmentProblem
+
+# What a stateful query needs (the first) and what makes it fast and lasting on one machine.
+STREAMING_SETTINGS = {
+    # transformWithState refuses any other store.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # A commit writes what changed, not a copy of the state.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Avro lets a later version add a field to the state; the default encoding refuses that.
+    "spark.sql.streaming.stateStore.encodingFormat": "avro",
+    # Renames on a local disk are atomic: a commit takes 20 ms, not 155.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A new Python for each batch would cost 2 s a batch.
+    "spark.python.worker.reuse": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+_QUIET_LOCAL_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Everything is in one process: no other machine has to reach it, whatever the host calls itself.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+# Tests start often and run briefly: no optimising compiler, no parallel collector, no re-planning.
+_FAST_START_SETTINGS = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+_FAST_START_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+
+def local_session(
+    app_name: str, *, cores: int | None = None, fast_start: bool = False, log_file: Path | None = None, **conf: str
+) -> SparkSession:
+    """The Spark session of this process, started on this machine when there is none yet.
+
+    cores       how many cores to use, and so how many partitions a shuffle has; all of them when not said.
+    fast_start  start sooner and run slower, for tests: one shuffle partition, less compiling.
+    log_file    where Java, Spark and its Python workers write their messages; the terminal when not said.
+    conf        Spark settings by name, before all of ours; Java options are added to ours.
+
+    A session that runs already keeps its Java options, cores, memory and log: Spark fixes them at the start.
+    """
+    ensure_java()
+    # Spark would start its Python workers with whatever `python3` is first on the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Said once for each call that touches pandas; what we use of pandas 3 is tested.
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+    builder = SparkSession.builder.appName(app_name)
+    for name, value in _settings(cores or _usable_cores(), fast_start, conf).items():
+        builder = builder.config(name, value)
+    try:
+        with _messages_to(log_file):
+            return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        place = f"Its messages are in {log_file}" if log_file else "Its messages are above"
+        raise EnvironmentProblem(f"Spark did not start on the Java in {os.environ['JAVA_HOME']}. {place}.") from error
+
+
+@contextmanager
+def _messages_to(log_file: Path | None) -> Iterator[None]:
+    """Processes started inside keep `log_file` as their standard error; ours is back afterwards."""
+    if log_file is None:
+        yield
+        return
+    sys.stderr.flush()
+    ours = os.dup(2)
+    try:
+        with log_file.open("ab") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+
+
+def _settings(cores: int, fast_start: bool, conf: dict[str, str]) -> dict[str, str]:
+    log_settings = Path(__file__).with_name("log4j2.properties")
+    java_options = [f'"-Dlog4j2.configurationFile={log_settings.as_uri()}"']
+    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores)}
+    settings |= STREAMING_SETTINGS | _QUIET_LOCAL_SETTINGS
+    if fast_start:
+        settings |= _FAST_START_SETTINGS
+        java_options.append(_FAST_START_JAVA_OPTIONS)
+    if _JAVA_OPTIONS in conf:
+        java_options.append(conf[_JAVA_OPTIONS])
+    return settings | conf | {_JAVA_OPTIONS: " ".join(java_options)}
+
+
+def _usable_cores() -> int:
+    # A container may give this process fewer cores than the machine has.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,156 @@
+"""SQL expressions over the columns of one row, as a checked sqlglot tree, printed for polars and for Spark."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import polars as pl
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType
+
+from skyband.errors import InvalidExpression
+
+
+class RowExpressions(Spark):
+    """Spark's expressions, with ** as power and with division that is always of floats."""
+
+    SAFE_DIVISION = False
+    TYPED_DIVISION = False
+
+    class Tokenizer(Spark.Tokenizer):
+        KEYWORDS: Final = {**Spark.Tokenizer.KEYWORDS, "**": TokenType.DSTAR}  # type: ignore[misc]
+
+    class Parser(Spark.Parser):
+        EXPONENT: Final = {TokenType.DSTAR: exp.Pow}  # type: ignore[misc]
+
+
+_ALLOWED: Final[tuple[type[exp.Expr], ...]] = (
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren),
+    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.Neg),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Is),
+    *(exp.Case, exp.If, exp.Coalesce, exp.Nullif),
+    *(exp.Abs, exp.Sign, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Floor, exp.Ceil, exp.Greatest, exp.Least),
+    *(exp.Sin, exp.Cos, exp.Tan, exp.Atan2),
+)
+
+
+def parse(text: str, *, possible: str) -> exp.Expr:
+    """The tree of `text`, every node of it one that both engines evaluate alike."""
+    try:
+        statements = RowExpressions().parse(text)
+    except SqlglotError as error:
+        where = error.errors[0] if getattr(error, "errors", None) else {}
+        place = f" near column {where['col']}" if where.get("col") else ""
+        raise InvalidExpression(f"Cannot read {text!r} as an expression{place}. Possible: {possible}.") from None
+    if len(statements) != 1 or statements[0] is None:
+        raise InvalidExpression(f"Expected one expression, got {text!r}.")
+    for node in statements[0].walk():
+        if not isinstance(node, _ALLOWED) or (isinstance(node, exp.Column) and node.table):
+            raise InvalidExpression(
+                f"{node.sql('spark')!r} cannot be part of a score in {text!r}. Possible: {possible}. "
+                "A Python function of the columns, or on Spark a Column, can do the rest."
+            )
+    return statements[0]
+
+
+def column_names(tree: exp.Expr) -> tuple[str, ...]:
+    """The columns a tree reads, each once, in order of appearance."""
+    return tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column, bfs=False)))
+
+
+def to_polars(tree: exp.Expr, numeric: frozenset[str]) -> pl.Expr:
+    """The tree as a polars expression over columns that `evaluate` has made float64 where they are `numeric`."""
+
+    def rewrite(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Log) and node.args.get("expression"):
+            return exp.Div(this=exp.Ln(this=node.expression), expression=exp.Ln(this=node.this))
+        if isinstance(node, exp.Literal) and node.is_number:
+            return exp.cast(node, "DOUBLE")
+        return node
+
+    text = tree.transform(rewrite).sql(dialect="", identify=True)
+    try:
+        return pl.sql_expr(text).alias("score")
+    except pl.exceptions.PolarsError as error:
+        raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
+
+
+def evaluate(expression: pl.Expr, batch: pa.RecordBatch, columns: tuple[str, ...], text: str) -> pa.Array:
+    """The expression on each row of `batch`, numbers as float64."""
+    frame: Any = pl.from_arrow(batch.select(list(columns)) if columns else batch)
+    decimals_and_integers = pl.selectors.numeric().cast(pl.Float64)
+    try:
+        scores = frame.with_columns(decimals_and_integers).select(expression)["score"]
+    except pl.exceptions.PolarsError as error:
+        raise InvalidExpression(f"Cannot evaluate {text!r}: {error}") from None
+    if len(scores) != batch.num_rows:  # an expression of constants only
+        scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
+    return scores.to_arrow()
+
+
+def to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:
+    """The tree as Spark SQL with the meaning it has in polars: float64, IEEE division, whatever the ANSI setting."""
+
+    def rewrite(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.name in numeric:
+            return exp.cast(exp.column(exp.to_identifier(node.name, quoted=True)), "DOUBLE")
+        if isinstance(node, exp.Literal) and node.is_number:
+            return exp.cast(node, "DOUBLE")
+        return node
+
+    def guard(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Div) and not _is_nonzero(node.expression):
+            return _template(
+                "CASE WHEN y <> 0 THEN x / y WHEN y = 0 AND x > 0 THEN inf WHEN y = 0 AND x < 0 THEN -inf END", node
+            )
+        if isinstance(node, exp.Mod):
+            return _template("CASE WHEN y <> 0 THEN x % y END", node)
+        if isinstance(node, exp.Ln):
+            return _template("CASE WHEN x = 0 THEN -inf ELSE LN(x) END", node)
+        if isinstance(node, exp.Log) and node.args.get("expression"):
+            base = exp.Ln(this=node.this)
+            return exp.Div(
+                this=guard(exp.Ln(this=node.expression)), expression=base if _is_nonzero(node.this) else guard(base)
+            )
+        return node
+
+    return exp.cast(_bottom_up(tree.transform(rewrite), guard), "DOUBLE").sql(dialect="spark")
+
+
+def _is_nonzero(node: exp.Expr) -> bool:
+    """Is this a number other than 0, as written? (Base 1 of a logarithm divides by zero too, and gives null on Spark.)"""
+    literal = node.this if isinstance(node, exp.Cast) else node
+    return isinstance(literal, exp.Literal) and literal.is_number and float(literal.this) not in (0.0, 1.0)
+
+
+def _bottom_up(tree: exp.Expr, rewrite: Any) -> exp.Expr:
+    """`tree` with every node rewritten after its children, so that what a rewrite adds is not rewritten again."""
+    root = exp.Paren(this=tree)
+    for node in reversed(list(root.walk())):
+        if node is not root:
+            replacement = rewrite(node)
+            if replacement is not node:
+                node.replace(replacement)
+    return root
+
+
+_INFINITY = "CAST('Infinity' AS DOUBLE)"
+
+
+def _template(text: str, node: exp.Expr) -> exp.Expr:
+    """`text` with x and y replaced by the operands of `node`."""
+    operands = {"x": node.this, "y": node.args.get("expression")}
+
+    def fill(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column):
+            return part
+        if part.name == "inf":
+            return RowExpressions().parse(_INFINITY)[0] or part
+        return exp.Paren(this=operands[part.name].copy())
+
+    filled = RowExpressions().parse(text)[0]
+    assert filled is not None
+    return exp.Paren(this=filled.transform(fill))

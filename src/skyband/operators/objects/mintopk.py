@@ -1,0 +1,227 @@
+"""MinTopK: exact top-k of windows that slide by panes, from the fewest rows possible.
+
+Paper:      Yang, Shastri, Rundensteiner, Ward, EDBT 2011, section 5 (the super-top-k list).
+Invariant:  for each group, the rows of closed panes that some future window may show, best first, each with its last
+            window; and of each open pane its k best so far. A row is dropped when k better rows live as long as it does.
+Cost:       push one comparison a row, O(log k) for a row that enters its pane's best k; a slide O(s + k log k); state s is
+            2k to 3.5k rows per group on random order, never more than k for each pane of the window.
+Choose it:  the window slides by more than a row, and the answer is wanted when it slides.
+
+Marks of the first window are not kept: when a window closes, every row of its list is in it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.errors import InvalidQuery
+from skyband.operators.objects import mintopk_kernels as kernels
+from skyband.operators.objects.mintopk_kernels import CLOSED, FREE_CELL, LATE, NEVER, NEXT, NOW, OUT, TOTAL
+from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
+from skyband.operators.objects.asking import best_of
+from skyband.structures import slabs
+from skyband.structures.panes import last_window, pane_of, pane_start, shape_of
+from skyband.structures.ranking import Rows, best_first
+from skyband.windows import FOREVER
+
+NAME = "mintopk"
+
+
+def refuses(spec: Spec) -> str | None:
+    if spec.slides_with_each_arrival:
+        return "the window slides with each arrival, so there are no panes"
+    if spec.ad_hoc:
+        return "ad-hoc questions may cut a pane in two, and of a pane only its k best rows are kept"
+    return None
+
+
+def expected_rows(spec: Spec, window_rows: float) -> float:
+    """2.4k on average in the paper's runs; with one or two panes a window, no more than k for each of them."""
+    panes = 1 if spec.window.size == FOREVER else math.ceil(spec.window.size / spec.window.every)
+    return min(window_rows, spec.k * min(2.4, panes))
+
+
+def open(spec: Spec) -> MinTopK:
+    return MinTopK(spec)
+
+
+class MinTopK:
+    def __init__(self, spec: Spec, *, slack: int = 8, initial_room: int = 1024) -> None:
+        """`slack`: a pane's buffer is cut back to its k best when it holds max(2k, k + slack) rows."""
+        self.spec = spec
+        self._shape = shape_of(spec.window.size, spec.window.every)
+        self._rule = kernels.Rule(spec.k, max(2 * spec.k, spec.k + slack), spec.window.lateness, spec.emit)
+        self._pool = slabs.new_pool(initial_room)
+        self._groups = np.zeros(0, kernels.GROUP)
+        self._cells = np.zeros(0, kernels.CELL)
+        self._out = np.zeros(initial_room, ANSWER)
+        self._clock = np.zeros(kernels.CLOCKS, np.int64)
+        self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
+        self._know_groups(1)
+
+    @property
+    def late(self) -> int:
+        return int(self._clock[LATE])
+
+    # -- the protocol ---------------------------------------------------------------------------------------------
+
+    def push(self, batch: Batch) -> Answer:
+        if self.spec.grouped and len(batch.group):
+            self._know_groups(int(batch.group.max()) + 1)
+        kernel = kernels.push_by_count if self.spec.window.by_count else kernels.push_by_value
+        rows = (batch.score, batch.group, batch.first) if self.spec.window.by_count else batch
+        i, n = 0, len(batch.score)
+        while True:
+            i = kernel(*rows, i, self._shape, self._rule, self._pool, self._groups, self._cells, self._clock, self._out)
+            if i == n:
+                return self._take_answer()
+            self._make_room()
+
+    def advance(self, watermark: int) -> Answer:
+        # A window closes when the watermark reaches its end, so windows up to this index are due.
+        self._close_until(watermark // self._shape.every - 1)
+        self._clock[CLOSED] = max(self._clock[CLOSED], watermark // self._shape.every)
+        return self._take_answer()
+
+    def next_close(self) -> int | None:
+        upcoming = int(self._clock[NEXT])
+        return None if self.spec.window.by_count or upcoming == NEVER else (upcoming + 1) * self._shape.every
+
+    def finish(self) -> Answer:
+        if not self.spec.window.by_count:
+            self._close_until(self._last_window_with_rows())
+        return self._take_answer()
+
+    def top(self, k: int, size: int | None) -> Answer:
+        group, rows = self._rows()
+        questions = {int(g): self._asked(int(g), size) for g in np.unique(group)}
+        return best_of(group, rows, k, questions)
+
+    def held(self) -> Ints:
+        return np.sort(self._rows()[1]["position"])
+
+    def rows_held(self) -> int:
+        return int(self._clock[TOTAL])
+
+    def live_groups(self) -> npt.NDArray[np.bool_]:
+        groups = self._groups
+        live: npt.NDArray[np.bool_] = (groups["length"] > 0) | (groups["cell"] != slabs.NONE) | (groups["arrivals"] > 0)
+        return live
+
+    def regroup(self, kept: Ints) -> None:
+        state = self.state()
+        code = np.full(len(self._groups), slabs.NONE, np.int64)
+        code[kept] = np.arange(len(kept))
+        state["groups"] = state["groups"][kept]
+        state["cells"]["group"] = code[state["cells"]["group"]]
+        self.restore(state)
+
+    def state(self) -> Arrays:
+        cells = self._open_cells()
+        return {
+            "clock": self._clock.copy(),
+            "groups": self._groups.copy(),
+            "cells": cells,
+            "list_rows": slabs.pack(self._pool, self._groups),
+            "cell_rows": slabs.pack(self._pool, cells),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        self._clock, self._groups, self._cells = (state[name].copy() for name in ("clock", "groups", "cells"))
+        self._pool = slabs.new_pool(slabs.room_for(self._groups["length"]) + slabs.room_for(self._cells["length"]))
+        slabs.unpack(self._pool, self._groups, state["list_rows"])
+        slabs.unpack(self._pool, self._cells, state["cell_rows"])
+        self._groups["cell"] = self._clock[FREE_CELL] = slabs.NONE
+        for cell, g in enumerate(self._cells["group"]):
+            self._cells["following"][cell] = self._groups["cell"][g]
+            self._groups["cell"][g] = cell
+
+    def check(self) -> None:
+        state, k = self.state(), self.spec.k
+        group, rows = self._rows()
+        assert self.rows_held() == len(rows), "the count of rows held is their number"
+        assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
+        assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
+        assert (state["cells"]["length"] < self._rule.limit).all(), "an open pane holds fewer rows than its limit"
+        slides = 1 if self.spec.window.size == FOREVER else self._shape.whole + (self._shape.rest > 0)
+        ends = np.cumsum(state["groups"]["length"])
+        for listed in np.split(state["list_rows"], ends[:-1]):
+            assert (best_first(listed) == np.arange(len(listed))).all(), "a group's list is sorted, best first"
+            leaving = (listed["flag"] > 0) & (self.spec.emit == CHANGES)
+            kept, last = listed[~leaving], listed["last"]
+            outlived = [(last[:i] >= last[i]).sum() for i in np.flatnonzero(~leaving)]
+            assert all(n < k for n in outlived), "no row is held that k better rows outlive"
+            assert len(kept) <= k * slides, "a list holds at most k rows for each slide of the window"
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _know_groups(self, count: int) -> None:
+        known = len(self._groups)
+        if count > known:
+            self._groups = slabs.grown(self._groups, max(count, 2 * known))
+            self._groups["cell"][known:] = slabs.NONE
+
+    def _make_room(self) -> None:
+        """A kernel stopped because something might run out: enlarge whatever is short."""
+        need = int(kernels.room_needed(self._rule, self._groups, self._clock))
+        if self._pool.room() < need:
+            self._pool = slabs.grown_pool(self._pool, need)
+        if len(self._out) - self._clock[OUT] < need:
+            self._out = slabs.grown(self._out, 2 * len(self._out) + need)
+        if self._clock[FREE_CELL] == slabs.NONE:
+            known = len(self._cells)
+            self._cells = slabs.grown(self._cells, max(4, 2 * known))
+            self._cells["group"][known:] = slabs.NONE
+            self._cells["following"][known:] = [*range(known + 1, len(self._cells)), slabs.NONE]
+            self._clock[FREE_CELL] = known
+
+    def _close_until(self, window: int) -> None:
+        while not kernels.close_until(
+            window, self._shape, self._rule, self._pool, self._groups, self._cells, self._clock, self._out
+        ):
+            self._make_room()
+
+    def _last_window_with_rows(self) -> int:
+        panes = self._open_cells()["pane"]
+        if self.spec.window.size == FOREVER:
+            # Rows that were shown once are in all later windows; only what is new makes another window worth closing.
+            return max(int(panes.max()) >> 1, int(self._clock[CLOSED])) if len(panes) else -NEVER
+        last = slabs.pack(self._pool, self._groups)["last"].max(initial=-NEVER)
+        return max(int(last), *(int(last_window(self._shape, pane)) for pane in panes), -NEVER)
+
+    def _open_cells(self) -> slabs.Headers:
+        return self._cells[self._cells["group"] != slabs.NONE]
+
+    def _rows(self) -> tuple[Ints, Rows]:
+        """Every row held, and its group."""
+        cells = self._open_cells()
+        groups = np.repeat(np.arange(len(self._groups)), self._groups["length"])
+        rows = np.concatenate([slabs.pack(self._pool, self._groups), slabs.pack(self._pool, cells)])
+        return np.concatenate([groups, np.repeat(cells["group"], cells["length"])]), rows
+
+    def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:
+        """What an ad-hoc question covers, as times [start, end), and what to call it."""
+        every, by_count = self._shape.every, self.spec.window.by_count
+        now = int(self._groups["arrivals"][group]) if by_count else int(self._clock[NOW])
+        closed = now // every if by_count else int(self._clock[CLOSED])
+        if size is None:
+            end = (closed + 1) * every if by_count else self.next_close()
+            return (0, 0, 0) if end is None else (end - self.spec.window.size, end, end)
+        end = now if by_count else now + 1
+        start = end - size
+        held_from = (closed + 1) * every - self.spec.window.size  # where the window that closes next begins
+        if start < held_from or pane_start(self._shape, pane_of(self._shape, start)) != start:
+            raise InvalidQuery(
+                f"size={size} reaches back to {start}, which is not where a pane begins in the open window: of a pane only the "
+                f"{self.spec.k} best rows are kept, of closed windows none. Ask without a size for the window as it stands, or "
+                "make the query with ad_hoc=True to ask for any size."
+            )
+        return start, end, now
+
+    def _take_answer(self) -> Answer:
+        n = int(self._clock[OUT])
+        self._clock[OUT] = 0
+        return Answer.of(self._out[:n])

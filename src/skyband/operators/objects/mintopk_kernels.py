@@ -1,0 +1,399 @@
+"""The compiled loops of MinTopK.
+
+Two loops over rows, by value (one clock for all groups) and by count (a clock for each group); both put rows that may be
+among the best k of their pane into the pane's cell, and close windows when they are due. `close_group` is the heart.
+A loop stops early, at a row it has not touched, when the pool, the cells or the output might run out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
+from skyband.structures.heap import push_heap
+from skyband.structures.panes import (
+    BLOCK,
+    find_scores,
+    guess_threshold,
+    last_window,
+    pane_end,
+    pane_of,
+    pane_start,
+    skip_rows,
+)
+from skyband.structures.ranking import SMALL, ranks_before, select_best, settle, sort_best_first
+from skyband.structures.slabs import CLASSES, HEADER, NONE, give_slab, reserve
+from skyband.windows import FOREVER
+
+NEVER = 2**62
+
+# What the clock array holds.
+NOW = 0  # the largest time seen
+CLOSED = 1  # windows with a smaller index have closed
+NEXT = 2  # the earliest open window that has something to show, or NEVER
+LATE = 3  # rows dropped because all their windows had closed
+TOTAL = 4  # rows held
+OUT = 5  # entries written to the output
+FREE_CELL = 6  # the first free cell, or NONE
+CLOCKS = 7
+
+
+class Rule(NamedTuple):
+    k: int
+    limit: int  # a cell is cut back to its k best when it holds so many rows
+    lateness: int  # FOREVER: rows do not move the watermark
+    emit: int
+
+
+# By group code: the list of rows of closed panes, best first.
+GROUP = np.dtype(
+    [*HEADER, ("cell", np.int64), ("arrivals", np.int64)]
+)  # its first open pane, or NONE; by count: rows so far
+
+# An open pane of a group: a list of rows, among them the pane's k best. Up to k = SMALL just these, best first; beyond that
+# it is cheaper to let up to `limit` rows gather, unsorted, and to select the best now and then.
+CELL = np.dtype(
+    [
+        *HEADER,
+        ("group", np.int64),  # NONE: a free cell
+        ("pane", np.int64),
+        ("following", np.int64),  # the next cell of the group, or the next free one; NONE at the end
+        ("threshold", np.float64),  # no row below it is among the pane's k best
+    ]
+)
+
+
+@njit(cache=True, forceinline=True)
+def room_needed(rule, groups, clock):  # type: ignore[no-untyped-def]
+    """Pool and output entries that are enough to admit a row and to close one window of all groups."""
+    return 2 * clock[TOTAL] + 8 * len(groups) + 8 * rule.limit
+
+
+@njit(cache=True, forceinline=True)
+def has_room(rule, pool, groups, clock, out):  # type: ignore[no-untyped-def]
+    need = room_needed(rule, groups, clock)
+    return len(pool.rows) - pool.free[CLASSES] >= need and len(out) - clock[OUT] >= need and clock[FREE_CELL] != NONE
+
+
+# -- rows into cells ----------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, forceinline=True)
+def find_cell(g, pane, groups, cells):  # type: ignore[no-untyped-def]
+    cell = groups[g].cell
+    while cell != NONE and cells[cell].pane != pane:
+        cell = cells[cell].following
+    return cell
+
+
+@njit(cache=True)
+def new_cell(g, pane, groups, cells, clock):  # type: ignore[no-untyped-def]
+    """An empty cell, the group's first: rows mostly come in order, so the newest pane is looked for most."""
+    cell = clock[FREE_CELL]
+    clock[FREE_CELL] = cells[cell].following
+    cells[cell].group = g
+    cells[cell].pane = pane
+    cells[cell].threshold = -np.inf
+    cells[cell].following = groups[g].cell
+    groups[g].cell = cell
+    return cell
+
+
+@njit(cache=True, forceinline=True)
+def admit(cell, score, time, position, rule, pool, clock):  # type: ignore[no-untyped-def]
+    """Put a row that reaches the cell's threshold into it."""
+    n = cell.length
+    if n == cell.capacity:
+        reserve(pool, cell, n + 1)
+    row = pool.rows[cell.offset + n]
+    row.score = score
+    row.time = time
+    row.position = position
+    cell.length = n + 1
+    clock[TOTAL] += 1
+    if rule.k <= SMALL:
+        settle(pool.rows, cell.offset, cell.offset + n)
+        if n + 1 >= rule.k:
+            clock[TOTAL] -= n + 1 - rule.k
+            cell.length = rule.k
+            cell.threshold = pool.rows[cell.offset + rule.k - 1].score
+    elif n + 1 == rule.k or n + 1 == rule.limit:
+        tighten(cell, rule, pool, clock)
+
+
+@njit(cache=True)
+def tighten(cell, rule, pool, clock):  # type: ignore[no-untyped-def]
+    """Cut the cell back to its k best rows; the worst of them is what a row has to reach from now on."""
+    clock[TOTAL] -= cell.length - rule.k
+    select_best(pool.rows, cell.offset, cell.offset + cell.length, rule.k)
+    cell.length = rule.k
+    cell.threshold = pool.rows[cell.offset + rule.k - 1].score
+
+
+@njit(cache=True)
+def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+    """Take rows from i on; return the first one not taken."""
+    grouped = len(group) > 0
+    low, high, pane = 0, 0, 0  # the pane of the last row: [low, high) is empty until there is one
+    g, cell = 0, NONE
+    while i < len(score):
+        if not grouped and cell != NONE:
+            # Nothing happens at a row of this pane below its threshold, as long as no window comes due.
+            due = due_time(shape, rule, clock)
+            i, clock[NOW] = skip_rows(
+                score, time, i, len(score), cells[cell].threshold, low, min(high, due), clock[NOW]
+            )
+            if i == len(score):
+                break
+        t = time[i]
+        if t > clock[NOW]:
+            if t >= due_time(shape, rule, clock):
+                if not has_room(rule, pool, groups, clock, out):
+                    break
+                close_window(shape, rule, pool, groups, cells, clock, out)
+                cell = NONE
+                continue  # another window may be due at this row
+            clock[NOW] = t
+        if t < low or t >= high:
+            pane = pane_of(shape, t)
+            low, high = pane_start(shape, pane), pane_end(shape, pane)
+            cell = NONE
+            if rule.lateness != FOREVER:
+                clock[CLOSED] = max(clock[CLOSED], (clock[NOW] - rule.lateness) // shape.every)
+            if last_window(shape, pane) < clock[CLOSED]:
+                clock[LATE] += 1
+                low = high = 0  # look again at the next row
+                i += 1
+                continue
+        if grouped:
+            g = group[i]
+        if grouped or cell == NONE:
+            cell = find_cell(g, pane, groups, cells)
+        if score[i] >= (cells[cell].threshold if cell != NONE else -np.inf):
+            if not has_room(rule, pool, groups, clock, out):
+                break
+            if cell == NONE:
+                cell = new_cell(g, pane, groups, cells, clock)
+                clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
+            admit(cells[cell], score[i], t, first + i, rule, pool, clock)
+        i += 1
+    return i
+
+
+@njit(cache=True, forceinline=True)
+def due_time(shape, rule, clock):  # type: ignore[no-untyped-def]
+    """The time of a row that would close the next window."""
+    if rule.lateness == FOREVER or clock[NEXT] == NEVER:
+        return 2 * NEVER - 1
+    return (clock[NEXT] + 1) * shape.every + rule.lateness
+
+
+@njit(cache=True)
+def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+    """Take rows from i on; return the first one not taken. Each group has its own count, and so its own windows."""
+    grouped = len(group) > 0
+    heap = np.empty(rule.k, np.int64)
+    found = np.empty(BLOCK, np.int64)
+    while i < len(score) and has_room(rule, pool, groups, clock, out):
+        g = group[i] if grouped else 0
+        arrived = groups[g].arrivals
+        pane = pane_of(shape, arrived)
+        end = i + 1 if grouped else min(len(score), i + pane_end(shape, pane) - arrived)
+        fill_cell(score, first, i, end, g, pane, rule, pool, groups, cells, clock, found)
+        arrived += end - i
+        groups[g].arrivals = arrived
+        i = end
+        if arrived % shape.every == 0:
+            close_group(g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, cells, clock, out, heap)
+    return i
+
+
+@njit(cache=True)
+def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, clock, found):  # type: ignore[no-untyped-def]
+    """Admit what belongs of rows [start, end), all arrivals of group g in one pane."""
+    before = groups[g].arrivals - start  # of row j, before + j rows came earlier
+    index = find_cell(g, pane, groups, cells)
+    if index == NONE:
+        index = new_cell(g, pane, groups, cells, clock)
+        cells[index].threshold = guess_threshold(score, start, end, rule.k)
+    cell = cells[index]
+    guessed = cell.length == 0 and cell.threshold > -np.inf
+    i = start
+    while i < end:
+        i, n = find_scores(score, i, end, cell.threshold, found)
+        for j in found[:n]:
+            if score[j] >= cell.threshold:
+                admit(cell, score[j], before + j, first + j, rule, pool, clock)
+        if i == end and guessed and cell.length < rule.k:
+            # The guess was too high: of the k best some are below it.
+            clock[TOTAL] -= cell.length
+            cell.length = 0
+            cell.threshold = -np.inf
+            guessed = False
+            i = start
+
+
+# -- windows close ------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def close_until(window, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+    """Close every window up to this one that has something to show. False: stopped for lack of room."""
+    while clock[NEXT] <= window:
+        if not has_room(rule, pool, groups, clock, out):
+            return False
+        close_window(shape, rule, pool, groups, cells, clock, out)
+    return True
+
+
+@njit(cache=True)
+def close_window(shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+    """Close the next window for all groups, and find out which one is next after it."""
+    window = clock[NEXT]
+    at = (window + 1) * shape.every
+    heap = np.empty(rule.k, np.int64)
+    following = NEVER
+    for g in range(len(groups)):
+        if groups[g].length == 0 and groups[g].cell == NONE:
+            continue
+        close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, heap)
+        if groups[g].length > 0:
+            following = window + 1
+        cell = groups[g].cell
+        while cell != NONE:
+            following = min(following, cells[cell].pane >> 1)
+            cell = cells[cell].following
+    clock[NEXT] = following
+    clock[CLOSED] = max(clock[CLOSED], window + 1)
+
+
+@njit(cache=True, forceinline=True)
+def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, heap):  # type: ignore[no-untyped-def]
+    """Move what has been seen of the window's panes into the group's list, show its best k, drop what none will show."""
+    merge_cells(g, window, shape, rule, pool, groups, cells, clock)
+    start, n = groups[g].offset, groups[g].length
+    if rule.emit == CHANGES:
+        show_leaving(g, start, n, window, at, rule.k, pool.rows, clock, out)
+    show_best(g, start, n, window, at, rule, pool.rows, clock, out)
+    kept = prune(start, n, window, rule, pool.rows, heap)
+    clock[TOTAL] -= n - kept
+    if kept == 0:
+        give_slab(pool, groups[g])
+    groups[g].length = kept
+
+
+@njit(cache=True)
+def merge_cells(g, window, shape, rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
+    """Merge the best k of every pane up to the window's end into the group's list, and free the cells."""
+    total, cell = groups[g].length, groups[g].cell
+    while cell != NONE:
+        if cells[cell].pane >> 1 <= window:
+            if cells[cell].length > rule.k:
+                tighten(cells[cell], rule, pool, clock)
+            total += cells[cell].length
+        cell = cells[cell].following
+    reserve(pool, groups[g], total)
+
+    previous, cell = NONE, groups[g].cell
+    while cell != NONE:
+        following = cells[cell].following
+        if cells[cell].pane >> 1 <= window:
+            merge_cell(groups[g], cells[cell], shape, rule, pool)
+            if previous == NONE:
+                groups[g].cell = following
+            else:
+                cells[previous].following = following
+            cells[cell].group = NONE
+            cells[cell].following = clock[FREE_CELL]
+            clock[FREE_CELL] = cell
+        else:
+            previous = cell
+        cell = following
+
+
+@njit(cache=True, forceinline=True)
+def merge_cell(group, cell, shape, rule, pool):  # type: ignore[no-untyped-def]
+    """Merge the cell's rows into the group's list, by rank, from the worst up: there is room behind the list."""
+    rows, start, n = pool.rows, cell.offset, cell.length
+    if rule.k > SMALL:
+        sort_best_first(rows, start, start + n)
+    last = last_window(shape, cell.pane)
+    old, i, j = group.offset, group.length - 1, n - 1
+    while j >= 0:
+        # Rows after old + i + j + 1 are in place.
+        if i >= 0 and ranks_before(rows[start + j], rows[old + i]):
+            rows[old + i + j + 1] = rows[old + i]
+            i -= 1
+        else:
+            target = rows[old + i + j + 1]
+            rows[old + i + j + 1] = rows[start + j]
+            target.last = last
+            target.flag = 0
+            j -= 1
+    group.length += n
+    give_slab(pool, cell)
+
+
+@njit(cache=True, forceinline=True)
+def show_leaving(g, start, n, window, at, k, rows, clock, out):  # type: ignore[no-untyped-def]
+    """Rows that the previous window showed and this one does not. Flagged rows are the previous answer, in its order."""
+    rank, old_rank = 0, 0
+    for j in range(start, start + n):
+        live = rows[j].last >= window
+        rank += live
+        if rows[j].flag:
+            old_rank += 1
+            if not live or rank > k:
+                write(out, clock, at, g, old_rank, rows[j], LEAVE)
+                rows[j].flag = 0
+
+
+@njit(cache=True, forceinline=True)
+def show_best(g, start, n, window, at, rule, rows, clock, out):  # type: ignore[no-untyped-def]
+    """The first k live rows are the window's answer."""
+    rank = 0
+    for j in range(start, start + n):
+        if rows[j].last < window:
+            continue
+        rank += 1
+        if rank > rule.k:
+            break
+        if rule.emit == WINDOWS or not rows[j].flag:
+            write(out, clock, at, g, rank, rows[j], ENTER)
+        rows[j].flag = 1
+
+
+@njit(cache=True, forceinline=True)
+def write(out, clock, at, g, rank, row, change):  # type: ignore[no-untyped-def]
+    entry = out[clock[OUT]]
+    entry.at = at
+    entry.group = g
+    entry.rank = rank
+    entry.score = row.score
+    entry.position = row.position
+    entry.change = change
+    clock[OUT] += 1
+
+
+@njit(cache=True, forceinline=True)
+def prune(start, n, window, rule, rows, heap):  # type: ignore[no-untyped-def]
+    """Keep, best first, the rows that a later window may show; return how many.
+
+    `heap` holds the k latest last windows of the rows kept so far, the earliest of them on top. A row that is not in
+    a later window than that one is outlived by k better rows. Rows shown just now stay, for changes, to be seen leaving.
+    """
+    kept, size = 0, 0
+    for j in range(start, start + n):
+        last = rows[j].last
+        outlived = size == rule.k and heap[0] >= last
+        if last > window and not outlived:
+            size = push_heap(heap, size, rule.k, last)
+        elif not (rule.emit == CHANGES and rows[j].flag):
+            continue
+        if start + kept != j:
+            rows[start + kept] = rows[j]
+        kept += 1
+    return kept

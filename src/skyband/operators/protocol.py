@@ -1,0 +1,136 @@
+"""The one protocol of all top-k operators: flat arrays in, flat arrays out.
+
+An operator sees scores, times, group codes and arrival positions, never rows: the engine keeps the rows whose positions
+the operator holds, and looks them up when they are answered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.windows import Ticks
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+Arrays = dict[str, npt.NDArray[Any]]
+
+WINDOWS, CHANGES, ENTRIES = 0, 1, 2
+EMIT_CODES = {"windows": WINDOWS, "changes": CHANGES, "entries": ENTRIES}
+ENTER, LEAVE = 1, -1
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A query in numbers."""
+
+    k: int
+    window: Ticks
+    emit: int = WINDOWS
+    grouped: bool = False
+    ad_hoc: bool = False
+
+    @property
+    def slides_with_each_arrival(self) -> bool:
+        return self.window.every == 0
+
+
+class Batch(NamedTuple):
+    """Rows in arrival order. Row i is the arrival at position `first + i`."""
+
+    score: Floats  # higher is better; NaN is never ranked
+    time: Ints  # what the window measures; empty in a window of arrivals
+    group: Codes  # a small whole number for each group, in order of first appearance; empty without groups
+    first: int
+
+
+class Answer(NamedTuple):
+    """What became known: one entry per row shown, in the order in which it became known.
+
+    What becomes known at once is ordered by group, then leaving before entering, then rank.
+    """
+
+    at: Ints  # by value: the window's end, or now; by count: arrivals so far (of the group)
+    group: Codes
+    rank: Codes  # 1 is best; of a row that leaves, the rank it had
+    score: Floats
+    position: Ints  # the row's arrival
+    change: npt.NDArray[np.int8]  # ENTER or LEAVE
+
+    @classmethod
+    def of(cls, records: npt.NDArray[Any]) -> Answer:
+        """An answer from records of type ANSWER."""
+        return cls(*(np.ascontiguousarray(records[name]) for name in cls._fields))
+
+
+# An answer while it is being written.
+ANSWER = np.dtype(
+    [
+        ("at", np.int64),
+        ("group", np.int32),
+        ("rank", np.int32),
+        ("score", np.float64),
+        ("position", np.int64),
+        ("order", np.int64),  # the batch's row that made it known, where that is not the order of writing
+        ("change", np.int8),
+    ],
+    align=True,
+)
+
+
+class Operator(Protocol):
+    """One algorithm, running. Windows, lateness and ties are as in docs/semantics.md, for every algorithm alike."""
+
+    late: int  # rows dropped so far because every window that would hold them had closed
+
+    def push(self, batch: Batch) -> Answer:
+        """Take rows in; answer what they make known."""
+        ...
+
+    def advance(self, watermark: int) -> Answer:
+        """By value, with a slide: no row before `watermark` is waited for any more."""
+        ...
+
+    def next_close(self) -> int | None:
+        """By value, with a slide: the end of the earliest open window that has something to show."""
+        ...
+
+    def finish(self) -> Answer:
+        """The input is over: by value, close every window that holds a row. By count there is nothing to close."""
+        ...
+
+    def top(self, k: int, size: int | None) -> Answer:
+        """The k best rows of the last `size` right now, per group; None: of the window that closes next."""
+        ...
+
+    def held(self) -> Ints:
+        """The positions of the rows this operator may still show, ascending."""
+        ...
+
+    def rows_held(self) -> int:
+        """How many those are, or a little more: without counting them one by one."""
+        ...
+
+    def live_groups(self) -> npt.NDArray[np.bool_]:
+        """By group code: does the group still have something to remember?"""
+        ...
+
+    def regroup(self, kept: Ints) -> None:
+        """Group kept[i] becomes group i; the others are forgotten."""
+        ...
+
+    def state(self) -> Arrays:
+        """Everything needed to go on elsewhere, as flat arrays; shares no memory with the operator."""
+        ...
+
+    def restore(self, state: Arrays) -> None:
+        """Become what `state` describes."""
+        ...
+
+    def check(self) -> None:
+        """Assert every invariant of the algorithm, in words."""
+        ...

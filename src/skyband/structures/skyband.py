@@ -1,0 +1,98 @@
+"""A k-skyband of one group: its rows best first, the first k of them the answer, cheap to change at that end.
+
+The rows lie in a slab of a pool (slabs.py), with a gap before them and one after: a row that enters or leaves the first k
+moves only rows before it, at most k of them, however many wait behind. Rows behind the first k may be expired.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from skyband.structures.heap import push_heap
+from skyband.structures.ranking import ranks_before
+from skyband.structures.slabs import HEADER, give_slab, size_class, take_slab
+
+BAND = [("gap", np.int64), *HEADER]  # gap: free entries of the slab before the first row
+
+
+@njit(cache=True, forceinline=True)
+def first_row(band):  # type: ignore[no-untyped-def]
+    return band.offset + band.gap
+
+
+@njit(cache=True)
+def insert(pool, band, rank, k, score, time, position):  # type: ignore[no-untyped-def]
+    """Put a row in at `rank` (0 is best), which is below k."""
+    if band.gap == 0:
+        rehouse(pool, band, k)
+    rows = pool.rows
+    start = band.offset + band.gap
+    for j in range(start, start + rank):
+        rows[j - 1] = rows[j]
+    band.gap -= 1
+    band.length += 1
+    row = rows[start + rank - 1]
+    row.score, row.time, row.position, row.flag = score, time, position, 0
+
+
+@njit(cache=True)
+def remove(pool, band, rank):  # type: ignore[no-untyped-def]
+    """Take out the row at `rank`."""
+    rows = pool.rows
+    start = band.offset + band.gap
+    for j in range(start + rank, start, -1):
+        rows[j] = rows[j - 1]
+    band.gap += 1
+    band.length -= 1
+
+
+@njit(cache=True)
+def rehouse(pool, band, k):  # type: ignore[no-untyped-def]
+    """Move the rows to a slab with a gap before them."""
+    n = band.length
+    c = size_class(2 * (n + k))
+    new = take_slab(pool, c)
+    gap = ((1 << c) - n) >> 1
+    start = band.offset + band.gap
+    for j in range(n):
+        pool.rows[new + gap + j] = pool.rows[start + j]
+    give_slab(pool, band)
+    band.offset, band.length, band.capacity, band.gap = new, n, 1 << c, gap
+
+
+@njit(cache=True)
+def merge(pool, band, others, n, expired, k, heap):  # type: ignore[no-untyped-def]
+    """Merge n more rows in, best first, and drop what can never be shown: the expired and the dominated.
+
+    A row is dominated when k better rows have its time or a later one. `heap` keeps the k latest times of the better rows.
+    """
+    rows = pool.rows
+    c = size_class(2 * (band.length + n + k))
+    new = take_slab(pool, c)
+    gap = ((1 << c) - band.length - n) >> 1
+    start, m = band.offset + band.gap, band.length
+    i, j, kept, in_heap = 0, 0, 0, 0
+    while i < m or j < n:
+        target = rows[new + gap + kept]
+        if j == n or (i < m and ranks_before(rows[start + i], others[j])):
+            time = rows[start + i].time
+            if time > expired and not (in_heap == k and heap[0] >= time):
+                rows[new + gap + kept] = rows[start + i]
+                in_heap = push_heap(heap, in_heap, k, time)
+                kept += 1
+            i += 1
+        else:
+            time = others[j].time
+            if time > expired and not (in_heap == k and heap[0] >= time):
+                target.score, target.time, target.position, target.flag = (
+                    others[j].score,
+                    time,
+                    others[j].position,
+                    others[j].flag,
+                )
+                in_heap = push_heap(heap, in_heap, k, time)
+                kept += 1
+            j += 1
+    give_slab(pool, band)
+    band.offset, band.length, band.capacity, band.gap = new, kept, 1 << c, gap

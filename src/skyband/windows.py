@@ -1,0 +1,192 @@
+"""Windows: which rows are live, and when an answer is due.
+
+A `Window` is what the user wrote; `Window.ticks(schema)` is the same window in whole numbers of the unit of its
+column, which is all that operators see.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import pyarrow as pa
+
+from skyband.errors import InvalidQuery, UnknownColumn
+
+FOREVER: Final = 2**62  # a size or expiry that is never reached, with room to add to it
+
+Span = int | str | timedelta
+
+_UNIT_US: Final = {
+    "microsecond": 1,
+    "us": 1,
+    "millisecond": 1_000,
+    "ms": 1_000,
+    "second": 1_000_000,
+    "sec": 1_000_000,
+    "s": 1_000_000,
+    "minute": 60_000_000,
+    "min": 60_000_000,
+    "m": 60_000_000,
+    "hour": 3_600_000_000,
+    "h": 3_600_000_000,
+    "day": 86_400_000_000,
+    "d": 86_400_000_000,
+    "week": 604_800_000_000,
+    "w": 604_800_000_000,
+}
+_DURATION = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
+# How many ticks of a column's unit make a second.
+_TICKS_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """A window in whole numbers: arrivals when `by_count`, else units of its column."""
+
+    size: int  # FOREVER for a landmark window
+    every: int  # 0: an answer with each arrival
+    lateness: int
+    by_count: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which rows are live (`size`, measured `on` a column or in arrivals) and when answers are due (`every`).
+
+    Made by `sliding`, `tumbling` and `landmark`. `size` is None for a landmark window; `every` is None when the
+    window slides with each arrival; `order` names the column that orders rows on Spark, which has no arrival order.
+    """
+
+    size: int | timedelta | None
+    every: int | timedelta | None
+    on: str | None = None
+    order: str | None = None
+
+    @property
+    def by_count(self) -> bool:
+        return self.on is None
+
+    def check_columns(self, columns: list[str]) -> None:
+        """Raise `UnknownColumn` unless the window's columns are all there."""
+        for name, used_as in ((self.on, "the window's on="), (self.order, "the window's order=")):
+            if name is not None and name not in columns:
+                raise UnknownColumn.named(name, columns, used_as=used_as)
+
+    def ticks(self, schema: pa.Schema, lateness: int | timedelta | None = None) -> Ticks:
+        """This window in the unit of its column in `schema`."""
+        self.check_columns(schema.names)
+        column_type = None if self.on is None else schema.field(self.on).type
+        size = FOREVER if self.size is None else span_ticks(self.size, self.on, column_type, "size")
+        every = 0 if self.every is None else span_ticks(self.every, self.on, column_type, "every")
+        late = 0 if lateness is None else span_ticks(lateness, self.on, column_type, "lateness")
+        return Ticks(size, every, late, self.by_count)
+
+    def __str__(self) -> str:
+        unit = " rows" if self.by_count else ""
+        kind = "from the start" if self.size is None else f"the last {self.size}{unit}"
+        slide = "with each arrival" if self.every is None else f"every {self.every}{unit}"
+        return f"{kind}, {slide}" + (f", on {self.on}" if self.on else "")
+
+
+def sliding(size: Span, *, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
+    """The last `size`, refreshed `every` so often; without `every`, with each arrival.
+
+    >>> str(sliding("1 hour", every="1 minute", on="ts"))
+    'the last 1:00:00, every 0:01:00, on ts'
+    """
+    window = Window(parse_span(size, "size"), None if every is None else parse_span(every, "every"), on, order)
+    return _checked(window)
+
+
+def tumbling(size: Span, *, on: str | None = None, order: str | None = None) -> Window:
+    """Windows side by side: each row is in exactly one."""
+    return sliding(size, every=size, on=on, order=order)
+
+
+def landmark(*, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
+    """From the start of the stream until now."""
+    return _checked(Window(None, None if every is None else parse_span(every, "every"), on, order))
+
+
+def parse_span(span: Span, what: str) -> int | timedelta:
+    """A positive count or duration, from what a user may write: 600, "10 minutes", "1 hour 30 min", a timedelta."""
+    if isinstance(span, bool) or not isinstance(span, (int, str, timedelta)):
+        raise InvalidQuery(f"{what} must be a whole number, a duration or a timedelta, got {span!r}.")
+    value = _parse_duration(span, what) if isinstance(span, str) else span
+    if value <= (timedelta(0) if isinstance(value, timedelta) else 0):
+        raise InvalidQuery(f"{what} must be more than 0, got {span!r}.")
+    if isinstance(value, int) and value >= FOREVER:
+        raise InvalidQuery(f"{what} must be less than 2**62, got {span!r}; landmark() has no end.")
+    return value
+
+
+def _parse_duration(text: str, what: str) -> timedelta:
+    total_us, at = 0, 0
+    while at < len(text) or not text:
+        part = _DURATION.match(text, at)
+        unit = part and _UNIT_US.get(_singular(part[2].lower()))
+        if not part or not unit:
+            raise InvalidQuery(
+                f"{what}={text!r} is not a duration. Write a number and a unit, such as '10 minutes' or "
+                "'1 hour 30 minutes'; units: microseconds, milliseconds, seconds, minutes, hours, days, weeks "
+                "(months and calendar days have no fixed length)."
+            )
+        total_us += int(part[1]) * unit
+        at = part.end()
+    try:
+        return timedelta(microseconds=total_us)
+    except OverflowError:
+        raise InvalidQuery(f"{what}={text!r} is too long. landmark() has no end.") from None
+
+
+def _singular(unit: str) -> str:
+    return unit if unit in _UNIT_US else unit.removesuffix("s")
+
+
+def _checked(window: Window) -> Window:
+    """The same window, if its parts fit together."""
+    for name, column in (("on", window.on), ("order", window.order)):
+        if column is not None and not isinstance(column, str):
+            raise InvalidQuery(f"{name} must be the name of a column, got {column!r}.")
+    spans = [span for span in (window.size, window.every) if span is not None]
+    durations = [isinstance(span, timedelta) for span in spans]
+    if window.on is None and any(durations):
+        raise InvalidQuery(
+            f"A duration needs the column that holds the time: add on='…' to {window.size or window.every}."
+        )
+    if any(durations) != all(durations):
+        raise InvalidQuery(f"size={window.size} and every={window.every} must both be durations or both be numbers.")
+    if window.size is not None and window.every is not None and window.every > window.size:  # type: ignore[operator]
+        raise InvalidQuery(
+            f"every={window.every} is larger than size={window.size}: rows between two windows would never be seen. "
+            "Use tumbling(size) or a smaller every."
+        )
+    return window
+
+
+def span_ticks(span: int | timedelta, on: str | None, column_type: pa.DataType | None, what: str) -> int:
+    """`span` in units of its column: arrivals, the integer column's own unit, or the timestamp's."""
+    if column_type is None or pa.types.is_integer(column_type):
+        if isinstance(span, timedelta):
+            raise InvalidQuery(
+                f"{what} is a duration ({span}), but "
+                + ("the window counts arrivals." if on is None else f"column {on!r} is {column_type}, not a timestamp.")
+                + " Give a whole number in the column's own unit, or a timestamp column."
+            )
+        return span
+    if not pa.types.is_timestamp(column_type):
+        raise InvalidQuery(f"A window needs a timestamp or integer column, but {on!r} is {column_type}.")
+    if isinstance(span, int):
+        raise InvalidQuery(
+            f"{what}={span} has no unit, but column {on!r} is {column_type}. Write it as '{span} seconds'."
+        )
+    whole_us = span // timedelta(microseconds=1)
+    ticks, rest = divmod(whole_us * _TICKS_PER_SECOND[column_type.unit], 1_000_000)
+    if rest:
+        raise InvalidQuery(f"{what}={span} is finer than the unit of column {on!r} ({column_type}).")
+    if ticks >= FOREVER:
+        raise InvalidQuery(f"{what}={span} is too long for column {on!r} ({column_type}).")
+    return ticks

@@ -1,0 +1,143 @@
+"""What conformance is tested on: queries of every kind, and streams with everything that goes wrong in streams."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+from oracle import Advance, Event, Question, Row
+
+from conformance.driver import spec_of
+from skyband.operators.protocol import Spec
+from skyband.operators.registry import Algorithm
+
+
+class Kind(NamedTuple):
+    """What decides whether an algorithm takes a query at all."""
+
+    by_count: bool
+    slides: bool  # with `every`; else with each arrival
+    landmark: bool
+    emit: str
+    grouped: bool
+    ad_hoc: bool
+    external_clock: bool
+
+    def spec(self, question: Question) -> Spec:
+        return spec_of(question, grouped=self.grouped, ad_hoc=self.ad_hoc)
+
+
+class Case(NamedTuple):
+    """A query and the stream it is asked over."""
+
+    question: Question
+    spec: Spec
+    events: list[Event]
+
+
+def kinds(algorithm: Algorithm) -> list[Kind]:
+    """The kinds of queries that make sense and that the algorithm does not refuse."""
+    switch = (False, True)
+    every_kind = (
+        Kind(*parts)
+        for parts in itertools.product(switch, switch, switch, ("windows", "changes", "entries"), switch, switch, switch)
+    )
+    return [
+        kind
+        for kind in every_kind
+        if (kind.slides or kind.emit != "windows")
+        and not (kind.external_clock and (kind.by_count or not kind.slides))
+        and algorithm.refuses(kind.spec(_question(kind, k=2, size=6, every=4, lateness=0))) is None
+    ]
+
+
+def _question(kind: Kind, *, k: int, size: int, every: int, lateness: int) -> Question:
+    waits = kind.slides and not kind.by_count
+    return Question(
+        k=k,
+        size=None if kind.landmark else size,
+        every=every if kind.slides else None,
+        by_count=kind.by_count,
+        emit=kind.emit,
+        lateness=None if kind.external_clock else lateness if waits else 0,
+    )
+
+
+@st.composite
+def questions(draw: st.DrawFn, kind: Kind) -> Question:
+    size = draw(st.integers(1, 20))
+    return _question(
+        kind,
+        # k above SMALL (16) takes other paths than k below it.
+        k=draw(st.one_of(st.integers(1, 4), st.integers(1, 40))),
+        size=size,
+        every=draw(st.one_of(st.integers(1, size), st.just(size))),
+        lateness=draw(st.one_of(st.just(0), st.integers(0, 25))),
+    )
+
+
+TIES = st.integers(0, 3).map(float)
+STRANGE = st.sampled_from([0.0, -0.0, 1.0, float("inf"), float("-inf"), float("nan"), None, 5e-324, -1e308])
+ANY = st.floats(allow_nan=True)
+
+
+@st.composite
+def scores(draw: st.DrawFn, n: int) -> list[float | None]:
+    """Random, tied, strange, all equal, rising or falling."""
+    shape = draw(st.sampled_from(["any", "ties", "strange", "equal", "rising", "falling"]))
+    if shape == "rising":
+        return [float(i) for i in range(n)]
+    if shape == "falling":
+        return [float(-i) for i in range(n)]
+    if shape == "equal":
+        return [draw(STRANGE)] * n
+    return draw(st.lists({"any": ANY, "ties": TIES, "strange": STRANGE}[shape], min_size=n, max_size=n))
+
+
+@st.composite
+def times(draw: st.DrawFn, n: int) -> list[int]:
+    """In order with equal times, out of order, or with jumps; often negative, sometimes far from zero."""
+    steps = draw(st.sampled_from([st.integers(0, 2), st.integers(-6, 8), st.sampled_from([0, 1, 1, -3, -20, 15, 60])]))
+    time = draw(st.sampled_from([0, -30, -7, 1_000, 1_000_000_007, -(2**40)]))
+    found = []
+    for step in draw(st.lists(steps, min_size=n, max_size=n)):
+        time += step
+        found.append(time)
+    return found
+
+
+@st.composite
+def rows(draw: st.DrawFn, kind: Kind, most: int) -> list[Row]:
+    n = draw(st.integers(0, most))
+    when = [None] * n if kind.by_count else draw(times(n))
+    # A group that falls silent for a while, dies, and comes back: groups come in runs.
+    group = draw(st.lists(st.sampled_from("aaabc"), min_size=n, max_size=n)) if kind.grouped else [0] * n
+    return [Row(*parts) for parts in zip(draw(scores(n)), when, group, strict=True)]
+
+
+@st.composite
+def clock_ticks(draw: st.DrawFn, stream: list[Row]) -> list[Event]:
+    """The stream with ticks of an external clock in between, before and behind the times of its rows, some backwards."""
+    events: list[Event] = []
+    for row in stream:
+        events.append(row)
+        if draw(st.integers(0, 3)) == 0:
+            events.append(Advance(row.time + draw(st.integers(-15, 15))))
+    return events
+
+
+@st.composite
+def cases(draw: st.DrawFn, algorithm: Algorithm, *, most: int = 40, external_clock: bool | None = False) -> Case:
+    """A query that `algorithm` takes, and a stream; external_clock None: either."""
+    possible = [kind for kind in kinds(algorithm) if external_clock in (None, kind.external_clock)]
+    kind = draw(st.sampled_from(possible))
+    question = draw(questions(kind))
+    stream = draw(rows(kind, most))
+    events = draw(clock_ticks(stream)) if kind.external_clock else list(stream)
+    return Case(question, kind.spec(question), events)
+
+
+def batch_sizes() -> st.SearchStrategy[list[int]]:
+    """How a stream is cut: empty batches, single rows, and larger ones."""
+    return st.lists(st.sampled_from([0, 1, 1, 2, 3, 7, 16]), max_size=30)

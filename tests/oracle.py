@@ -84,39 +84,39 @@ def late(question: Question, events: Iterable[Event]) -> list[int]:
     """Which rows were dropped because every window that would hold them had closed."""
     if question.by_count:
         return []
-    members, now = [], -INFINITY
-    for member in _members(question, events):
+    dropped, now = [], -INFINITY
+    for member in members(question, events):
         now = max(now, member.time)
         if question.every is None:
             gone = question.size is not None and member.time <= now - question.size
         else:
-            gone = question.size is not None and _last_end(question, member.time) <= member.watermark
-        members += [member.position] if gone else []
-    return members
+            gone = question.size is not None and last_window_end(question, member.time) <= member.watermark
+        dropped += [member.position] if gone else []
+    return dropped
 
 
 def next_close(question: Question, events: Sequence[Event]) -> int | None:
     """By value, with a slide: the end of the earliest open window that has something to show, if only rows leaving."""
     assert question.every is not None
     assert not question.by_count
-    members = [member for member in _members(question, events) if member.ranked]
-    watermark = _watermark(question, events)
-    for end in _interesting_ends(question, members, watermark):
+    ranked = [member for member in members(question, events) if member.ranked]
+    watermark = watermark_of(question, events)
+    for end in _interesting_ends(question, ranked, watermark):
         if end > watermark:
-            before = [member for member in members if _counts_in(question, member, end - question.every)]
+            before = [member for member in ranked if _counts_in(question, member, end - question.every)]
             leaving = question.emit == "changes" and before and end - question.every <= watermark
-            if leaving or any(_counts_in(question, member, end) for member in members):
+            if leaving or any(_counts_in(question, member, end) for member in ranked):
                 return end
     return None
 
 
 def top(question: Question, events: Sequence[Event], k: int, size: int | None = None) -> list[Shown]:
     """The k best rows of the last `size` right now; None: of the window that closes next."""
-    members = list(_members(question, events))
+    arrived = list(members(question, events))
     dropped = set(late(question, events))
     shown = []
-    for group in _distinct(member.group for member in members):
-        mine = [member for member in members if member.group == group and member.position not in dropped]
+    for group in _distinct(member.group for member in arrived):
+        mine = [member for member in arrived if member.group == group and member.position not in dropped]
         live, at = _asked(question, events, mine, size)
         shown += _enter_all(at, group, _best(live, k))
     return shown
@@ -142,7 +142,7 @@ def _asked(question: Question, events: Sequence[Event], mine: list[Member], size
 # -- rows and time ------------------------------------------------------------------------------------------------
 
 
-def _members(question: Question, events: Iterable[Event]) -> Iterable[Member]:
+def members(question: Question, events: Iterable[Event]) -> Iterable[Member]:
     position, watermark, counts = -1, -INFINITY, {}
     for event in events:
         if isinstance(event, Advance):
@@ -159,7 +159,7 @@ def _members(question: Question, events: Iterable[Event]) -> Iterable[Member]:
             yield Member(event.score, event.time, event.group, position, watermark)
 
 
-def _watermark(question: Question, events: Iterable[Event]) -> float:
+def watermark_of(question: Question, events: Iterable[Event]) -> float:
     """Where the watermark stands in the end."""
     watermark = -INFINITY
     for event in events:
@@ -176,7 +176,7 @@ def _watermark(question: Question, events: Iterable[Event]) -> float:
 def _after_each_count(question: Question, events: Iterable[Event]) -> Answers:
     shown: Answers = []
     arrived: dict[Hashable, list[Member]] = {}
-    for member in _members(question, events):
+    for member in members(question, events):
         mine = arrived.setdefault(member.group, [])
         mine.append(member)
         if question.every is None or len(mine) % question.every == 0:
@@ -189,7 +189,7 @@ def _after_each_time(question: Question, events: Sequence[Event]) -> Answers:
     shown: Answers = []
     arrived: list[Member] = []
     dropped = set(late(question, events))
-    for member in _members(question, events):
+    for member in members(question, events):
         if member.position in dropped:
             continue
         arrived.append(member)
@@ -201,8 +201,8 @@ def _after_each_time(question: Question, events: Sequence[Event]) -> Answers:
 
 
 def _closed_windows(question: Question, events: Sequence[Event], finished: bool) -> Answers:
-    ranked = [member for member in _members(question, events) if member.ranked]
-    until = _watermark(question, events)
+    ranked = [member for member in members(question, events) if member.ranked]
+    until = watermark_of(question, events)
     if finished:
         until = max([until, *(_finishing_end(question, member) for member in ranked)])
     shown: Answers = []
@@ -223,14 +223,14 @@ def _first_end(question: Question, time: int) -> int:
     return (time // question.every + 1) * question.every
 
 
-def _last_end(question: Question, time: int) -> int:
+def last_window_end(question: Question, time: int) -> int:
     return (time + question.size) // question.every * question.every
 
 
 def _finishing_end(question: Question, member: Member) -> float:
     """The input is over: up to where windows close for this row to have been in all its windows (from the start: in one)."""
     if question.size is not None:
-        return _last_end(question, member.time)
+        return last_window_end(question, member.time)
     if member.watermark == -INFINITY:
         return _first_end(question, member.time)
     return max(_first_end(question, member.time), _first_end(question, int(member.watermark)))
@@ -241,7 +241,7 @@ def _interesting_ends(question: Question, ranked: list[Member], until: float) ->
     ends = set()
     for member in ranked:
         end = _first_end(question, member.time)
-        last = max(until, end) + question.every if question.size is None else _last_end(question, member.time)
+        last = max(until, end) + question.every if question.size is None else last_window_end(question, member.time)
         while end <= last:
             if _counts_in(question, member, end):
                 ends |= {end, end + question.every}

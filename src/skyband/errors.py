@@ -20,8 +20,9 @@ class UnknownColumn(InvalidQuery):
     @classmethod
     def named(cls, name: str, columns: Iterable[str], *, used_as: str) -> UnknownColumn:
         known = list(columns)
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        lower = {column.lower(): column for column in reversed(known)}
+        near = difflib.get_close_matches(name.lower(), lower, n=1)
+        hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
         return cls(f"No column {name!r} for {used_as}.{hint} Columns: {', '.join(known) or 'none'}.")
 
 

@@ -106,6 +106,11 @@ def to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:
             return _template(
                 "CASE WHEN y <> 0 THEN x / y WHEN y = 0 AND x > 0 THEN inf WHEN y = 0 AND x < 0 THEN -inf END", node
             )
+        if isinstance(node, (exp.Greatest, exp.Least)):
+            # NaN is Spark's largest number; polars passes over it, as both do over null.
+            node.set("this", _template("NANVL(x, NULL)", node))
+            node.set("expressions", [_template("NANVL(x, NULL)", exp.Paren(this=e)) for e in node.expressions])
+            return node
         if isinstance(node, exp.Mod):
             return _template("CASE WHEN y <> 0 THEN x % y END", node)
         if isinstance(node, exp.Ln):

@@ -28,17 +28,20 @@ class Driver:
         self.lines: list[Shown] = []
         self._open = open_operator
         self._codes: dict[Hashable, int] = {}
-        self._position = 0
+        self.position = 0  # rows taken
+        self.events_taken = 0  # rows and clock ticks
 
     def push(self, rows: Sequence[Row]) -> None:
         score = np.array([np.nan if row.score is None else row.score for row in rows], np.float64)
         time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
         group = np.array([self._code(row.group) for row in rows] if self.spec.grouped else [], np.int32)
-        self._say(self.operator.push(Batch(score, time, group, self._position)))
-        self._position += len(rows)
+        self._say(self.operator.push(Batch(score, time, group, self.position)))
+        self.position += len(rows)
+        self.events_taken += len(rows)
 
     def advance(self, watermark: int) -> None:
         self._say(self.operator.advance(watermark))
+        self.events_taken += 1
 
     def finish(self) -> None:
         self._say(self.operator.finish())

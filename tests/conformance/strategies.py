@@ -48,11 +48,11 @@ def kinds(algorithm: Algorithm) -> list[Kind]:
         for kind in every_kind
         if (kind.slides or kind.emit != "windows")
         and not (kind.external_clock and (kind.by_count or not kind.slides))
-        and algorithm.refuses(kind.spec(_question(kind, k=2, size=6, every=4, lateness=0))) is None
+        and algorithm.refuses(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0))) is None
     ]
 
 
-def _question(kind: Kind, *, k: int, size: int, every: int, lateness: int) -> Question:
+def question_of(kind: Kind, *, k: int, size: int, every: int, lateness: int) -> Question:
     waits = kind.slides and not kind.by_count
     return Question(
         k=k,
@@ -67,7 +67,7 @@ def _question(kind: Kind, *, k: int, size: int, every: int, lateness: int) -> Qu
 @st.composite
 def questions(draw: st.DrawFn, kind: Kind) -> Question:
     size = draw(st.integers(1, 20))
-    return _question(
+    return question_of(
         kind,
         # k above SMALL (16) takes other paths than k below it.
         k=draw(st.one_of(st.integers(1, 4), st.integers(1, 40))),
@@ -128,9 +128,19 @@ def clock_ticks(draw: st.DrawFn, stream: list[Row]) -> list[Event]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, algorithm: Algorithm, *, most: int = 40, external_clock: bool | None = False) -> Case:
-    """A query that `algorithm` takes, and a stream; external_clock None: either."""
-    possible = [kind for kind in kinds(algorithm) if external_clock in (None, kind.external_clock)]
+def cases(
+    draw: st.DrawFn,
+    algorithm: Algorithm,
+    *,
+    most: int = 40,
+    external_clock: bool | None = False,
+    grouped: bool | None = None,
+    ad_hoc: bool | None = None,
+) -> Case:
+    """A query that `algorithm` takes, and a stream of up to `most` rows; None: with and without."""
+    wanted = {"external_clock": external_clock, "grouped": grouped, "ad_hoc": ad_hoc}
+    fixed = {name: value for name, value in wanted.items() if value is not None}
+    possible = [kind for kind in kinds(algorithm) if all(getattr(kind, name) == value for name, value in fixed.items())]
     kind = draw(st.sampled_from(possible))
     question = draw(questions(kind))
     stream = draw(rows(kind, most))

@@ -15,6 +15,7 @@ from numba import njit
 from skyband.windows import FOREVER
 
 BLOCK = 64  # rows looked at together: long enough to vectorise, short enough to look again
+FIND = 256  # the same where all that matter are wanted at once
 WIDE = 512  # the same where few rows are expected to matter
 SAMPLE = 2048  # scores that a threshold is guessed from
 
@@ -93,8 +94,9 @@ def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def
 
     Their indices go to `found`, which has room for a block. Returns where to go on, and how many there are.
     """
-    i = skip_scores(score, i, end, threshold)
-    stop = min(i + BLOCK, end)
+    while i + FIND <= end and reaching(score[i : i + FIND], threshold) == 0:
+        i += FIND
+    stop = min(i + FIND, end)
     n = 0
     for j in range(i, stop):
         found[n] = j  # without a branch: overwritten by the next one unless this one counts

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.functions import ArrowUDFType, arrow_udf
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from skyband.engines.spark.recipe import WEIGHT, Recipe, quoted
@@ -30,14 +30,14 @@ def only_candidates(df: DataFrame, recipe: Recipe, score: Column | None) -> Data
     """`df` with the column WEIGHT, without the rows that cannot be shown."""
     window, per = recipe.query.window, recipe.query.per
     scored_by = [score] if score is not None else [quoted(name) for name in recipe.score.columns]  # type: ignore[union-attr]
-    groups = [_group_key(df, per)] if per else []
-    weigh = arrow_udf(_weigher(recipe), "int", ArrowUDFType.SCALAR_ITER)
+    groups = [group_key(df, per)] if per else []
+    weigh = arrow_udf(_weigher(recipe), "int")
     # It remembers rows, so Spark must neither call it twice nor move it: that is what "not deterministic" says.
     weight = weigh.asNondeterministic()(quoted(str(window.on)), *groups, *scored_by)
-    return df.withColumn(WEIGHT, weight).where(F.col(WEIGHT).isNotNull())
+    return df.withColumn(WEIGHT, weight).where(sf.col(WEIGHT).isNotNull())
 
 
-def _group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
+def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     """A long for each group: an integer column itself, else a hash of 64 bits.
 
     Two groups with the same hash would share one ranking before the shuffle, and rows could be lost: with a million groups
@@ -46,7 +46,7 @@ def _group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     integral = (ByteType, ShortType, IntegerType, LongType)
     if len(per) == 1 and isinstance(df.schema[per[0]].dataType, integral):
         return quoted(per[0])
-    return F.xxhash64(*(quoted(name) for name in per))
+    return sf.xxhash64(*(quoted(name) for name in per))
 
 
 def _weigher(recipe: Recipe) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
@@ -62,7 +62,7 @@ def _weigher(recipe: Recipe) -> Callable[[Iterator[tuple[pa.Array, ...]]], Itera
             timeless = np.asarray(time_column.is_null()) if time_column.null_count else None
             if timeless is not None:
                 scores = np.where(timeless, np.nan, scores)
-            groups, null_groups = _groups(group_column)
+            groups, null_groups = groups_of(group_column)
             kept = sieve.keep(times, scores, groups, null_groups)
             weights = np.zeros(len(times), np.int32)
             first, count = tally_panes(times, scores, shape)
@@ -86,10 +86,8 @@ def _stand_for(rows: npt.NDArray[np.bool_], weights: npt.NDArray[np.int32]) -> N
 
 def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
     """Ticks of a timestamp or integer column; 0 for null."""
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us")).cast(pa.int64()) if column.type.unit != "us" else column.view(pa.int64())
-    elif column.type != pa.int64():
-        column = column.cast(pa.int64())
+    if column.type != pa.int64():
+        column = column.cast(pa.int64())  # Spark's timestamps are microseconds
     if column.null_count:
         column = column.fill_null(0)
     return column.to_numpy(zero_copy_only=False)
@@ -101,7 +99,8 @@ def _scores(columns: list[pa.Array], recipe: Recipe) -> Floats:
     return recipe.score.evaluate(pa.record_batch(columns, names=list(recipe.score.columns)))
 
 
-def _groups(column: pa.Array | None) -> tuple[Ints | None, npt.NDArray[np.bool_] | None]:
+def groups_of(column: pa.Array | pa.ChunkedArray | None) -> tuple[Ints | None, npt.NDArray[np.bool_] | None]:
+    """The numbers of group keys, and which of them are null."""
     if column is None:
         return None, None
     return times_of(column), np.asarray(column.is_null()) if column.null_count else None

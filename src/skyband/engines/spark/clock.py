@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from skyband.engines.spark.recipe import CLOCK, Recipe, quoted
@@ -55,14 +55,14 @@ def with_clock(df: DataFrame, recipe: Recipe, lateness: int) -> tuple[DataFrame,
         return df, Clock(ticks_per_ms=1000)
     step = math.gcd(recipe.ticks.every, lateness)
     ticks = _wall_clock_us(quoted(on)) if isinstance(on_type, TimestampNTZType) else quoted(on).cast("long")
-    steps = F.call_function("div", ticks - F.pmod(ticks, F.lit(step)), F.lit(step)) if step > 1 else ticks
-    df = df.withColumn(CLOCK, F.timestamp_millis(steps + F.lit(_SHIFT_MS)))
+    steps = sf.call_function("div", ticks - sf.pmod(ticks, sf.lit(step)), sf.lit(step)) if step > 1 else ticks
+    df = df.withColumn(CLOCK, sf.timestamp_millis(steps + sf.lit(_SHIFT_MS)))
     return df.withWatermark(CLOCK, f"{lateness // step} milliseconds"), Clock(step, _SHIFT_MS)
 
 
 def _wall_clock_us(local: Column) -> Column:
     """Microseconds since 1970-01-01 00:00 on the same wall. A cast would go through the session's time zone."""
-    since = local - F.expr("TIMESTAMP_NTZ '1970-01-01 00:00:00'")
+    since = local - sf.expr("TIMESTAMP_NTZ '1970-01-01 00:00:00'")
     units = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
-    whole = sum((F.extract(F.lit(unit), since).cast("long") * us for unit, us in units.items()), F.lit(0))
-    return whole + (F.extract(F.lit("SECOND"), since) * 1_000_000).cast("long")
+    whole = sum((sf.extract(sf.lit(unit), since).cast("long") * us for unit, us in units.items()), sf.lit(0))
+    return whole + (sf.extract(sf.lit("SECOND"), since) * 1_000_000).cast("long")

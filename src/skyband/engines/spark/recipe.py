@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NumericType, StructType
 
@@ -24,6 +24,7 @@ PREFIX: Final = "__skyband_"
 SCORE: Final = PREFIX + "score"
 TIE: Final = PREFIX + "tie"  # a hash of the whole row: orders rows that nothing else orders, the same way on a replay
 WEIGHT: Final = PREFIX + "weight"  # how many input rows a row stands for in the counts
+GROUP: Final = PREFIX + "group"  # a number for each group: see candidates.group_key
 BUCKET: Final = PREFIX + "bucket"
 CLOCK: Final = PREFIX + "clock"
 
@@ -35,6 +36,7 @@ class Recipe:
     query: TopK  # what a bucket is asked: its score is the column SCORE
     schema: pa.Schema  # the rows a bucket takes: the input columns it needs, and SCORE
     output: pa.Schema  # what the user sees
+    sources: tuple[str | None, ...]  # for each of those columns, the input column it is; None for what we add
     ticks: Ticks
     score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
     fingerprint: str  # of the query as the user asked it, and its columns
@@ -43,6 +45,11 @@ class Recipe:
     def by_pane(self) -> bool:
         """Do answers come at the ends of windows by value? Then most rows can be ruled out before they are gathered."""
         return not self.ticks.by_count and self.ticks.every > 0
+
+    @property
+    def buckets_by_group(self) -> bool:
+        """May groups be told apart in different places? Not if each row moves the one clock that they all share."""
+        return bool(self.query.per) and (self.by_pane or self.ticks.by_count)
 
     @property
     def input_columns(self) -> list[str]:
@@ -75,7 +82,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[Recipe, C
         if bound.spark_sql is None:
             function = bound
         else:
-            score = F.expr(bound.spark_sql)
+            score = sf.expr(bound.spark_sql)
     if score is not None:
         score = _checked_number(df, score).cast("double").alias(SCORE)
     asked_of_a_bucket = TopK(
@@ -87,16 +94,24 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[Recipe, C
         emit=query.emit,
         algorithm=query.algorithm,
     )
-    output = layout(query, schema, str(query.emit)).schema
+    output = layout(query, schema, str(query.emit))
+    others = [name for name in output.rows_schema.names if name not in query.per]
+    added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
     recipe = Recipe(
-        asked_of_a_bucket, _bucket_schema(query, schema), output, ticks, function, query.fingerprint(schema)
+        query=asked_of_a_bucket,
+        schema=_bucket_schema(query, schema),
+        output=output.schema,
+        sources=(*[None] * added_first, *query.per, None, None, *others),
+        ticks=ticks,
+        score=function,
+        fingerprint=query.fingerprint(schema),
     )
     return recipe, score
 
 
 def quoted(name: str) -> Column:
     """The column of exactly this name, dots and all."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    return sf.col("`" + name.replace("`", "``") + "`")
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:
@@ -111,7 +126,7 @@ def _arrow_schema(schema: StructType) -> pa.Schema:
         translated = to_arrow_schema(schema, timezone="UTC")
     except PySparkTypeError as error:
         raise InvalidInput(f"A column has a type that Arrow lacks: {error}") from error
-    return pa.schema([field.remove_metadata() for field in translated])
+    return pa.schema([field.remove_metadata().with_nullable(True) for field in translated])
 
 
 def _bucket_schema(query: TopK, schema: pa.Schema) -> pa.Schema:

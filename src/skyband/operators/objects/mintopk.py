@@ -141,7 +141,7 @@ class MinTopK:
 
     def check(self) -> None:
         state, k = self.state(), self.spec.k
-        group, rows = self._rows()
+        rows = self._rows()[1]
         assert self.rows_held() == len(rows), "the count of rows held is their number"
         assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
         assert not np.isnan(rows["score"]).any(), "a row without a score is never held"

@@ -15,7 +15,7 @@ from numba import njit
 from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
 from skyband.structures.heap import push_heap
 from skyband.structures.panes import (
-    BLOCK,
+    FIND,
     find_scores,
     guess_threshold,
     last_window,
@@ -195,8 +195,8 @@ def due_time(shape, rule, clock):  # type: ignore[no-untyped-def]
 def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
     """Take rows from i on; return the first one not taken. Each group has its own count, and so its own windows."""
     grouped = len(group) > 0
-    heap = np.empty(rule.k, np.int64)
-    found = np.empty(BLOCK, np.int64)
+    scratch = np.empty(rule.k + 1, np.int64)
+    found = np.empty(FIND, np.int64)
     while i < len(score) and has_room(rule, pool, groups, clock, out):
         g = group[i] if grouped else 0
         arrived = groups[g].arrivals
@@ -207,7 +207,7 @@ def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, cloc
         groups[g].arrivals = arrived
         i = end
         if arrived % shape.every == 0:
-            close_group(g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, cells, clock, out, heap)
+            close_group(g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, cells, clock, out, scratch)
     return i
 
 
@@ -254,12 +254,12 @@ def close_window(shape, rule, pool, groups, cells, clock, out):  # type: ignore[
     """Close the next window for all groups, and find out which one is next after it."""
     window = clock[NEXT]
     at = (window + 1) * shape.every
-    heap = np.empty(rule.k, np.int64)
+    scratch = np.empty(rule.k + 1, np.int64)
     following = NEVER
     for g in range(len(groups)):
         if groups[g].length == 0 and groups[g].cell == NONE:
             continue
-        close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, heap)
+        close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scratch)
         if groups[g].length > 0:
             following = window + 1
         cell = groups[g].cell
@@ -271,14 +271,14 @@ def close_window(shape, rule, pool, groups, cells, clock, out):  # type: ignore[
 
 
 @njit(cache=True, forceinline=True)
-def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, heap):  # type: ignore[no-untyped-def]
+def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scratch):  # type: ignore[no-untyped-def]
     """Move what has been seen of the window's panes into the group's list, show its best k, drop what none will show."""
     merge_cells(g, window, shape, rule, pool, groups, cells, clock)
     start, n = groups[g].offset, groups[g].length
     if rule.emit == CHANGES:
         show_leaving(g, start, n, window, at, rule.k, pool.rows, clock, out)
     show_best(g, start, n, window, at, rule, pool.rows, clock, out)
-    kept = prune(start, n, window, rule, pool.rows, heap)
+    kept = prune(start, n, window, shape, rule, pool.rows, scratch)
     clock[TOTAL] -= n - kept
     if kept == 0:
         give_slab(pool, groups[g])
@@ -379,18 +379,34 @@ def write(out, clock, at, g, rank, row, change):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, forceinline=True)
-def prune(start, n, window, rule, rows, heap):  # type: ignore[no-untyped-def]
+def prune(start, n, window, shape, rule, rows, scratch):  # type: ignore[no-untyped-def]
     """Keep, best first, the rows that a later window may show; return how many.
 
-    `heap` holds the k latest last windows of the rows kept so far, the earliest of them on top. A row that is not in
-    a later window than that one is outlived by k better rows. Rows shown just now stay, for changes, to be seen leaving.
+    A row is outlived when k better rows have its last window or a later one: they are enough for every window it is in.
+    Rows shown just now stay, for changes, to be seen leaving.
     """
-    kept, size = 0, 0
+    kept = 0
+    in_heap = 0
+    counted = shape.whole <= rule.k
+    outlived = window  # rows with this last window or an earlier one are outlived
+    longer = 0  # counted: rows kept so far whose last window is later than `outlived`
+    if counted:
+        scratch[: shape.whole + 1] = 0
     for j in range(start, start + n):
         last = rows[j].last
-        outlived = size == rule.k and heap[0] >= last
-        if last > window and not outlived:
-            size = push_heap(heap, size, rule.k, last)
+        if last > outlived:
+            if counted:
+                # scratch[i]: rows kept so far with last window + i. Few windows: cheaper than a heap.
+                scratch[last - window] += 1
+                longer += 1
+                while longer >= rule.k:
+                    outlived += 1
+                    longer -= scratch[outlived - window]
+            else:
+                # A heap of the k latest last windows, the earliest on top.
+                in_heap = push_heap(scratch, in_heap, rule.k, last)
+                if in_heap == rule.k:
+                    outlived = max(outlived, scratch[0])
         elif not (rule.emit == CHANGES and rows[j].flag):
             continue
         if start + kept != j:

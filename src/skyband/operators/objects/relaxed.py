@@ -3,7 +3,7 @@
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.2 (RA).
 Invariant:  every row that fewer than k better rows outlive is held, the k best of them in front; some others may be held too.
 Cost:       push about three comparisons a row and O(log s) for a row that k later rows of its block do not outrank; state s is
-            the k-skyband, k (1 + ln(n/k)) rows on random order, and up to half as many rows not yet looked through.
+            at most twice the k-skyband, which has k (1 + ln(n/k)) rows on random order, and `slack` rows.
 Choose it:  the answer is wanted with each arrival, or `top(k, size)` for any size.
 
 Instead of pruning one row at a time, rows are looked through in blocks, from the end: see relaxed_kernels.py.
@@ -23,7 +23,6 @@ from skyband.operators.objects.relaxed_kernels import LATE, NEED, NOW, OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.ranking import ROW, Rows, best_first
-from skyband.structures.skyband import first_row
 from skyband.windows import FOREVER
 
 NAME = "relaxed"
@@ -50,10 +49,12 @@ def open(spec: Spec) -> Relaxed:
 
 
 class Relaxed:
-    def __init__(self, spec: Spec, *, block: int = 8192, slack: int = 64, initial_room: int = 1024) -> None:
-        """Rows are looked through `block` at a time; up to `slack` of them, or half the band, stay as they came."""
+    def __init__(self, spec: Spec, *, block: int | None = None, slack: int = 64, initial_room: int = 1024) -> None:
+        """Rows are looked through `block` at a time, and a group when it holds 2 s + `slack` rows, s after the last time."""
         self.spec = spec
         window = spec.window
+        # What is left of a block grows with k, so larger ones pay for larger k, as long as they stay in the cache.
+        block = block or min(max(8192, 256 * spec.k), 65536)
         self._slides_by_value = window.every > 0 and not window.by_count
         self._rule = kernels.Rule(
             spec.k,
@@ -140,7 +141,7 @@ class Relaxed:
             owner = np.repeat(np.arange(len(code)), saved[f"{name}_length"])
             saved[f"{name}_rows"] = saved[f"{name}_rows"][code[owner] != slabs.NONE]
             saved[f"{name}_length"] = saved[f"{name}_length"][kept]
-        saved["arrivals"] = saved["arrivals"][kept]
+        saved["arrivals"], saved["pruned"] = saved["arrivals"][kept], saved["pruned"][kept]
         saved["pending"]["group"] = code[saved["pending"]["group"]]
         self.restore(saved)
 
@@ -149,6 +150,7 @@ class Relaxed:
         return {
             "clock": np.array([*state.clock[:2], self._late, self._seen, self._closed, self._due], np.int64),
             "arrivals": state.groups["arrivals"].copy(),
+            "pruned": state.groups["pruned"].copy(),
             "band_length": state.groups["length"].copy(),
             "recent_length": state.recent["length"].copy(),
             "shown_length": state.shown["length"].copy(),
@@ -167,7 +169,7 @@ class Relaxed:
         for name, headers in (("band", groups), ("recent", recent), ("shown", shown)):
             headers["length"] = state[f"{name}_length"]
             slabs.unpack(self._pool, headers, state[f"{name}_rows"])
-        groups["arrivals"] = state["arrivals"]
+        groups["arrivals"], groups["pruned"] = state["arrivals"], state["pruned"]
         kernels.find_oldest(groups, self._rule.k, self._pool)
         clock = np.zeros(kernels.CLOCKS, np.int64)
         clock[:2] = state["clock"][:2]
@@ -177,16 +179,16 @@ class Relaxed:
 
     def check(self) -> None:
         saved, k = self.state(), self.spec.k
-        group, rows = self._rows()
+        rows = self._rows()[1]
         assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
         assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
-        ends = np.cumsum(saved["band_length"])
-        recents = np.split(saved["recent_rows"], np.cumsum(saved["recent_length"])[:-1])
-        for g, band in enumerate(np.split(saved["band_rows"], ends[:-1])):
+        bands, recents = _split(saved, "band"), _split(saved, "recent")
+        for g, (band, recent) in enumerate(zip(bands, recents, strict=True)):
             assert (best_first(band) == np.arange(len(band))).all(), "a band is sorted, best first"
-            assert len(recents[g]) <= max(self._rule.slack, len(band) // 2) + k, "few rows stay unmerged"
-            assert (np.diff(recents[g]["time"]) >= 0).all(), "recent rows are in order of time"
-            alive = recents[g][recents[g]["time"] > self._expired(g)]
+            assert (np.diff(recent["time"]) >= 0).all(), "recent rows are in order of time"
+            limit = 2 * int(self._state.groups["pruned"][g]) + self._rule.slack
+            assert len(band) + len(recent) <= limit, "a group is pruned before it has twice the rows of the last time"
+            alive = recent[recent["time"] > self._expired(g)]
             if len(band) >= k and len(alive):
                 first = np.concatenate([band[k - 1 : k], alive])
                 assert best_first(first)[0] == 0, "no recent row ranks before the worst of the first k"
@@ -226,6 +228,7 @@ class Relaxed:
         rows = kernels.Input(score, time, now, position, first, order, start)
         g, j = 0, 0
         while True:
+            self._fit_work()
             g, j = kernels.push(g, j, rows, self._rule, self._pool, self._state, self._work, self._out)
             if g == len(groups):
                 break
@@ -239,6 +242,9 @@ class Relaxed:
             self._pool = slabs.grown_pool(self._pool, need)
         else:
             self._out = slabs.grown(self._out, 2 * len(self._out) + 2 * self.spec.k)
+
+    def _fit_work(self) -> None:
+        """Make the scratch long enough for a block and the recent rows of any group before it."""
         carried = int(self._state.recent["length"].max(initial=0))
         if len(self._work.score) < self._rule.block + carried:
             self._work = kernels.new_work(self._rule, 2 * carried)
@@ -304,6 +310,7 @@ class Relaxed:
         end = (window + 1) * self.spec.window.every
         for step, argument in ((kernels.expire_all, end - 1 - self.spec.window.size), (kernels.show_all, end)):
             g = 0
+            self._fit_work()
             while True:
                 last = self._work if step is kernels.expire_all else self._out
                 g = step(argument, g, self._rule, self._pool, self._state, last)
@@ -356,3 +363,9 @@ class Relaxed:
             # Groups were taken one after another; their answers came about in the order of the rows.
             written = written[np.argsort(written["order"], kind="stable")]
         return Answer.of(written)
+
+
+def _split(saved: Arrays, name: str) -> list[Rows]:
+    """The rows of each group."""
+    ends = np.cumsum(saved[f"{name}_length"])
+    return [saved[f"{name}_rows"][end - n : end] for n, end in zip(saved[f"{name}_length"], ends, strict=True)]

@@ -23,6 +23,7 @@ from skyband.structures.panes import BLOCK, WIDE, exceeding, largest, skip_score
 from skyband.structures.ranking import ROW, SMALL, ranks_before, sort_best_first
 from skyband.structures.skyband import BAND, first_row, insert, merge, remove
 from skyband.structures.slabs import CLASSES, HEADER, reserve
+from skyband.windows import FOREVER
 
 # What the clock array holds.
 NOW = 0  # the largest time seen
@@ -31,8 +32,8 @@ OUT = 2  # entries written to the output
 NEED = 3  # pool entries that the last call was short of
 CLOCKS = 4
 
-# By group code: by count, rows so far; the earliest time among the first k; its band.
-GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), *BAND])
+# By group code: by count, rows so far; the earliest time among the first k; the band's length when last pruned; its band.
+GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), ("pruned", np.int64), *BAND])
 LIST = np.dtype(HEADER)
 
 
@@ -44,7 +45,7 @@ class Rule(NamedTuple):
     each: bool  # show with each arrival
     emit: int
     block: int  # rows taken together
-    slack: int  # recent rows that may stay unmerged, or half the band if that is more
+    slack: int  # a group is pruned when it holds twice what it held after the last time, and so many rows more
 
 
 class State(NamedTuple):
@@ -145,11 +146,12 @@ def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[
         x = take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out)
         taken = x - carried
         if not rule.by_count:
-            clock[LATE] += late_rows(j, j + taken, batch, rule.size)
+            clock[LATE] += late_rows(batch, j, j + taken, rule.size)
         stopped = clock[NEED] == 0
         slides = rule.every > 0 and (group.arrivals + taken) % rule.every == 0 and taken > 0
-        full = stop < end and not slides
-        if not stopped and (full or live_rows(work.score, m) > max(rule.slack, group.length >> 1)):
+        live = live_rows(work.score, m)
+        full = stop < end and (not slides or live + rule.block > len(work.score))
+        if not stopped and (full or group.length + live > 2 * group.pruned + rule.slack):
             now = group.arrivals + taken - 1 if rule.by_count else batch.now[horizon - 1] if horizon else clock[NOW]
             settle_block(g, j, carried, m, now - rule.size, batch, rule, pool, state, work)
         else:
@@ -176,15 +178,6 @@ def enough_room(rows, rule, pool, clock, out):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
-def late_rows(j, end, batch, size):  # type: ignore[no-untyped-def]
-    late = 0
-    for y in range(j, end):
-        i = row_index(batch, y)
-        late += batch.time[i] <= batch.now[i] - size
-    return late
-
-
 @njit(cache=True, forceinline=True)
 def row_index(batch, j):  # type: ignore[no-untyped-def]
     return batch.order[j] if len(batch.order) else j
@@ -203,26 +196,59 @@ def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped
     if rule.by_count:
         stop = j + room
     else:
-        latest = (
-            pool.rows[recent.offset + carried - 1].time if carried else batch.time[row_index(batch, j)] if room else 0
-        )
-        stop = j
-        while stop < j + room and batch.time[row_index(batch, stop)] >= latest:
-            latest = batch.time[row_index(batch, stop)]
-            stop += 1
+        latest = pool.rows[recent.offset + carried - 1].time if carried else -FOREVER
         # A row out of order waits until the recent rows are merged: that is a block of none.
+        stop = end_of_order(batch, j, j + room, latest)
     if len(batch.order):
         for x in range(stop - j):
             score[carried + x] = batch.score[batch.order[j + x]]
     else:
+        score[carried : carried + stop - j] = batch.score[j:stop]
+    late = 0 if rule.by_count else late_rows(batch, j, stop, rule.size)
+    if late:
         for x in range(stop - j):
-            score[carried + x] = batch.score[j + x]
-    if not rule.by_count:
-        for x in range(stop - j):
-            i = row_index(batch, j + x)
-            if batch.time[i] <= batch.now[i] - rule.size:
-                score[carried + x] = np.nan  # late
+            if is_late(batch, j + x, rule.size):
+                score[carried + x] = np.nan
     return stop, carried, carried + stop - j
+
+
+@njit(cache=True)
+def end_of_order(batch, j, end, latest):  # type: ignore[no-untyped-def]
+    """The first of rows j to end of the group that comes before its predecessor in time, of which the first is `latest`."""
+    while j < end:
+        if len(batch.order) == 0 and j + WIDE < end and batch.time[j] >= latest:
+            times, falls = batch.time[j : j + WIDE + 1], 0
+            for y in range(WIDE):
+                falls += times[y + 1] < times[y]
+            if falls == 0:
+                j += WIDE
+                latest = times[WIDE]
+                continue
+        time = batch.time[row_index(batch, j)]
+        if time < latest:
+            break
+        latest = time
+        j += 1
+    return j
+
+
+@njit(cache=True, forceinline=True)
+def is_late(batch, j, size):  # type: ignore[no-untyped-def]
+    i = row_index(batch, j)
+    return batch.time[i] <= batch.now[i] - size
+
+
+@njit(cache=True)
+def late_rows(batch, j, end, size):  # type: ignore[no-untyped-def]
+    late = 0
+    if len(batch.order) == 0:
+        times, nows = batch.time[j:end], batch.now[j:end]
+        for y in range(len(times)):
+            late += times[y] <= nows[y] - size
+    else:
+        for y in range(j, end):
+            late += is_late(batch, y, size)
+    return late
 
 
 @njit(cache=True, forceinline=True)
@@ -258,8 +284,7 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
     clock[NEED] = 0 says that it stopped early, for lack of output room; perhaps only before an expiry after the last row.
     """
     group, clock, score = state.groups[g], state.clock, work.score
-    bound, bounded, alive = -np.inf, 0, 0  # no row of [alive, bounded) that is not in the band has a score above bound
-    x = carried
+    x, alive = carried, 0  # rows before `alive` have expired
     while True:
         expiry = next_expiry(group, j, j + m - carried, horizon, batch, rule)
         limit = min(m, carried + first_from(batch, j, j + m - carried, expiry) - j)
@@ -280,12 +305,7 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
                 alive < x and time_of(alive, j, carried, batch, rule, group, state.recent[g], pool) <= now - rule.size
             ):
                 alive += 1
-            while first < rule.k:
-                found, bound, bounded = refill(
-                    g, first, alive, x, bound, bounded, j, carried, now, batch, rule, pool, state, score
-                )
-                if not found:
-                    break
+            while first < rule.k and refill(g, first, alive, x, j, carried, now, batch, rule, pool, state, score):
                 first += 1
             changed = True
         if arrives:
@@ -356,36 +376,31 @@ def expire(group, k, expired, pool):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(cache=True, forceinline=True)
-def refill(g, first, alive, x, bound, bounded, j, carried, now, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
-    """Make the best row behind the first ones, from the band or from rows [alive, x) of the scratch, the next of them."""
+@njit(cache=True)
+def refill(g, first, alive, x, j, carried, now, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
+    """Make the best row behind the first ones, from the band or from rows [alive, x) of the scratch, the next of them.
+
+    False: there is none.
+    """
     group, recent, rows = state.groups[g], state.recent[g], pool.rows
     while group.length > first and rows[first_row(group) + first].time <= now - rule.size:
         remove(pool, group, first)
     waits = group.length > first
-    threshold = rows[first_row(group) + first].score if waits else -np.inf
-    for y in range(bounded, x):
-        bound = max(bound, score[y]) if score[y] == score[y] else bound
-    if bound >= threshold:
-        best, second = -1, -np.inf
-        for y in range(alive, x):
-            if score[y] == score[y]:
-                # Times never fall in the scratch, so of equal scores the later one ranks first.
-                if best < 0 or score[y] >= score[best]:
-                    second = score[best] if best >= 0 else second
-                    best = y
-                else:
-                    second = max(second, score[y])
-        bound = score[best] if best >= 0 else -np.inf
-        if best >= 0:
-            time = time_of(best, j, carried, batch, rule, group, recent, pool)
-            position = position_of(best, j, carried, batch, recent, pool)
-            if not waits or outranks(score[best], time, position, rows[first_row(group) + first]):
-                insert(pool, group, first, rule.k, score[best], time, position)
-                pool.rows[first_row(group) + first].flag = flag_of(best, carried, recent, pool)
-                score[best] = np.nan
-                return True, second, x
-    return waits, bound, x
+    best, threshold = -1, rows[first_row(group) + first].score if waits else -np.inf
+    y = first_reaching(score, alive, x, threshold)
+    while y < x:
+        # Times never fall in the scratch, so of equal scores the later one ranks first.
+        best, threshold = y, score[y]
+        y = first_reaching(score, y + 1, x, threshold)
+    if best >= 0:
+        time = time_of(best, j, carried, batch, rule, group, recent, pool)
+        position = position_of(best, j, carried, batch, recent, pool)
+        if not waits or outranks(score[best], time, position, rows[first_row(group) + first]):
+            insert(pool, group, first, rule.k, score[best], time, position)
+            pool.rows[first_row(group) + first].flag = flag_of(best, carried, recent, pool)
+            score[best] = np.nan
+            return True
+    return waits
 
 
 @njit(cache=True, forceinline=True)
@@ -469,6 +484,7 @@ def settle_block(g, j, carried, m, expired, batch, rule, pool, state, work):  # 
         row.flag = flag_of(x, carried, recent, pool)
     sort_best_first(work.rows, 0, n)
     merge(pool, group, work.rows, n, expired, rule.k, work.heap)
+    group.pruned = group.length
     recent.length = 0
 
 
@@ -574,6 +590,7 @@ def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-
                 work.rows[x] = pool.rows[recent[g].offset + x]
             sort_best_first(work.rows, 0, m)
             merge(pool, groups[g], work.rows, m, expired, rule.k, work.heap)
+            groups[g].pruned = groups[g].length
             recent[g].length = 0
             groups[g].oldest = oldest_of(groups[g], rule.k, pool)
         g += 1

@@ -1,0 +1,38 @@
+"""How much is measured: the official sizes, and smaller ones for a quick look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSizes:
+    rows: int = 20_000_000
+    files: int = 20
+    files_per_batch: int = 4
+    group_rows: int = 2_000_000  # of our side of the line about groups
+    own_rows: int = 500_000  # for Spark's own way, which is slow
+    rounds: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    rows: int = 32_000_000  # 256 MB of scores: more than any cache
+    batch_rows: int = 1_000_000
+    passes: int = 7
+    windows: tuple[int, ...] = (100_000, 1_000_000, 10_000_000, 100_000_000)  # of the line about growth
+    startup_queries: tuple[str, ...] = ("panes", "time", "arrival")
+    startup_rounds: int = 3
+    spark: SparkSizes = field(default_factory=SparkSizes)
+
+
+OFFICIAL: Final = Sizes()
+QUICK: Final = Sizes(
+    rows=8_000_000,
+    passes=3,
+    windows=(100_000, 1_000_000, 10_000_000),
+    startup_queries=("time",),
+    startup_rounds=1,
+    spark=SparkSizes(rows=2_000_000, files=4, files_per_batch=2, group_rows=100_000, own_rows=50_000, rounds=1),
+)

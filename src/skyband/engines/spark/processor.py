@@ -1,0 +1,116 @@
+"""The stateful operator: one session for each bucket, kept in Spark's state store as one binary value.
+
+State is a snapshot of the session, versioned and checked; nothing in it is pickled. A micro-batch restores it, closes the
+windows that the watermark has passed, takes the rows in, and saves it again. A bucket that gets no rows is woken by a timer
+at the end of its earliest open window.
+
+Windows close before the rows of the same micro-batch come in. So a row is late or not whatever the way Spark cuts the
+stream into batches, with or without an empty one in between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from skyband.engines.embedded import Session, open_session
+from skyband.engines.spark.clock import Clock
+from skyband.engines.spark.pages import Tally, answers, read_page
+from skyband.engines.spark.recipe import Recipe
+from skyband.errors import SnapshotMismatch
+
+STATE_NAME: Final = "bucket"
+# `fingerprint` says which query, and how many buckets, the state belongs to; `session` is a snapshot with its own version.
+STATE_COLUMNS: Final = "fingerprint string, timer_ms long, rows_held long, groups long, session binary"
+_NO_TIMER: Final = -1
+
+
+class BucketProcessor(StatefulProcessor):
+    """Runs the query of a recipe in each bucket."""
+
+    def __init__(self, recipe: Recipe, clock: Clock | None, buckets: int) -> None:
+        self._recipe = recipe
+        self._clock = clock  # None: rows alone move the window
+        self._fingerprint = f"{recipe.fingerprint} in {buckets} buckets"
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._state = handle.getValueState(STATE_NAME, STATE_COLUMNS)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
+        session, timer_ms = self._open()
+        pages, tallies = zip(*(read_page(row) for row in rows), strict=True)
+        late_before = session.stats().rows_late
+        watermark = self._watermark(timerValues)
+        closed = [] if watermark is None else [session.advance(watermark)]
+        arrived = session.push(in_arrival_order(pa.concat_tables(pages), self._recipe))
+        late = session.stats().rows_late - late_before
+        if self._recipe.by_pane:  # rows ruled out before the shuffle can be late as well
+            late = 0 if watermark is None else sum(tally.late(watermark) for tally in tallies)
+        self._save(session, timer_ms)
+        yield from _rows(pa.concat_tables([*closed, arrived]), tallies, late)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
+        session, _ = self._open()
+        watermark = self._watermark(timerValues)
+        assert watermark is not None, "a timer is set at a time, which only a watermark reaches"
+        closed = session.advance(watermark)
+        self._save(session, timer_ms=_NO_TIMER)  # Spark deletes the one that has expired
+        yield from _rows(closed, (), 0)
+
+    def close(self) -> None:
+        pass
+
+    def _watermark(self, timer_values: TimerValues) -> int | None:
+        return self._clock.ticks(timer_values.getCurrentWatermarkInMs()) if self._clock else None
+
+    def _open(self) -> tuple[Session, int]:
+        """The bucket's session, and when its timer is set."""
+        saved = self._state.get()
+        fingerprint, timer_ms, *_, snapshot = saved or (self._fingerprint, _NO_TIMER, None)
+        if fingerprint != self._fingerprint:
+            raise SnapshotMismatch(
+                "This checkpoint was written by another query, over other columns, or with another number of buckets "
+                f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or use a new checkpoint."
+            )
+        external = self._clock is not None
+        return open_session(self._recipe.query, self._recipe.schema, snapshot, external_clock=external), timer_ms
+
+    def _save(self, session: Session, timer_ms: int) -> None:
+        """Keep the session for the next batch, and be woken when its next window ends instead of at `timer_ms`."""
+        due = session.next_close() if self._clock else None
+        due_ms = _NO_TIMER if due is None else self._clock.ms(due)  # type: ignore[union-attr]
+        if due_ms != timer_ms:
+            if timer_ms != _NO_TIMER:
+                self._handle.deleteTimer(timer_ms)
+            if due_ms != _NO_TIMER:
+                self._handle.registerTimer(due_ms)
+        stats = session.stats()
+        self._state.update((self._fingerprint, due_ms, stats.rows_held, stats.groups, session.snapshot()))
+
+
+def in_arrival_order(rows: pa.Table, recipe: Recipe) -> pa.Table:
+    """The rows of a micro-batch as a session takes them: Spark keeps no order, so columns give one that a replay repeats."""
+    keys = [(name, "ascending") for name in recipe.arrival_order]
+    order = pc.sort_indices(rows, sort_keys=keys, null_placement="at_start")
+    return rows.select(recipe.schema.names).take(order)
+
+
+def _rows(table: pa.Table, tallies: tuple[Tally, ...], late: int) -> Iterator[Row]:
+    counts = Counter({"rows_late": late})
+    for tally in tallies:
+        counts.update(tally.counts())
+    return (Row(**answer) for answer in answers(table, counts))

@@ -1,0 +1,83 @@
+"""How many rows each algorithm may hold, worked out from the stream: what its docstring states, as a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from conformance.driver import Driver
+from oracle import Event, Member, Question, last_window_end, members, watermark_of
+from skyband.operators.protocol import CHANGES, Spec
+
+Bound = Callable[[Question, Spec, Sequence[Event], Driver], int]
+
+
+def recompute(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """Every row of an open window, and of the last `size`; with changes, those shown before."""
+    return len(live_members(question, events)) + len(_shown(question, spec, events))
+
+
+def mintopk(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """For each group k rows for each slide of the window, and an open pane's rows up to its limit."""
+    assert question.every is not None
+    limit = driver.operator._rule.limit
+    slides = 1 if question.size is None else -(-question.size // question.every)
+    panes = {(member.group, _pane(question, member.time)) for member in live_members(question, events)}
+    groups = len({group for group, _ in panes})
+    return question.k * slides * groups + (limit - 1) * len(panes) + len(_shown(question, spec, events))
+
+
+def relaxed(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """Twice the largest k-skyband there was, and `slack`; by value with a slide, also rows of windows after the next."""
+    slack = driver.operator._rule.slack
+    largest: dict[Hashable, int] = {}
+    for i in range(1, len(events) + 1):
+        by_group: dict[Hashable, list[Member]] = {}
+        for member in live_members(question, events[:i]):
+            by_group.setdefault(member.group, []).append(member)
+        for group, live in by_group.items():
+            largest[group] = max(largest.get(group, 0), skyband_size(live, question.k))
+    waiting = 0
+    if question.every is not None and not question.by_count:
+        slide = watermark_of(question, events) // question.every
+        waiting = sum(member.time // question.every > slide for member in live_members(question, events))
+    return sum(2 * size + slack + 2 * question.k for size in largest.values()) + waiting + len(_shown(question, spec, events))
+
+
+STATED: dict[str, Bound] = {"recompute": recompute, "mintopk": mintopk, "relaxed": relaxed}
+
+
+def skyband_size(rows: Sequence[Member], k: int) -> int:
+    """How many rows have fewer than k others that rank before them and live as long."""
+    ranked = sorted(rows, key=lambda row: (row.score, row.time, row.position), reverse=True)
+    return sum(sum(better.time >= row.time for better in ranked[:i]) < k for i, row in enumerate(ranked))
+
+
+def live_members(question: Question, events: Sequence[Event]) -> list[Member]:
+    """The ranked rows that an open window or the last `size` holds."""
+    ranked = [member for member in members(question, events) if member.ranked]
+    if question.size is None:
+        return ranked
+    if question.by_count:
+        counts: dict[Hashable, int] = {}
+        for member in members(question, events):
+            counts[member.group] = member.time + 1
+        return [member for member in ranked if member.time >= counts[member.group] - question.size]
+    now = max((member.time for member in members(question, events)), default=0)
+    watermark = watermark_of(question, events)
+    return [
+        member
+        for member in ranked
+        if member.time > now - question.size
+        or (question.every is not None and last_window_end(question, member.time) > watermark)
+    ]
+
+
+def _shown(question: Question, spec: Spec, events: Sequence[Event]) -> list[Hashable]:
+    """With changes a row shown stays until it is seen leaving: k for each group."""
+    return list({member.group for member in members(question, events)}) * question.k if spec.emit == CHANGES else []
+
+
+def _pane(question: Question, time: int) -> tuple[int, bool]:
+    slide, within = divmod(time, question.every)
+    rest = 0 if question.size is None else question.size % question.every
+    return slide, rest > 0 and within >= question.every - rest

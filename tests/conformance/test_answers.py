@@ -1,0 +1,100 @@
+"""Oracle tests: every algorithm answers every query that it takes as the definitions say, however the stream is cut."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.algorithms import capacities, every_algorithm, examples, opener
+from conformance.driver import Driver
+from conformance.strategies import batch_sizes, cases, kinds, question_of
+from oracle import answers, by_group, late, next_close
+from skyband.operators.registry import OBJECTS, Algorithm
+
+
+@every_algorithm
+@examples(200)
+@given(st.data(), batch_sizes(), st.booleans())
+def test_agrees_with_the_oracle(algorithm: Algorithm, data: st.DataObject, sizes: list[int], finished: bool) -> None:
+    case = data.draw(cases(algorithm))
+    driver = Driver(case.spec, algorithm.open)
+    driver.run(case.events, sizes, after_each=lambda: driver.operator.check())
+    if finished:
+        driver.finish()
+        driver.operator.check()
+    assert by_group(driver.lines) == by_group(answers(case.question, case.events, finished=finished))
+    assert driver.operator.late == len(late(case.question, case.events))
+
+
+@every_algorithm
+@examples(60)
+@given(st.data(), batch_sizes())
+def test_agrees_with_recompute_batch_by_batch(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    case = data.draw(cases(algorithm, external_clock=None))
+    driver, reference = Driver(case.spec, algorithm.open), Driver(case.spec, OBJECTS["recompute"].open)
+    said: dict[Driver, list[int]] = {driver: [], reference: []}
+    for each in said:
+        each.run(case.events, sizes, after_each=lambda each=each: said[each].append(len(each.lines)))
+    assert said[driver] == said[reference], "what is known is said at once, not with a later batch"
+    assert by_group(driver.lines) == by_group(reference.lines)
+    assert driver.operator.next_close() == reference.operator.next_close()
+
+
+@every_algorithm
+@examples(100)
+@given(st.data(), batch_sizes(), st.booleans())
+def test_external_clock(algorithm: Algorithm, data: st.DataObject, sizes: list[int], finished: bool) -> None:
+    case = data.draw(cases(algorithm, external_clock=True))
+    driver = Driver(case.spec, algorithm.open)
+    driver.run(case.events, sizes, after_each=lambda: driver.operator.check())
+    assert driver.operator.next_close() == next_close(case.question, case.events)
+    if finished:
+        driver.finish()
+    assert by_group(driver.lines) == by_group(answers(case.question, case.events, finished=finished))
+    assert driver.operator.late == len(late(case.question, case.events))
+
+
+@every_algorithm
+@examples(60)
+@given(st.data(), batch_sizes())
+def test_any_split_into_batches_gives_the_same(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    case = data.draw(cases(algorithm, most=60))
+    whole, one_by_one, cut = (Driver(case.spec, algorithm.open) for _ in range(3))
+    whole.run(case.events)
+    one_by_one.run(case.events, [1] * len(case.events))
+    cut.run(case.events, sizes)
+    assert by_group(whole.lines) == by_group(one_by_one.lines) == by_group(cut.lines)
+    assert whole.operator.late == one_by_one.operator.late == cut.operator.late
+
+
+@every_algorithm
+@examples(60)
+@given(st.data(), batch_sizes())
+def test_windows_close_in_order(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    case = data.draw(cases(algorithm, external_clock=None))
+    driver = Driver(case.spec, algorithm.open)
+    driver.run(case.events, sizes)
+    driver.finish()
+    lines = by_group(driver.lines).values() if case.question.by_count else [driver.lines]
+    for ats in ([line.at for line in some] for some in lines):
+        assert ats == sorted(ats)
+
+
+@every_algorithm
+@examples(100)
+@given(st.data(), batch_sizes())
+def test_smallest_capacities(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    case = data.draw(cases(algorithm, most=80, external_clock=None))
+    smallest = {name: data.draw(st.integers(1, 3), label=name) for name in capacities(algorithm)}
+    driver = Driver(case.spec, opener(algorithm, **smallest))
+    driver.run(case.events, sizes, after_each=lambda: driver.operator.check())
+    assert by_group(driver.lines) == by_group(answers(case.question, case.events, finished=False))
+
+
+@every_algorithm
+def test_says_why_it_refuses(algorithm: Algorithm) -> None:
+    assert kinds(algorithm), "it takes some queries"
+    for kind in kinds(OBJECTS["recompute"]):
+        if kind not in kinds(algorithm):
+            why = str(algorithm.refuses(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0))))
+            assert "with each arrival" in why or "ad-hoc" in why

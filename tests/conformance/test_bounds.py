@@ -1,0 +1,85 @@
+"""Oracle tests: no algorithm holds more rows than it states, and all hold what they may still show."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.algorithms import capacities, every_algorithm, examples, opener
+from conformance.bounds import STATED
+from conformance.driver import Driver, spec_of
+from conformance.strategies import batch_sizes, cases
+from oracle import Question, answers
+from skyband.operators.protocol import Batch
+from skyband.operators.registry import OBJECTS, Algorithm
+
+NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
+
+
+@every_algorithm
+@examples(60)
+@given(st.data(), batch_sizes())
+def test_rows_held_stay_within_what_is_stated(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    case = data.draw(cases(algorithm, external_clock=None))
+    capacity = {name: data.draw(st.integers(1, 8), label=name) for name in capacities(algorithm)}
+    driver = Driver(case.spec, opener(algorithm, **capacity))
+    for i, event in enumerate(case.events, 1):
+        driver.run([event])
+        held = len(driver.operator.held())
+        assert held <= STATED[algorithm.name](case.question, case.spec, case.events[:i], driver)
+        assert len(driver.operator.held()) <= driver.operator.rows_held() + case.question.k * 3, "the quick count is close"
+
+
+@every_algorithm
+@examples(60)
+@given(st.data(), batch_sizes())
+def test_rows_to_be_shown_are_held(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    """The engine drops the columns of rows that are not held, so a row not held now must never be shown later."""
+    case = data.draw(cases(algorithm, external_clock=None))
+    cut = data.draw(st.integers(0, len(case.events)))
+    driver = Driver(case.spec, algorithm.open)
+    driver.run(case.events[:cut], sizes)
+    held, said, arrived = set(driver.operator.held().tolist()), len(driver.lines), driver.position
+    driver.run(case.events[cut:])
+    driver.finish()
+    later = {line.position for line in driver.lines[said:] if line.position < arrived}
+    assert later <= held
+    assert len(driver.lines) == len(answers(case.question, case.events))
+
+
+SHAPES = {
+    "rising": lambda i: i.astype(float),
+    "falling": lambda i: -i.astype(float),
+    "equal": lambda i: np.zeros(len(i)),
+    "rising saw": lambda i: (i % 500).astype(float),
+    "falling saw": lambda i: -(i % 500).astype(float),
+    "random": lambda i: np.random.default_rng(int(i[0])).random(len(i)),
+}
+
+
+@every_algorithm
+@pytest.mark.parametrize("by_count", [True, False], ids=["by count", "by value"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_state_does_not_grow_with_the_stream(algorithm: Algorithm, shape: str, by_count: bool) -> None:
+    """A window of 20 rows, a hundred times over: whatever the order of scores, about a window's rows are held."""
+    for every, batch in itertools.product((None, 5), (1, 10, 500)):
+        emit = "changes" if every is None else "windows"
+        spec = spec_of(Question(k=3, size=20, every=every, by_count=by_count, emit=emit), grouped=False)
+        if algorithm.refuses(spec):
+            continue
+        operator = opener(algorithm, **dict.fromkeys(capacities(algorithm), 4))(spec)
+        most = 0
+        for first in range(0, 2_000, batch):
+            i = np.arange(first, first + batch)
+            operator.push(Batch(SHAPES[shape](i), NO_TIMES if by_count else i, NO_GROUPS, first))
+            most = max(most, operator.rows_held())
+        operator.check()
+        assert most <= 3 * 20 + 8
+
+
+def test_every_algorithm_states_a_bound() -> None:
+    assert STATED.keys() == OBJECTS.keys()

@@ -1,0 +1,174 @@
+"""Oracle tests on long streams: pools that grow, panes of many rows, guessed thresholds, selection, compaction.
+
+The oracle here is numpy, or a sorted list: as plain as the other one, and fast enough for tens of thousands of rows.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from conformance.algorithms import every_algorithm
+from conformance.driver import spec_of
+from oracle import Question
+from skyband.operators.protocol import ENTER, Answer, Batch, Operator, Spec
+from skyband.operators.registry import Algorithm
+from skyband.structures.panes import SAMPLE
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
+
+
+def some_scores(shape: str, n: int) -> Floats:
+    random = np.random.default_rng(7)
+    scores = {
+        "uniform": random.random(n),
+        "ties": random.integers(0, 50, n).astype(float),
+        "equal": np.ones(n),
+        "rising": np.arange(n, dtype=float),
+        "falling": -np.arange(n, dtype=float),
+        "waves": np.sin(np.arange(n) / 700) + random.random(n) / 10,
+        "infinities": np.where(random.random(n) < 0.3, np.inf, np.where(random.random(n) < 0.5, -np.inf, random.random(n))),
+        "without many": np.where(random.random(n) < 0.999, np.nan, random.random(n)),
+    }[shape]
+    scores[random.random(n) < 0.01] = np.nan
+    return scores
+
+
+SHAPES = ("uniform", "ties", "equal", "rising", "falling", "waves", "infinities", "without many")
+
+
+def push_all(operator: Operator, score: Floats, time: Ints, group: Ints, batch: int) -> Answer:
+    """All the answers, and every invariant on the way."""
+    said = []
+    for i in range(0, len(score), batch):
+        rows = slice(i, i + batch)
+        said.append(operator.push(Batch(score[rows], time[rows], group[rows].astype(np.int32), i)))
+    operator.check()
+    return Answer(*(np.concatenate(columns) for columns in zip(*said, strict=True)))
+
+
+def best(score: Floats, time: Ints, rows: Ints, k: int) -> Ints:
+    """Which of these rows are the k best."""
+    ranked = rows[~np.isnan(score[rows])]
+    return ranked[np.lexsort((-ranked, -time[ranked], -score[ranked]))[:k]]
+
+
+def takes(algorithm: Algorithm, spec: Spec) -> bool:
+    """Recomputing from scratch is too slow for long streams when it comes to every arrival; smaller ones test it."""
+    return algorithm.refuses(spec) is None and algorithm.name != "recompute"
+
+
+@every_algorithm
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("k", "size", "every"), [(10, 30_000, 6_000), (100, 25_000, 10_000), (1_000, 40_000, 20_000)])
+def test_windows_by_count(algorithm: Algorithm, shape: str, k: int, size: int, every: int) -> None:
+    spec = spec_of(Question(k=k, size=size, every=every, by_count=True), grouped=False)
+    if not takes(algorithm, spec):
+        return
+    n = 60_000
+    score, position = some_scores(shape, n), np.arange(n)
+    expected = [(end, best(score, position, position[max(0, end - size) : end], k)) for end in range(every, n + 1, every)]
+    for batch in (n, 7_001):
+        operator = algorithm.open(spec)
+        answer = push_all(operator, score, NO_TIMES, NO_GROUPS, batch)
+        assert_windows(answer, expected, score)
+
+
+@every_algorithm
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("k", [5, 200])
+def test_windows_by_value_out_of_order(algorithm: Algorithm, shape: str, k: int) -> None:
+    """Rows up to 300 late, waited for; a thousand rows a slide."""
+    n, size, every, lateness = 20_000, 3_500, 1_000, 300
+    spec = spec_of(Question(k=k, size=size, every=every, lateness=lateness), grouped=False)
+    if not takes(algorithm, spec):
+        return
+    score = some_scores(shape, n)
+    time = np.arange(n) - np.random.default_rng(3).integers(0, lateness, n)
+    closed = range(every, (time.max() - lateness) // every * every + 1, every)
+    windows = [(end, np.flatnonzero((time >= end - size) & (time < end))) for end in (0, *closed)]
+    expected = [(end, best(score, time, rows, k)) for end, rows in windows]
+    answer = push_all(algorithm.open(spec), score, time, NO_GROUPS, 3_000)
+    assert_windows(answer, expected, score)
+
+
+@every_algorithm
+def test_many_groups(algorithm: Algorithm) -> None:
+    """A thousand groups, very different in size, that come and go."""
+    n, k, size, every = 40_000, 3, 6_000, 2_000
+    spec = spec_of(Question(k=k, size=size, every=every))
+    if not takes(algorithm, spec):
+        return
+    random = np.random.default_rng(5)
+    score, time = random.integers(0, 500, n).astype(float), np.arange(n)
+    group = np.minimum(random.zipf(1.3, n), 500) + np.where(time > n // 2, 500, 0)
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    group = np.argsort(np.argsort(first))[group]  # numbered in order of first appearance
+    answer = push_all(algorithm.open(spec), score, time, group, 5_000)
+    found = set(zip(answer.at.tolist(), answer.group.tolist(), answer.rank.tolist(), answer.position.tolist(), strict=True))
+    assert len(found) == len(answer.at)
+    expected = set()
+    for end in range(every, n, every):
+        rows = np.arange(max(0, end - size), end)
+        ranked = rows[np.lexsort((-rows, -score[rows], group[rows]))]
+        ranks = np.arange(len(rows)) - np.searchsorted(group[ranked], group[ranked]) + 1
+        shown = ranks <= k
+        expected |= set(zip([end] * shown.sum(), group[ranked][shown].tolist(), ranks[shown].tolist(), ranked[shown].tolist(), strict=True))
+    assert found == expected
+
+
+@every_algorithm
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("k", [9, 81])
+def test_changes_with_each_arrival(algorithm: Algorithm, shape: str, k: int) -> None:
+    n, size = 12_000, 1_500
+    spec = spec_of(Question(k=k, size=size, by_count=True, emit="changes"), grouped=False)
+    if not takes(algorithm, spec):
+        return
+    score = some_scores(shape, n)
+    answer = push_all(algorithm.open(spec), score, NO_TIMES, NO_GROUPS, 5_000)
+    found = zip(answer.at.tolist(), answer.change.tolist(), answer.rank.tolist(), answer.position.tolist(), strict=True)
+    assert list(found) == list(changes_in_a_sorted_list(score, size, k))
+
+
+def changes_in_a_sorted_list(score: Floats, size: int, k: int) -> Iterator[tuple[int, int, int, int]]:
+    """(at, change, rank, position) of a window of arrivals that slides with each: insert one, delete one, compare."""
+    window: list[tuple[float, int]] = []  # (-score, -position), so best first
+    before: list[tuple[float, int]] = []
+    for position, value in enumerate(score.tolist()):
+        if value == value:
+            bisect.insort(window, (-value, -position))
+        gone = position - size
+        if gone >= 0 and score[gone] == score[gone]:
+            window.pop(bisect.bisect_left(window, (-score[gone], -gone)))
+        after = window[:k]
+        if after != before:
+            yield from ((position + 1, -ENTER, rank, -row[1]) for rank, row in enumerate(before, 1) if row not in after)
+            yield from ((position + 1, ENTER, rank, -row[1]) for rank, row in enumerate(after, 1) if row not in before)
+        before = after
+
+
+@every_algorithm
+def test_a_guess_that_misleads(algorithm: Algorithm) -> None:
+    """Thresholds are guessed from a sample. Here the sampled rows, and only they, are high: far fewer than k reach the guess."""
+    n, k = 20 * SAMPLE, 1_000
+    spec = spec_of(Question(k=k, size=n, every=n, by_count=True), grouped=False)
+    if not takes(algorithm, spec):
+        return
+    score, position = np.random.default_rng(1).random(n), np.arange(n)
+    score[::20] += 1_000
+    assert_windows(push_all(algorithm.open(spec), score, NO_TIMES, NO_GROUPS, n), [(n, best(score, position, position, k))], score)
+
+
+def assert_windows(answer: Answer, expected: list[tuple[int, Ints]], score: Floats) -> None:
+    assert answer.at.tolist() == [end for end, rows in expected for _ in rows]
+    assert answer.position.tolist() == [row for _, rows in expected for row in rows.tolist()]
+    assert answer.rank.tolist() == [rank for _, rows in expected for rank in range(1, len(rows) + 1)]
+    assert (answer.score == score[answer.position]).all()
+    assert (answer.change == ENTER).all()

@@ -1,0 +1,89 @@
+"""Oracle tests: `top(k, size)` is right for every k and size it accepts; with ad_hoc, it accepts all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from conformance.algorithms import capacities, every_algorithm, examples, opener
+from conformance.driver import Driver
+from conformance.strategies import Case, batch_sizes, cases, kinds, question_of
+from oracle import Row, by_group, top
+from skyband.errors import InvalidQuery
+from skyband.operators.registry import OBJECTS, Algorithm
+
+
+def sizes_to_ask(case: Case) -> range:
+    """All sizes up to the window's, or some more than the stream is long."""
+    return range(1, 45 if case.question.size is None else case.question.size + 1)
+
+
+@every_algorithm
+@examples(80)
+@given(st.data(), batch_sizes())
+def test_the_window_that_closes_next(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    case = data.draw(cases(algorithm, external_clock=None))
+    k = data.draw(st.integers(1, case.question.k))
+    driver = Driver(case.spec, algorithm.open)
+    for i, event in enumerate(case.events, 1):
+        driver.run([event])
+        if any(isinstance(event, Row) for event in case.events[:i]):
+            assert by_group(driver.top(k)) == by_group(top(case.question, case.events[:i], k))
+
+
+@every_algorithm
+@examples(80)
+@given(st.data(), batch_sizes())
+def test_the_last_so_many(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    """Every size at the end of the stream: right, or (without ad_hoc) refused."""
+    case = data.draw(cases(algorithm, external_clock=None))
+    k = data.draw(st.integers(1, case.question.k))
+    assume(any(isinstance(event, Row) for event in case.events))
+    driver = Driver(case.spec, algorithm.open)
+    driver.run(case.events, sizes)
+    for size in sizes_to_ask(case):
+        try:
+            shown = driver.top(k, size)
+        except InvalidQuery as refusal:
+            assert algorithm.name == "mintopk", "only panes cannot be cut"
+            assert f"size={size}" in str(refusal)
+            assert "ad_hoc=True" in str(refusal)
+        else:
+            assert by_group(shown) == by_group(top(case.question, case.events, k, size))
+
+
+AD_HOC = [algorithm for algorithm in OBJECTS.values() if any(kind.ad_hoc for kind in kinds(algorithm))]
+
+
+@pytest.mark.parametrize("algorithm", AD_HOC, ids=[algorithm.name for algorithm in AD_HOC])
+@examples(60)
+@given(st.data(), batch_sizes())
+def test_any_k_and_size_with_ad_hoc(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    case = data.draw(cases(algorithm, most=25, external_clock=None, ad_hoc=True))
+    capacity = {name: data.draw(st.integers(1, 8), label=name) for name in capacities(algorithm)}
+    driver = Driver(case.spec, opener(algorithm, **capacity))
+
+    def ask() -> None:
+        seen = case.events[: driver.events_taken]
+        if any(isinstance(event, Row) for event in seen):
+            size = data.draw(st.sampled_from(sizes_to_ask(case)), label="size")
+            for k in range(1, case.question.k + 1):
+                assert by_group(driver.top(k, size)) == by_group(top(case.question, seen, k, size))
+
+    driver.run(case.events, sizes, after_each=ask)
+
+
+@every_algorithm
+def test_asking_before_the_first_row_gives_nothing(algorithm: Algorithm) -> None:
+    for kind in kinds(algorithm):
+        driver = Driver(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0)), algorithm.open)
+        assert driver.top(1) == []
+        assert driver.top(2, 3) == []
+        assert driver.operator.next_close() is None
+        driver.finish()
+        assert driver.lines == []
+
+
+def test_some_algorithm_answers_any_size() -> None:
+    assert {algorithm.name for algorithm in AD_HOC} > {"recompute"}

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Compiling a kernel takes longer than any deadline. The same examples each time, so that a failure is a change's and not the
-# day's; `--hypothesis-profile=deep` looks further, and elsewhere each time.
+# Compiling a kernel takes longer than any deadline. The same examples each time, so that a failure is a change's and not
+# the day's; `--hypothesis-profile=deep` looks further, and elsewhere each time.
 settings.register_profile("skyband", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", parent=settings.get_profile("skyband"), derandomize=False, max_examples=2_000)
 settings.load_profile("skyband")
 
-# In this process kernels check every index, so that a stray write is an error here and not a crash elsewhere. Processes that
-# tests start (Spark's workers, the command line) run the kernels as users do.
+# In this process kernels check every index, so that a stray write is an error here and not a crash elsewhere. Processes
+# that tests start (Spark's workers, the command line) run the kernels as users do.
 numba.config.BOUNDSCHECK = 1
 numba.config.CACHE_DIR = str(Path(__file__).parent.parent / ".pytest_cache" / "checked_kernels")
 
@@ -36,7 +36,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         cores=2,
         fast_start=True,
         log_file=folder / "log.txt",
-        **{"spark.sql.streaming.checkpointLocation": str(folder / "checkpoints"), "spark.sql.warehouse.dir": str(folder)},
+        **{
+            "spark.sql.streaming.checkpointLocation": str(folder / "checkpoints"),
+            "spark.sql.warehouse.dir": str(folder),
+        },
     )
     yield session
     session.stop()

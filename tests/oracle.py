@@ -1,19 +1,20 @@
 """The oracle: every answer to a top-k query, worked out offline from the whole input, straight from the definitions.
 
-It sees all rows at once, never forgets one, looks at each window by itself and is slow. It shares no code with the package,
-not even with `recompute`, which is tested against it. What is not said here is not promised to users either:
+It sees all rows at once, never forgets one, looks at each window by itself and is slow. It shares no code with the
+package, not even with `recompute`, which is tested against it. What is not said here is not promised to users either:
 
-window by value     [end - size, end), with end on the multiples of `every`. It closes when the watermark, the largest time
-                    seen minus `lateness`, reaches its end. A row counts in those of its windows that are open when it arrives,
-                    its own time being seen already; if there are none, it is late.
+window by value     [end - size, end), with end on the multiples of `every`. It closes when the watermark, the largest
+                    time seen minus `lateness`, reaches its end. A row counts in those of its windows that are open
+                    when it arrives, its own time being seen already; if there are none, it is late.
 window by count     the last `size` arrivals (of the group), after every `every`-th of them.
 each arrival        without `every`: by value the rows later than now - size, where now is the largest time seen.
-ranking             higher score, then later time, then later arrival. No score (None or NaN): a place in the window, no rank.
+ranking             higher score, then later time, then later arrival. A row without a score (None or NaN) has a place in
+                    the window, and no rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 INFINITY = float("inf")
@@ -95,6 +96,12 @@ def late(question: Question, events: Iterable[Event]) -> list[int]:
     return dropped
 
 
+def unranked(question: Question, events: Sequence[Event]) -> list[int]:
+    """Which rows took their place in a window without a score."""
+    dropped = set(late(question, events))
+    return [m.position for m in members(question, events) if not m.ranked and m.position not in dropped]
+
+
 def next_close(question: Question, events: Sequence[Event]) -> int | None:
     """By value, with a slide: the end of the earliest open window that has something to show, if only rows leaving."""
     assert question.every is not None
@@ -122,13 +129,13 @@ def top(question: Question, events: Sequence[Event], k: int, size: int | None = 
     return shown
 
 
-def _asked(question: Question, events: Sequence[Event], mine: list[Member], size: int | None) -> tuple[list[Member], int]:
+def _asked(
+    question: Question, events: Sequence[Event], mine: list[Member], size: int | None
+) -> tuple[list[Member], int]:
     if question.by_count:
-        count = len(mine)
+        at = len(mine)
         if size is None and question.every is not None:
-            at = (count // question.every + 1) * question.every
-        else:
-            at = count
+            at = (at // question.every + 1) * question.every
         size = question.size if size is None else size
         return [member for member in mine if size is None or member.time >= at - size], at
     now = max(event.time for event in events if isinstance(event, Row) and event.time is not None)
@@ -228,7 +235,7 @@ def last_window_end(question: Question, time: int) -> int:
 
 
 def _finishing_end(question: Question, member: Member) -> float:
-    """The input is over: up to where windows close for this row to have been in all its windows (from the start: in one)."""
+    """The input is over: up to where windows close so that this row was in all its windows (from the start: in one)."""
     if question.size is not None:
         return last_window_end(question, member.time)
     if member.watermark == -INFINITY:
@@ -249,7 +256,7 @@ def _interesting_ends(question: Question, ranked: list[Member], until: float) ->
     return sorted(ends)
 
 
-# -- from answers to output ---------------------------------------------------------------------------------------------
+# -- from answers to output ----------------------------------------------------------------------------------------
 
 
 def _best(live: Iterable[Member], k: int) -> list[Member]:
@@ -288,9 +295,9 @@ def _distinct(values: Iterable[Hashable]) -> list[Hashable]:
     return list(dict.fromkeys(values))
 
 
-def by_group(lines: Iterable[Shown], key: Callable[[Hashable], Hashable] = lambda group: group) -> dict[Hashable, list[Shown]]:
+def by_group(lines: Iterable[Shown]) -> dict[Hashable, list[Shown]]:
     """The output group by group: within a group its order is promised, between groups it is not."""
     groups: dict[Hashable, list[Shown]] = {}
     for line in lines:
-        groups.setdefault(key(line.group), []).append(line)
+        groups.setdefault(line.group, []).append(line)
     return groups

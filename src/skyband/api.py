@@ -59,9 +59,9 @@ def top_k(
 ) -> Any:
     """The k best rows of a window, as it slides over `data`.
 
-    `data` is a pyarrow Table, a pandas or polars DataFrame or anything else with the Arrow C stream interface (the answer
-    is a pyarrow Table), a RecordBatchReader or an iterator of record batches (a RecordBatchReader), or a Spark DataFrame, batch or
-    streaming (a Spark DataFrame). The other arguments are those of `TopK`.
+    `data` is a pyarrow Table, a pandas or polars DataFrame or anything else with the Arrow C stream interface (the
+    answer is a pyarrow Table), a RecordBatchReader or an iterator of record batches (a RecordBatchReader), or a Spark
+    DataFrame, batch or streaming (a Spark DataFrame). The other arguments are those of `TopK`.
 
     Columns of the answer: `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.

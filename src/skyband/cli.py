@@ -229,3 +229,7 @@ def _java() -> str:
 def _span(text: str) -> int | str:
     """A number of rows, or a duration."""
     return int(text) if text.replace("_", "").isdecimal() else text
+
+
+if __name__ == "__main__":
+    app()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import polars as pl
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import InvalidExpression
 
@@ -21,10 +22,10 @@ class RowExpressions(Spark):
     TYPED_DIVISION = False
 
     class Tokenizer(Spark.Tokenizer):
-        KEYWORDS: Final = {**Spark.Tokenizer.KEYWORDS, "**": TokenType.DSTAR}  # type: ignore[misc]
+        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, "**": TokenType.DSTAR}
 
-    class Parser(Spark.Parser):
-        EXPONENT: Final = {TokenType.DSTAR: exp.Pow}  # type: ignore[misc]
+    class Parser(SparkParser):
+        EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
 
 
 _ALLOWED: Final[tuple[type[exp.Expr], ...]] = (
@@ -42,8 +43,8 @@ def parse(text: str, *, possible: str) -> exp.Expr:
     try:
         statements = RowExpressions().parse(text)
     except SqlglotError as error:
-        where = error.errors[0] if getattr(error, "errors", None) else {}
-        place = f" near column {where['col']}" if where.get("col") else ""
+        where: list[dict[str, Any]] = getattr(error, "errors", [])
+        place = f" near column {where[0]['col']}" if where and where[0].get("col") else ""
         raise InvalidExpression(f"Cannot read {text!r} as an expression{place}. Possible: {possible}.") from None
     if len(statements) != 1 or statements[0] is None:
         raise InvalidExpression(f"Expected one expression, got {text!r}.")
@@ -126,7 +127,7 @@ def to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:
 
 
 def _is_nonzero(node: exp.Expr) -> bool:
-    """Is this a number other than 0, as written? (Base 1 of a logarithm divides by zero too, and gives null on Spark.)"""
+    """Is this a number, as written, other than 0 (and 1, whose logarithm is 0)?"""
     literal = node.this if isinstance(node, exp.Cast) else node
     return isinstance(literal, exp.Literal) and literal.is_number and float(literal.this) not in (0.0, 1.0)
 

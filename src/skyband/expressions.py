@@ -23,8 +23,8 @@ Floats = npt.NDArray[np.float64]
 ScoreFunction = Callable[..., Any]
 
 _POSSIBLE: Final = (
-    "+ - * / % **, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, IF, COALESCE, NULLIF, ABS, SIGN, SQRT, POWER, EXP, "
-    "LN, LOG, LOG2, LOG10, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN, ATAN2"
+    "+ - * / % **, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, IF, COALESCE, NULLIF, ABS, SIGN, SQRT, "
+    "POWER, EXP, LN, LOG, LOG2, LOG10, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN, ATAN2"
 )
 
 
@@ -43,7 +43,7 @@ class Score:
 
 
 def bind(by: str | ScoreFunction, schema: pa.Schema) -> Score:
-    """The score `by` of rows that have `schema`; every reason why there is none is raised here, before a row is read."""
+    """The score `by` of rows of `schema`. Every reason why there is none is raised here, before a row is read."""
     if callable(by):
         return _bind_function(by, schema)
     if by in schema.names:

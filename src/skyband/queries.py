@@ -126,7 +126,7 @@ def _check_per(per: object) -> tuple[str, ...]:
         raise InvalidQuery(f"per must be the name of a column or a list of names, got {per!r}.")
     if len(set(names)) != len(names):
         raise InvalidQuery(f"per names a column twice: {', '.join(map(str, names))}.")
-    return names  # type: ignore[return-value]
+    return names
 
 
 def _check_emit(emit: object, window: Window) -> Emit:
@@ -151,8 +151,8 @@ def _check_lateness(lateness: Span | None, window: Window) -> int | timedelta | 
         )
     if window.every is None:
         raise InvalidQuery(
-            f"lateness={lateness!r} has no meaning without `every`: a window that slides with each arrival closes nothing, "
-            "and takes rows out of order as they come, as long as they are inside it."
+            f"lateness={lateness!r} has no meaning without `every`: a window that slides with each arrival closes "
+            "nothing, and takes rows out of order as they come, as long as they are inside it."
         )
     if lateness == 0 or lateness == timedelta(0):
         return None

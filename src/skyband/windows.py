@@ -116,7 +116,7 @@ def parse_span(span: Span, what: str) -> int | timedelta:
     if isinstance(span, bool) or not isinstance(span, (int, str, timedelta)):
         raise InvalidQuery(f"{what} must be a whole number, a duration or a timedelta, got {span!r}.")
     value = _parse_duration(span, what) if isinstance(span, str) else span
-    if value <= (timedelta(0) if isinstance(value, timedelta) else 0):
+    if (value <= timedelta(0)) if isinstance(value, timedelta) else (value <= 0):
         raise InvalidQuery(f"{what} must be more than 0, got {span!r}.")
     if isinstance(value, int) and value >= FOREVER:
         raise InvalidQuery(f"{what} must be less than 2**62, got {span!r}; landmark() has no end.")

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable
 
 import pytest
-from hypothesis import settings
-
 from conformance.driver import spec_of
+from hypothesis import settings
 from oracle import Question
+
 from skyband.operators.protocol import Operator, Spec
 from skyband.operators.registry import OBJECTS, Algorithm
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from conformance.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
+
 from skyband.operators.protocol import CHANGES, Spec
 
 Bound = Callable[[Question, Spec, Sequence[Event], Driver], int]
@@ -27,7 +28,7 @@ def mintopk(question: Question, spec: Spec, events: Sequence[Event], driver: Dri
 
 
 def relaxed(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
-    """Twice the largest k-skyband there was, and `slack`; by value with a slide, also rows of windows after the next."""
+    """Twice the largest k-skyband there was, and `slack`; by value with a slide, rows of windows after the next too."""
     slack = driver.operator._rule.slack
     largest: dict[Hashable, int] = {}
     for i in range(1, len(events) + 1):
@@ -40,7 +41,11 @@ def relaxed(question: Question, spec: Spec, events: Sequence[Event], driver: Dri
     if question.every is not None and not question.by_count:
         slide = watermark_of(question, events) // question.every
         waiting = sum(member.time // question.every > slide for member in live_members(question, events))
-    return sum(2 * size + slack + 2 * question.k for size in largest.values()) + waiting + len(_shown(question, spec, events))
+    return (
+        sum(2 * size + slack + 2 * question.k for size in largest.values())
+        + waiting
+        + len(_shown(question, spec, events))
+    )
 
 
 STATED: dict[str, Bound] = {"recompute": recompute, "mintopk": mintopk, "relaxed": relaxed}

@@ -62,8 +62,10 @@ class Driver:
         code_of = {int(old): new for new, old in enumerate(live)}
         self._codes = {group: code_of[code] for group, code in self._codes.items() if code in code_of}
 
-    def run(self, events: Iterable[Event], batch_sizes: Iterable[int] = (), after_each: Callable[[], None] | None = None) -> None:
-        """Feed all events, cut into batches of the given sizes (a clock tick ends a batch; what is left is one batch)."""
+    def run(
+        self, events: Iterable[Event], batch_sizes: Iterable[int] = (), after_each: Callable[[], None] | None = None
+    ) -> None:
+        """Feed all events, in batches of the given sizes (a clock tick ends a batch; what is left over is one batch)."""
         sizes = iter(batch_sizes)
         rows: list[Row] = []
         wanted = next(sizes, None)
@@ -95,6 +97,13 @@ class Driver:
     def _read(self, answer: Answer) -> list[Shown]:
         groups = {code: group for group, code in self._codes.items()}
         return [
-            Shown(at, groups[code] if self.spec.grouped else 0, "leave" if change == LEAVE else "enter", rank, score, position)
+            Shown(
+                at,
+                groups[code] if self.spec.grouped else 0,
+                "leave" if change == LEAVE else "enter",
+                rank,
+                score,
+                position,
+            )
             for at, code, rank, score, position, change in zip(*(column.tolist() for column in answer), strict=True)
         ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
+from conformance.driver import spec_of
 from hypothesis import strategies as st
 from oracle import Advance, Event, Question, Row
 
-from conformance.driver import spec_of
 from skyband.operators.protocol import Spec
 from skyband.operators.registry import Algorithm
 
@@ -41,7 +41,9 @@ def kinds(algorithm: Algorithm) -> list[Kind]:
     switch = (False, True)
     every_kind = (
         Kind(*parts)
-        for parts in itertools.product(switch, switch, switch, ("windows", "changes", "entries"), switch, switch, switch)
+        for parts in itertools.product(
+            switch, switch, switch, ("windows", "changes", "entries"), switch, switch, switch
+        )
     )
     return [
         kind
@@ -118,7 +120,7 @@ def rows(draw: st.DrawFn, kind: Kind, most: int) -> list[Row]:
 
 @st.composite
 def clock_ticks(draw: st.DrawFn, stream: list[Row]) -> list[Event]:
-    """The stream with ticks of an external clock in between, before and behind the times of its rows, some backwards."""
+    """The stream with ticks of an external clock in between: before and behind the times of rows, some backwards."""
     events: list[Event] = []
     for row in stream:
         events.append(row)

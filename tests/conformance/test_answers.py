@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from conformance.algorithms import capacities, every_algorithm, examples, opener
 from conformance.driver import Driver
 from conformance.strategies import batch_sizes, cases, kinds, question_of
-from oracle import answers, by_group, late, next_close
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import answers, by_group, late, next_close, unranked
+
 from skyband.operators.registry import OBJECTS, Algorithm
 
 
@@ -24,6 +24,7 @@ def test_agrees_with_the_oracle(algorithm: Algorithm, data: st.DataObject, sizes
         driver.operator.check()
     assert by_group(driver.lines) == by_group(answers(case.question, case.events, finished=finished))
     assert driver.operator.late == len(late(case.question, case.events))
+    assert driver.operator.unranked == len(unranked(case.question, case.events))
 
 
 @every_algorithm
@@ -52,6 +53,7 @@ def test_external_clock(algorithm: Algorithm, data: st.DataObject, sizes: list[i
         driver.finish()
     assert by_group(driver.lines) == by_group(answers(case.question, case.events, finished=finished))
     assert driver.operator.late == len(late(case.question, case.events))
+    assert driver.operator.unranked == len(unranked(case.question, case.events))
 
 
 @every_algorithm

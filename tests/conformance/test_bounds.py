@@ -6,14 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from conformance.algorithms import capacities, every_algorithm, examples, opener
 from conformance.bounds import STATED
 from conformance.driver import Driver, spec_of
 from conformance.strategies import batch_sizes, cases
+from hypothesis import given
+from hypothesis import strategies as st
 from oracle import Question, answers
+
 from skyband.operators.protocol import Batch
 from skyband.operators.registry import OBJECTS, Algorithm
 
@@ -31,7 +31,9 @@ def test_rows_held_stay_within_what_is_stated(algorithm: Algorithm, data: st.Dat
         driver.run([event])
         held = len(driver.operator.held())
         assert held <= STATED[algorithm.name](case.question, case.spec, case.events[:i], driver)
-        assert len(driver.operator.held()) <= driver.operator.rows_held() + case.question.k * 3, "the quick count is close"
+        assert len(driver.operator.held()) <= driver.operator.rows_held() + case.question.k * 3, (
+            "the quick count is close"
+        )
 
 
 @every_algorithm

@@ -11,17 +11,26 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pytest
-
-from conformance.algorithms import every_algorithm
 from conformance.driver import spec_of
 from oracle import Question
-from skyband.operators.protocol import ENTER, Answer, Batch, Operator, Spec
-from skyband.operators.registry import Algorithm
+
+from skyband.operators.protocol import ENTER, Answer, Batch, Operator
+from skyband.operators.registry import OBJECTS, Algorithm
 from skyband.structures.panes import SAMPLE
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
+
+
+def all_that_take(question: Question) -> pytest.MarkDecorator:
+    """Every algorithm for such a query but recomputing from scratch, for which these streams are too long."""
+    able = [a for a in OBJECTS.values() if a.name != "recompute" and a.refuses(spec_of(question)) is None]
+    return pytest.mark.parametrize("algorithm", able, ids=[algorithm.name for algorithm in able])
+
+
+slides = all_that_take(Question(k=1, size=2, every=1))
+slides_with_each_arrival = all_that_take(Question(k=1, size=2, emit="changes"))
 
 
 def some_scores(shape: str, n: int) -> Floats:
@@ -33,7 +42,9 @@ def some_scores(shape: str, n: int) -> Floats:
         "rising": np.arange(n, dtype=float),
         "falling": -np.arange(n, dtype=float),
         "waves": np.sin(np.arange(n) / 700) + random.random(n) / 10,
-        "infinities": np.where(random.random(n) < 0.3, np.inf, np.where(random.random(n) < 0.5, -np.inf, random.random(n))),
+        "infinities": np.where(
+            random.random(n) < 0.3, np.inf, np.where(random.random(n) < 0.5, -np.inf, random.random(n))
+        ),
         "without many": np.where(random.random(n) < 0.999, np.nan, random.random(n)),
     }[shape]
     scores[random.random(n) < 0.01] = np.nan
@@ -59,36 +70,29 @@ def best(score: Floats, time: Ints, rows: Ints, k: int) -> Ints:
     return ranked[np.lexsort((-ranked, -time[ranked], -score[ranked]))[:k]]
 
 
-def takes(algorithm: Algorithm, spec: Spec) -> bool:
-    """Recomputing from scratch is too slow for long streams when it comes to every arrival; smaller ones test it."""
-    return algorithm.refuses(spec) is None and algorithm.name != "recompute"
-
-
-@every_algorithm
+@slides
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("k", "size", "every"), [(10, 30_000, 6_000), (100, 25_000, 10_000), (1_000, 40_000, 20_000)])
 def test_windows_by_count(algorithm: Algorithm, shape: str, k: int, size: int, every: int) -> None:
     spec = spec_of(Question(k=k, size=size, every=every, by_count=True), grouped=False)
-    if not takes(algorithm, spec):
-        return
     n = 60_000
     score, position = some_scores(shape, n), np.arange(n)
-    expected = [(end, best(score, position, position[max(0, end - size) : end], k)) for end in range(every, n + 1, every)]
+    expected = [
+        (end, best(score, position, position[max(0, end - size) : end], k)) for end in range(every, n + 1, every)
+    ]
     for batch in (n, 7_001):
         operator = algorithm.open(spec)
         answer = push_all(operator, score, NO_TIMES, NO_GROUPS, batch)
         assert_windows(answer, expected, score)
 
 
-@every_algorithm
+@slides
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [5, 200])
 def test_windows_by_value_out_of_order(algorithm: Algorithm, shape: str, k: int) -> None:
     """Rows up to 300 late, waited for; a thousand rows a slide."""
     n, size, every, lateness = 20_000, 3_500, 1_000, 300
     spec = spec_of(Question(k=k, size=size, every=every, lateness=lateness), grouped=False)
-    if not takes(algorithm, spec):
-        return
     score = some_scores(shape, n)
     time = np.arange(n) - np.random.default_rng(3).integers(0, lateness, n)
     closed = range(every, (time.max() - lateness) // every * every + 1, every)
@@ -98,20 +102,20 @@ def test_windows_by_value_out_of_order(algorithm: Algorithm, shape: str, k: int)
     assert_windows(answer, expected, score)
 
 
-@every_algorithm
+@slides
 def test_many_groups(algorithm: Algorithm) -> None:
     """A thousand groups, very different in size, that come and go."""
     n, k, size, every = 40_000, 3, 6_000, 2_000
     spec = spec_of(Question(k=k, size=size, every=every))
-    if not takes(algorithm, spec):
-        return
     random = np.random.default_rng(5)
     score, time = random.integers(0, 500, n).astype(float), np.arange(n)
     group = np.minimum(random.zipf(1.3, n), 500) + np.where(time > n // 2, 500, 0)
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
     group = np.argsort(np.argsort(first))[group]  # numbered in order of first appearance
     answer = push_all(algorithm.open(spec), score, time, group, 5_000)
-    found = set(zip(answer.at.tolist(), answer.group.tolist(), answer.rank.tolist(), answer.position.tolist(), strict=True))
+    found = set(
+        zip(answer.at.tolist(), answer.group.tolist(), answer.rank.tolist(), answer.position.tolist(), strict=True)
+    )
     assert len(found) == len(answer.at)
     expected = set()
     for end in range(every, n, every):
@@ -119,18 +123,24 @@ def test_many_groups(algorithm: Algorithm) -> None:
         ranked = rows[np.lexsort((-rows, -score[rows], group[rows]))]
         ranks = np.arange(len(rows)) - np.searchsorted(group[ranked], group[ranked]) + 1
         shown = ranks <= k
-        expected |= set(zip([end] * shown.sum(), group[ranked][shown].tolist(), ranks[shown].tolist(), ranked[shown].tolist(), strict=True))
+        expected |= set(
+            zip(
+                [end] * shown.sum(),
+                group[ranked][shown].tolist(),
+                ranks[shown].tolist(),
+                ranked[shown].tolist(),
+                strict=True,
+            )
+        )
     assert found == expected
 
 
-@every_algorithm
+@slides_with_each_arrival
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [9, 81])
 def test_changes_with_each_arrival(algorithm: Algorithm, shape: str, k: int) -> None:
     n, size = 12_000, 1_500
     spec = spec_of(Question(k=k, size=size, by_count=True, emit="changes"), grouped=False)
-    if not takes(algorithm, spec):
-        return
     score = some_scores(shape, n)
     answer = push_all(algorithm.open(spec), score, NO_TIMES, NO_GROUPS, 5_000)
     found = zip(answer.at.tolist(), answer.change.tolist(), answer.rank.tolist(), answer.position.tolist(), strict=True)
@@ -154,16 +164,16 @@ def changes_in_a_sorted_list(score: Floats, size: int, k: int) -> Iterator[tuple
         before = after
 
 
-@every_algorithm
+@slides
 def test_a_guess_that_misleads(algorithm: Algorithm) -> None:
-    """Thresholds are guessed from a sample. Here the sampled rows, and only they, are high: far fewer than k reach the guess."""
+    """Thresholds are guessed from a sample. Here only the sampled rows are high, so far fewer than k reach the guess."""
     n, k = 20 * SAMPLE, 1_000
     spec = spec_of(Question(k=k, size=n, every=n, by_count=True), grouped=False)
-    if not takes(algorithm, spec):
-        return
     score, position = np.random.default_rng(1).random(n), np.arange(n)
     score[::20] += 1_000
-    assert_windows(push_all(algorithm.open(spec), score, NO_TIMES, NO_GROUPS, n), [(n, best(score, position, position, k))], score)
+    assert_windows(
+        push_all(algorithm.open(spec), score, NO_TIMES, NO_GROUPS, n), [(n, best(score, position, position, k))], score
+    )
 
 
 def assert_windows(answer: Answer, expected: list[tuple[int, Ints]], score: Floats) -> None:

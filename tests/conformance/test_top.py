@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
 from conformance.algorithms import capacities, every_algorithm, examples, opener
 from conformance.driver import Driver
 from conformance.strategies import Case, batch_sizes, cases, kinds, question_of
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from oracle import Row, by_group, top
+
 from skyband.errors import InvalidQuery
 from skyband.operators.registry import OBJECTS, Algorithm
 
@@ -43,14 +43,18 @@ def test_the_last_so_many(algorithm: Algorithm, data: st.DataObject, sizes: list
     driver = Driver(case.spec, algorithm.open)
     driver.run(case.events, sizes)
     for size in sizes_to_ask(case):
-        try:
-            shown = driver.top(k, size)
-        except InvalidQuery as refusal:
-            assert algorithm.name == "mintopk", "only panes cannot be cut"
-            assert f"size={size}" in str(refusal)
-            assert "ad_hoc=True" in str(refusal)
-        else:
-            assert by_group(shown) == by_group(top(case.question, case.events, k, size))
+        if algorithm.name == "mintopk" and refuses(driver, k, size):
+            continue
+        assert by_group(driver.top(k, size)) == by_group(top(case.question, case.events, k, size))
+
+
+def refuses(driver: Driver, k: int, size: int) -> bool:
+    """Does it say that this size cuts a pane in two?"""
+    try:
+        driver.top(k, size)
+    except InvalidQuery as refusal:
+        return f"size={size} " in str(refusal) and "ad_hoc=True" in str(refusal)
+    return False
 
 
 AD_HOC = [algorithm for algorithm in OBJECTS.values() if any(kind.ad_hoc for kind in kinds(algorithm))]

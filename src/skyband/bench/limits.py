@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +13,12 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from skyband.bench import embedded, startup
 from skyband.bench.results import Result, table, write
-from skyband.bench.sizes import OFFICIAL, QUICK, Sizes
+from skyband.bench.sizes import OFFICIAL, QUICK, SPARK_LINES, Sizes
 from skyband.errors import InvalidQuery
 
 GROWTH: Final = "growth"
 STARTUP: Final = (startup.CACHED, startup.UNCACHED)
-SPARK: Final = ("spark-scan", "spark-own", "spark-groups")
-NAMES: Final = (*(workload.name for workload in embedded.WORKLOADS), GROWTH, *SPARK, *STARTUP)
+NAMES: Final = (*(workload.name for workload in embedded.WORKLOADS), GROWTH, *SPARK_LINES, *STARTUP)
 
 Say = Callable[[str], None]
 
@@ -30,12 +30,19 @@ def run(console: Console, *, quick: bool, only: Sequence[str], json_file: Path |
     sizes = QUICK if quick else OFFICIAL
     if rows is not None:
         sizes = replace(sizes, rows=rows)
-    results = list(_with_progress(console, measure(wanted, sizes, say=lambda _: None), wanted))
+    results = []
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(wanted))
+        for result in measure(wanted, sizes, lambda what: progress.update(task, description=what)):
+            results.append(result)
+            progress.advance(task)
     console.print(table(results, official=official))
-    console.print("Ratios of the best of several turns; --json FILE says for each line what exactly was timed.", style="dim")
     if json_file is not None:
-        write(results, json_file, official=official, rows=sizes.rows)
-        console.print(f"Written to {json_file}", highlight=False)
+        write(results, json_file, official=official, sizes=sizes)
+        console.print(
+            f"Written to {json_file}, with what exactly was timed for each line.", highlight=False, soft_wrap=True
+        )
 
 
 def choose(only: Sequence[str]) -> list[str]:
@@ -44,3 +51,28 @@ def choose(only: Sequence[str]) -> list[str]:
         if not any(name.startswith(prefix) for name in NAMES):
             raise InvalidQuery(f"No line starts with {prefix!r}. There are: {', '.join(NAMES)}.")
     return [name for name in NAMES if not only or name.startswith(tuple(only))]
+
+
+def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]:
+    """The lines called `wanted`, as they are measured; `say` is told what is being done."""
+    yield from _embedded(wanted, sizes, say)
+    if not set(SPARK_LINES).isdisjoint(wanted):
+        from skyband.bench import spark  # imports pyspark
+
+        yield from spark.measure(wanted, sizes.spark, say)
+    if not set(STARTUP).isdisjoint(wanted):
+        results = startup.measure(sizes.startup_queries, sizes.startup_rounds, say)
+        yield from (result for result in results if result.name in wanted)
+
+
+def _embedded(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]:
+    chosen = [workload for workload in embedded.WORKLOADS if workload.name in wanted]
+    for ids, workloads in groupby(chosen, key=lambda workload: workload.ids):
+        say("making rows")
+        rows = embedded.make_input(sizes.rows, ids, sizes.batch_rows)
+        for workload in workloads:
+            yield embedded.measure(workload, rows, sizes.passes, say)
+    if GROWTH in wanted:
+        say("making rows")
+        rows = embedded.make_input(sizes.rows, None, sizes.batch_rows)
+        yield embedded.measure_growth(GROWTH, rows, sizes.windows, sizes.passes, say)

@@ -9,8 +9,11 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
+
+from skyband.bench.sizes import Sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +39,30 @@ class Result:
 
 
 def table(results: Sequence[Result], *, official: bool) -> Table:
-    """The results, for reading."""
-    title = "Limits" if official else "Limits, quick run: smaller inputs, so these are not the official figures"
-    shown = Table(title=title, title_justify="left", show_lines=False)
-    shown.add_column("workload")
-    shown.add_column("M rows/s", justify="right")
-    shown.add_column("against")
-    shown.add_column("M rows/s", justify="right")
-    shown.add_column("ratio", justify="right")
-    shown.add_column("bar", justify="right")
-    shown.add_column("")
-    shown.add_column("rows held", justify="right")
-    shown.add_column("expected")
+    """The results, for reading: below each workload, what it is compared with."""
+    title = "Limits" if official else "Limits, with smaller inputs: these are not the official figures"
+    shown = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 1, 0))
+    shown.add_column("workload\n  name: against", ratio=1)
+    shown.add_column("M rows/s\n", justify="right", no_wrap=True)
+    shown.add_column("ratio\nbar", justify="right", no_wrap=True)
+    shown.add_column("\n", no_wrap=True)
+    shown.add_column("rows held\nexpected", justify="right", no_wrap=True)
     for result in results:
         shown.add_row(
-            result.workload,
-            _millions(result.rows_per_second),
-            result.against,
-            _millions(result.reference_rows_per_second),
-            _figure(result.measured, result.unit),
-            ("≤ " if result.at_most else "≥ ") + _figure(result.bar, result.unit),
+            Text.assemble(result.workload, (f"\n  {result.name}: {result.against}", "dim")),
+            f"{_millions(result.rows_per_second)}\n{_millions(result.reference_rows_per_second)}",
+            f"{_figure(result.measured, result.unit)}\n{_limit(result)}",
             Text("met", "green") if result.met else Text("missed", "bold red"),
-            "" if result.rows_held is None else f"{result.rows_held:,.0f}",
-            result.rows_expected,
+            f"{_count(result.rows_held)}\n{result.rows_expected}",
         )
     return shown
 
 
-def write(results: Sequence[Result], path: Path, *, official: bool, rows: int) -> None:
+def write(results: Sequence[Result], path: Path, *, official: bool, sizes: Sizes) -> None:
     """The results as JSON, with what they were measured on."""
     described = {
         "official": official,
-        "rows": rows,
+        "sizes": asdict(sizes),
         "machine": {
             "processor": platform.processor() or platform.machine(),
             "system": platform.system(),
@@ -84,6 +79,14 @@ def _millions(rows_per_second: float | None) -> str:
         return ""
     millions = rows_per_second / 1e6
     return f"{millions:,.0f}" if millions >= 10 else f"{millions:.3g}"
+
+
+def _count(rows: float | None) -> str:
+    return "" if rows is None else f"{rows:,.0f}"
+
+
+def _limit(result: Result) -> str:
+    return f"{'≤' if result.at_most else '≥'} {_figure(result.bar, result.unit)}"
 
 
 def _figure(value: float, unit: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+SPARK_LINES: Final = ("spark-scan", "spark-own", "spark-groups")  # named here, because bench.spark imports pyspark
+
 
 @dataclass(frozen=True, slots=True)
 class SparkSizes:

@@ -1,6 +1,6 @@
 """How soon a fresh process answers its first query: seconds after `import skyband`, with kernels cached and without.
 
-Each query runs in two processes of its own; the first finds an empty cache, which it fills for the second. The slowest
+Each query runs in processes of its own; the first finds an empty cache, which it fills for the others. The slowest
 query counts.
 """
 
@@ -35,30 +35,32 @@ QUERIES: Final = {
 CACHED, UNCACHED = "startup-cached", "startup-uncached"
 
 
-def measure(queries: Sequence[str], step: Callable[[], None]) -> list[Result]:
-    """Each of `queries` twice, from an empty cache: without compiled kernels, and with those of the first time."""
-    seconds: dict[str, list[float]] = {}
+def measure(queries: Sequence[str], rounds: int, say: Callable[[str], None]) -> list[Result]:
+    """Each of `queries` from an empty cache, and then `rounds` times, the best of them, with what that compiled."""
+    cached, uncached = {}, {}
     for name in queries:
         with tempfile.TemporaryDirectory(prefix="skyband-kernels-") as cache:
-            seconds[name] = []
-            for _ in (UNCACHED, CACHED):
-                seconds[name].append(_seconds(QUERIES[name], cache))
-                step()
-    uncached, cached = (max(zip(times, seconds, strict=True)) for times in zip(*seconds.values(), strict=True))
-    what = "a fresh process answers its first query"
+            say(f"a fresh process, nothing compiled: {name}")
+            uncached[name] = _seconds(QUERIES[name], cache)
+            say(f"a fresh process, kernels cached: {name}")
+            cached[name] = min(_seconds(QUERIES[name], cache) for _ in range(rounds))
+    what = "first answer of a process"
     return [
-        _result(CACHED, f"{what}, kernels cached", *cached, bar=1.0),
-        _result(UNCACHED, f"{what}, nothing compiled", *uncached, bar=15.0),
+        _slowest(CACHED, f"{what}, kernels cached", cached, bar=1.0),
+        _slowest(UNCACHED, f"{what}, nothing compiled", uncached, bar=15.0),
     ]
 
 
 def _seconds(query: str, cache: str) -> float:
     program = _PROGRAM.format(query=query)
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    answer = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
     return float(answer.stdout)
 
 
-def _result(name: str, workload: str, seconds: float, slowest: str, *, bar: float) -> Result:
+def _slowest(name: str, workload: str, seconds: dict[str, float], *, bar: float) -> Result:
+    slowest = max(seconds, key=lambda query: seconds[query])
     how = f"seconds from after `import skyband` to the answer; the slowest query: top_k(rows, {QUERIES[slowest]})"
-    return Result(name, workload, "the clock", seconds, bar, at_most=True, unit="s", how=how)
+    return Result(name, workload, "the clock", seconds[slowest], bar, at_most=True, unit="s", how=how)

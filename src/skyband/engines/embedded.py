@@ -16,12 +16,13 @@ from skyband.engines import snapshots
 from skyband.engines.groups import Codes, GroupCodes
 from skyband.engines.output import layout
 from skyband.engines.rows import RowStore
-from skyband.engines.schemas import check_keys, plain_schema
+from skyband.engines.schemas import check_keys, plain_schema, whole_batch
 from skyband.errors import InvalidInput, InvalidQuery, SnapshotCorrupt, SnapshotMismatch
 from skyband.operators.protocol import Answer, Batch, Ints
 from skyband.operators.registry import find
 from skyband.planner.plan import plan, specify
 from skyband.queries import TopK
+from skyband.structures.panes import all_within
 from skyband.windows import FOREVER, Span, parse_span, span_ticks
 
 _NO_TIMES = np.empty(0, np.int64)
@@ -105,8 +106,8 @@ class Session:
     def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
         """The best rows right now: of the window that closes next, or of the last `size`; up to the query's k and size.
 
-        By value, the last `size` is what is later than now - size, where now is the latest time seen. With a slide, sizes that
-        are not a whole number of slides back from now need a query with ad_hoc=True.
+        By value, the last `size` is what is later than now - size, where now is the latest time seen. With a slide,
+        sizes that do not end where a pane of the open window begins need a query with ad_hoc=True.
         """
         k = self.query.k if k is None else k
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.query.k:
@@ -126,7 +127,7 @@ class Session:
 
     def stats(self) -> Stats:
         """Counts of rows so far, and of what is held now."""
-        self._stats.rows_late = self._operator.late
+        self._stats.rows_late, self._stats.rows_unranked = self._operator.late, self._operator.unranked
         self._stats.rows_used = self._stats.rows_in - self._stats.rows_null_time - self._stats.rows_late
         self._stats.rows_held = len(self._operator.held())
         self._stats.groups = len(self._groups) if self._groups else 1
@@ -143,7 +144,7 @@ class Session:
         """Everything needed to go on elsewhere with `query.open(schema, state)`, exactly from here."""
         held = self._operator.held()
         self._rows.keep(held)
-        tables = {"rows": self._rows.take(held)}
+        tables = {"rows": pa.Table.from_batches([self._rows.take(held)])}
         if self._groups:
             tables["keys"] = self._groups.keys
         return snapshots.write(
@@ -173,7 +174,7 @@ class Session:
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
         arrays = dict(saved.arrays)
-        self._rows.load(arrays.pop("held"), saved.tables["rows"])
+        self._rows.load(arrays.pop("held"), whole_batch(saved.tables["rows"]))
         self._operator.restore(arrays)
         if self._groups is not None:
             self._groups.load(saved.tables["keys"])
@@ -206,7 +207,6 @@ class Session:
         # Nothing can fail from here on, so a bad batch leaves the session as it was.
         self._stats.rows_in += rows_in
         self._stats.rows_null_time += rows_in - batch.num_rows
-        self._stats.rows_unranked += _count_nan(score)
         first = self._position
         self._position += batch.num_rows
         answer = self._operator.push(Batch(score, time, group, first))
@@ -233,7 +233,7 @@ class Session:
                     f"Column {self.query.window.on!r} does not fit in 64 bits with a sign: {error}"
                 ) from None
         time = column.to_numpy(zero_copy_only=True)
-        if len(time) and not -FOREVER < time.min() <= time.max() < FOREVER:
+        if not all_within(time, FOREVER):
             raise InvalidInput(
                 f"Column {self.query.window.on!r} has values beyond ±2**62, which windows cannot measure."
             )
@@ -288,8 +288,9 @@ def top_k(data: Any, query: TopK) -> pa.Table | pa.RecordBatchReader:
     if isinstance(data, Iterator):
         return _run_iterator(data, query)
     raise InvalidInput(
-        f"Cannot read rows from {type(data).__name__}. Possible: a pyarrow Table or RecordBatchReader, a pandas or polars "
-        "DataFrame (anything with the Arrow C stream interface), an iterator of record batches, or a Spark DataFrame."
+        f"Cannot read rows from {type(data).__name__}. Possible: a pyarrow Table or RecordBatchReader, a pandas or "
+        "polars DataFrame (anything with the Arrow C stream interface), an iterator of record batches, or a Spark "
+        "DataFrame."
     )
 
 
@@ -323,11 +324,6 @@ def _answers(session: Session, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     for batch in batches:
         yield from session.push(batch).to_batches()
     yield from session.finish().to_batches()
-
-
-def _count_nan(values: expressions.Floats) -> int:
-    # A sum is cheaper than a count, and almost always answers: without NaN it is a number, unless infinities cancel.
-    return int(np.count_nonzero(np.isnan(values))) if np.isnan(values.sum()) else 0
 
 
 def _type_of(name: str, schema: pa.Schema) -> str:

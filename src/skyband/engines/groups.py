@@ -7,17 +7,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.engines.schemas import whole_batch
+from skyband.structures.codes import IntegerCodes, first_rows
+
 Codes = npt.NDArray[np.int32]
 
 
-class Dictionary:
-    """Values of one type, numbered in order of first appearance. Null and NaN are values like any other."""
+class ValueCodes:
+    """Codes for values of any type, through Arrow's dictionaries. Null and NaN are values like any other."""
 
     def __init__(self, value_type: pa.DataType) -> None:
         self._type = value_type.value_type if pa.types.is_dictionary(value_type) else value_type
         self._values = pa.array([], self._type)
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         return len(self._values)
 
     def encode(self, column: pa.Array) -> Codes:
@@ -33,6 +37,38 @@ class Dictionary:
         return codes[encoded.indices.to_numpy(zero_copy_only=True)]
 
 
+class WholeCodes:
+    """Codes for columns that are whole numbers inside, and for null."""
+
+    def __init__(self) -> None:
+        self._numbers = IntegerCodes()
+        self._null: int | None = None  # its code, once there was one
+
+    @property
+    def count(self) -> int:
+        return self._numbers.count
+
+    def encode(self, column: pa.Array) -> Codes:
+        if not column.null_count:
+            return self._numbers.encode(column.to_numpy(zero_copy_only=True))
+        if self._null is None:
+            self._null = self._numbers.next_code()
+        valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        codes = np.full(len(column), self._null, np.int32)
+        codes[valid] = self._numbers.encode(column.drop_null().to_numpy(zero_copy_only=True))
+        return codes
+
+
+def is_whole(column_type: pa.DataType) -> bool:
+    """Can the column be read as 64-bit whole numbers, one to one?"""
+    signed = pa.types.is_integer(column_type) and column_type != pa.uint64()
+    return signed or pa.types.is_timestamp(column_type)
+
+
+def _as_whole(column: pa.Array) -> pa.Array:
+    return column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column.cast(pa.int64())
+
+
 class GroupCodes:
     """Codes for rows of the key columns, and the key of every code."""
 
@@ -41,13 +77,13 @@ class GroupCodes:
         self._clear()
 
     def _clear(self) -> None:
-        self._columns = [Dictionary(field.type) for field in self._schema]
+        self._columns = [WholeCodes() if is_whole(field.type) else ValueCodes(field.type) for field in self._schema]
         # With several columns: codes of the first and the second make a pair, that pair and the third another.
-        self._pairs = [Dictionary(pa.int64()) for _ in self._columns[1:]]
+        self._pairs = [IntegerCodes() for _ in self._columns[1:]]
         self._keys = [self._schema.empty_table()]
 
     def __len__(self) -> int:
-        return len(self._pairs[-1] if self._pairs else self._columns[0])
+        return (self._pairs[-1] if self._pairs else self._columns[0]).count
 
     @property
     def keys(self) -> pa.Table:
@@ -58,14 +94,15 @@ class GroupCodes:
     def encode(self, batch: pa.RecordBatch) -> Codes:
         """The code of each row; new keys get the next ones."""
         before = len(self)
-        codes = self._columns[0].encode(batch.column(self._schema.names[0]))
-        for name, dictionary, pair in zip(self._schema.names[1:], self._columns[1:], self._pairs, strict=True):
-            both = codes.astype(np.int64) << 32 | dictionary.encode(batch.column(name))
-            codes = pair.encode(pa.array(both))
+        parts = [
+            codes.encode(_as_whole(batch.column(name)) if isinstance(codes, WholeCodes) else batch.column(name))
+            for name, codes in zip(self._schema.names, self._columns, strict=True)
+        ]
+        codes = parts[0]
+        for part, pair in zip(parts[1:], self._pairs, strict=True):
+            codes = pair.encode(codes.astype(np.int64) << 32 | part)
         if len(self) > before:
-            # Codes count up with first appearance, so the new ones come in order when sorted by code.
-            new, first_row = np.unique(codes, return_index=True)
-            rows = pa.array(first_row[new >= before])
+            rows = pa.array(first_rows(codes, before, len(self)))
             self._keys.append(pa.Table.from_batches([batch.select(self._schema.names).take(rows)], self._schema))
         return codes
 
@@ -77,4 +114,4 @@ class GroupCodes:
         """Codes 0, 1, … for these keys."""
         self._clear()
         if keys.num_rows:
-            self.encode(keys.combine_chunks().to_batches()[0])
+            self.encode(whole_batch(keys))

@@ -11,6 +11,8 @@ from skyband.operators.protocol import LEAVE, Answer
 from skyband.queries import TopK
 from skyband.windows import FOREVER, Ticks
 
+_CHANGES = pa.array(["enter", "leave"])
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -27,7 +29,7 @@ class Layout:
     ) -> pa.Table:
         """`answer` with its `rows`, as the user sees it."""
         score = -answer.score if ascending else answer.score
-        columns = [rows.column(i) for i in range(rows.num_columns)]
+        columns = rows.columns
         when = self._window_columns(answer, window, window.size if size is None else size)
         ranking = [pa.array(answer.rank), pa.array(score)]
         return pa.Table.from_arrays([*when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema)
@@ -35,7 +37,7 @@ class Layout:
     def _window_columns(self, answer: Answer, window: Ticks, size: int) -> list[pa.Array]:
         at = _times(answer.at, self.time_type)
         if self.emit == "changes":
-            return [at, pa.array(np.where(answer.change == LEAVE, "leave", "enter"), pa.string())]
+            return [at, _CHANGES.take(pa.array(answer.change == LEAVE).cast(pa.int8()))]
         if self.emit == "entries":
             return [at]
         if window.by_count:

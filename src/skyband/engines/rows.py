@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -12,39 +14,62 @@ Ints = npt.NDArray[np.int64]
 class RowStore:
     """Rows in order of arrival. It keeps those an operator holds and, for a while, some that it no longer does.
 
-    Small batches are appended whole and cleaned up when less than half of the rows are still held, so the cost of
-    keeping rows is constant per row however the stream is cut into batches.
+    Older rows are few, and their positions are listed. Behind them come whole batches, whose positions are consecutive.
+    They are cleaned up when less than half of all rows are still held, so the cost of keeping rows is constant per row
+    however the stream is cut into batches.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self.load(np.empty(0, np.int64), schema.empty_table())
+        self.load(np.empty(0, np.int64), _empty(schema))
 
-    def load(self, positions: Ints, table: pa.Table) -> None:
-        self._positions = [positions]  # ascending, chunk by chunk those of _chunks
-        self._chunks = [table]
-        self._total = len(positions)
+    def load(self, positions: Ints, rows: pa.RecordBatch) -> None:
+        """Keep these rows; positions are ascending."""
+        self._positions = positions
+        self._batches = [rows]
+        self._starts = [0, rows.num_rows]  # where each batch starts among all rows, and where the last one ends
+        self._first = 0  # the position of the first row of whole batches
 
     def append(self, first: int, batch: pa.RecordBatch) -> None:
-        """Rows that arrived at positions first, first + 1, …"""
-        self._positions.append(np.arange(first, first + batch.num_rows))
-        self._chunks.append(pa.Table.from_batches([batch], self._schema))
-        self._total += batch.num_rows
+        """Rows that arrived at positions first, first + 1, …: right after those of the batch before."""
+        if len(self._batches) == 1:
+            self._first = first
+        assert first == self._first + self._starts[-1] - len(self._positions), "no batch is missing"
+        self._batches.append(batch)
+        self._starts.append(self._starts[-1] + batch.num_rows)
 
-    def take(self, positions: Ints) -> pa.Table:
+    def take(self, positions: Ints) -> pa.RecordBatch:
         """The rows at these positions, in their order."""
-        known, table = self._all()
-        return table.take(pa.array(np.searchsorted(known, positions)))
+        index = np.searchsorted(self._positions, positions)
+        if len(self._batches) > 1:
+            index = np.where(positions < self._first, index, positions + (len(self._positions) - self._first))
+        # Batch by batch: of a table, Arrow would copy all batches together first.
+        batch_of = np.searchsorted(self._starts, index, side="right") - 1
+        by_batch = np.argsort(batch_of, kind="stable")
+        parts = [
+            self._batches[b].take(pa.array(index[by_batch[start:stop]] - self._starts[b]))
+            for b, start, stop in _runs(batch_of[by_batch])
+        ]
+        if len(parts) < 2:
+            return parts[0] if parts else _empty(self._schema)
+        back = np.empty(len(index), np.int64)
+        back[by_batch] = np.arange(len(index))
+        return pa.concat_batches(parts).take(pa.array(back))
 
     def keep(self, held: Ints) -> None:
         """Forget the rows at other positions than these, which are ascending."""
-        self.load(held, self.take(held).combine_chunks())
+        self.load(held, self.take(held))
 
     def is_wasteful(self, rows_held: int) -> bool:
-        return self._total > 2 * rows_held + 64
+        return self._starts[-1] > 2 * rows_held + 64
 
-    def _all(self) -> tuple[Ints, pa.Table]:
-        if len(self._chunks) > 1:
-            self._positions = [np.concatenate(self._positions)]
-            self._chunks = [pa.concat_tables(self._chunks)]
-        return self._positions[0], self._chunks[0]
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def _runs(sorted_numbers: npt.NDArray[np.intp]) -> Iterator[tuple[int, int, int]]:
+    """Each number with where its run starts and stops."""
+    starts = np.flatnonzero(np.diff(sorted_numbers, prepend=-1))
+    for start, stop in zip(starts, [*starts[1:], len(sorted_numbers)], strict=True):
+        yield int(sorted_numbers[start]), int(start), int(stop)

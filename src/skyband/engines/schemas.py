@@ -8,7 +8,7 @@ from skyband.errors import InvalidInput, InvalidQuery
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with view types, which Arrow can not yet gather rows of, as ordinary ones; the same object if there are none."""
+    """The schema without view types, of which Arrow cannot gather rows yet; the same object if there are none."""
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise InvalidInput(f"Two columns are called {name!r}. Columns: {', '.join(schema.names)}.")
@@ -29,5 +29,14 @@ def check_keys(per: tuple[str, ...], schema: pa.Schema) -> None:
         inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
         if pa.types.is_nested(inner) or pa.types.is_float16(inner) or pa.types.is_null(inner):
             raise InvalidQuery(
-                f"per={name!r} is {column_type}, which cannot be a key. Possible: numbers, strings, binary, booleans, dates, times."
+                f"per={name!r} is {column_type}, which cannot be a key. Possible: numbers, strings, binary, booleans, "
+                "dates, times."
             )
+
+
+def whole_batch(table: pa.Table) -> pa.RecordBatch:
+    """The rows of a table as one batch."""
+    columns = [
+        pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table.columns
+    ]
+    return pa.record_batch(columns, schema=table.schema)

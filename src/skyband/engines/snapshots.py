@@ -2,8 +2,8 @@
 
     magic (8 bytes) | version (4) | length of header (4) | header (JSON) | parts, one after another | digest (16)
 
-The header says whose snapshot it is and what the parts are: arrays (type, shape) or Arrow tables (IPC streams). The digest
-covers all before it. Nothing in a snapshot is ever executed or unpickled.
+The header says whose snapshot it is and what the parts are: arrays (type, shape) or Arrow tables (IPC streams). The
+digest covers all before it. Nothing in a snapshot is ever executed or unpickled.
 """
 
 from __future__ import annotations

@@ -85,7 +85,15 @@ ANSWER = np.dtype(
 class Operator(Protocol):
     """One algorithm, running. Windows, lateness and ties are as in docs/semantics.md, for every algorithm alike."""
 
-    late: int  # rows dropped so far because every window that would hold them had closed
+    @property
+    def late(self) -> int:
+        """Rows dropped so far because every window that would hold them had closed."""
+        ...
+
+    @property
+    def unranked(self) -> int:
+        """Rows so far that took their place in a window but have no score."""
+        ...
 
     def push(self, batch: Batch) -> Answer:
         """Take rows in; answer what they make known."""

@@ -21,13 +21,14 @@ class Explanation:
         query, chosen = self.query, self.plan
         groups = f" for each {', '.join(query.per)}" if query.per else ""
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
+        of = f"{chosen.window_rows:,.0f} in a window{'' if query.window.by_count else ' (assumed)'}"
+        each = " per group" if query.per else ""
         lines = [
             f"top {query.k} by {by}{' (smallest first)' if query.ascending else ''}{groups}",
             f"  window     {query.window}",
             f"  gives      {query.emit}",
             f"  algorithm  {chosen.algorithm}: {chosen.why}",
-            f"  holds      about {chosen.rows:,.0f} rows{' per group' if query.per else ''} of the {chosen.window_rows:,.0f} in a "
-            f"window{'' if query.window.by_count else ' (assumed)'}, if scores come in random order",
+            f"  holds      about {chosen.rows:,.0f} rows{each} of the {of}, if scores come in random order",
             "  considered",
         ]
         for choice in chosen.considered:

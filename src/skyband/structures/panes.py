@@ -1,8 +1,8 @@
 """Pane arithmetic: where rows fall between the starts and ends of windows.
 
-Window i ends at (i + 1) * every and starts `size` before that. Cutting time at every start and every end gives panes: one
-per slide when `size` is a multiple of `every`, else two, of lengths every - rest and rest. All rows of a pane are in
-the same windows. Pane 2j is the first of slide j, pane 2j + 1 the second.
+Window i ends at (i + 1) * every and starts `size` before that. Cutting time at every start and every end gives panes:
+one per slide when `size` is a multiple of `every`, else two, of lengths every - rest and rest. All rows of a pane are
+in the same windows. Pane 2j is the first of slide j, pane 2j + 1 the second.
 """
 
 from __future__ import annotations
@@ -59,6 +59,15 @@ def last_window(shape, pane):  # type: ignore[no-untyped-def]
     return (pane >> 1) + shape.whole - 1 + (pane & 1)
 
 
+@njit(cache=True)
+def all_within(values, limit):  # type: ignore[no-untyped-def]
+    """Are all these whole numbers between -limit and limit, both excluded?"""
+    beyond = 0
+    for j in range(len(values)):
+        beyond += (values[j] >= limit) | (values[j] <= -limit)
+    return beyond == 0
+
+
 @njit(cache=True, forceinline=True)
 def reaching(part, threshold):  # type: ignore[no-untyped-def]
     """How many of these scores reach the threshold. Callers pass slices: an index the compiler knows not to be negative
@@ -92,21 +101,31 @@ def skip_scores(score, i, end, threshold):  # type: ignore[no-untyped-def]
 def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def]
     """Look in [i, end) for scores that reach the threshold, up to the first block that has some.
 
-    Their indices go to `found`, which has room for a block. Returns where to go on, and how many there are.
+    Their indices go to `found`, which has room for a block. Returns where to go on, how many there are, and how many of
+    the rows passed have no score.
     """
-    while i + FIND <= end and reaching(score[i : i + FIND], threshold) == 0:
+    missing = 0
+    while i + FIND <= end:
+        part, reached, nan = score[i : i + FIND], 0, 0
+        for j in range(FIND):
+            reached += part[j] >= threshold
+            nan += part[j] != part[j]
+        if reached:
+            break
+        missing += nan
         i += FIND
     stop = min(i + FIND, end)
     n = 0
     for j in range(i, stop):
         found[n] = j  # without a branch: overwritten by the next one unless this one counts
         n += score[j] >= threshold
-    return stop, n
+        missing += score[j] != score[j]
+    return stop, n, missing
 
 
 @njit(cache=True)
 def guess_threshold(score, i, end, k):  # type: ignore[no-untyped-def]
-    """A score that somewhat more than k rows of [i, end) probably reach, from a sample; -inf where a guess is no use."""
+    """A score that somewhat more than k rows of [i, end) probably reach, from a sample; -inf: a guess is no use."""
     if k < SAMPLE // 64 or end - i < 16 * k or end - i < 4 * SAMPLE:
         return -np.inf
     sample = np.empty(SAMPLE)
@@ -146,18 +165,25 @@ def largest(values, rank):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def skip_rows(score, time, i, end, threshold, low, high, now):  # type: ignore[no-untyped-def]
-    """The first row of [i, end) that reaches the threshold or lies outside [low, high), and the latest time before it."""
+    """The first row of [i, end) that reaches the threshold or lies outside [low, high).
+
+    Also the latest time before it, and how many of the rows before it have no score.
+    """
+    missing = 0
     while i + BLOCK <= end:
         scores, times = score[i : i + BLOCK], time[i : i + BLOCK]
-        stop, latest = 0, now
+        stop, latest, nan = 0, now, 0
         for j in range(BLOCK):
             stop += (scores[j] >= threshold) | (times[j] < low) | (times[j] >= high)
+            nan += scores[j] != scores[j]
             latest = max(latest, times[j])
         if stop:
             break
         now = latest
+        missing += nan
         i += BLOCK
     while i < end and not (score[i] >= threshold or time[i] < low or time[i] >= high):
         now = max(now, time[i])
+        missing += score[i] != score[i]
         i += 1
-    return i, now
+    return i, now, missing

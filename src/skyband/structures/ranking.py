@@ -67,7 +67,7 @@ def _swap(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _partition(rows, low, high):  # type: ignore[no-untyped-def]
-    """Split [low, high) in two, neither empty, every row of the first better than every one of the second; return where."""
+    """Split [low, high) in two, neither empty, all of the first better than all of the second; return where."""
     # The median of three keeps sorted and reversed input, both common in streams, from being the worst case.
     a, b, c = rows[low], rows[(low + high) >> 1], rows[high - 1]
     if ranks_before(b, a):

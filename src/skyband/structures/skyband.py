@@ -1,7 +1,7 @@
 """A k-skyband of one group: its rows best first, the first k of them the answer, cheap to change at that end.
 
-The rows lie in a slab of a pool (slabs.py), with a gap before them and one after: a row that enters or leaves the first k
-moves only rows before it, at most k of them, however many wait behind. Rows behind the first k may be expired.
+The rows lie in a slab of a pool (slabs.py), with a gap before them: a row that enters or leaves the first k moves only
+rows before it, at most k of them, however many wait behind. Rows behind the first k may be expired.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def rehouse(pool, band, k):  # type: ignore[no-untyped-def]
 def merge(pool, band, others, n, expired, k, heap):  # type: ignore[no-untyped-def]
     """Merge n more rows in, best first, and drop what can never be shown: the expired and the dominated.
 
-    A row is dominated when k better rows have its time or a later one. `heap` keeps the k latest times of the better rows.
+    A row is dominated when k better rows have its time or a later one; `heap` keeps the k latest times of better rows.
     """
     rows = pool.rows
     c = size_class(2 * (band.length + n + k))

@@ -2,9 +2,9 @@
 
 Paper:      Yang, Shastri, Rundensteiner, Ward, EDBT 2011, section 5 (the super-top-k list).
 Invariant:  for each group, the rows of closed panes that some future window may show, best first, each with its last
-            window; and of each open pane its k best so far. A row is dropped when k better rows live as long as it does.
-Cost:       push one comparison a row, O(log k) for a row that enters its pane's best k; a slide O(s + k log k); state s is
-            2k to 3.5k rows per group on random order, never more than k for each pane of the window.
+            window; and of each open pane its k best so far. A row is dropped when k better ones live as long as it.
+Cost:       push one comparison a row, O(log k) for a row that enters its pane's best k; a slide O(s + k log k); state
+            s is 2k to 3.5k rows per group on random order, never more than k for each pane of the window.
 Choose it:  the window slides by more than a row, and the answer is wanted when it slides.
 
 Marks of the first window are not kept: when a window closes, every row of its list is in it.
@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import mintopk_kernels as kernels
-from skyband.operators.objects.mintopk_kernels import CLOSED, FREE_CELL, LATE, NEVER, NEXT, NOW, OUT, TOTAL
-from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.operators.objects.asking import best_of
+from skyband.operators.objects.mintopk_kernels import CLOSED, FREE_CELL, LATE, NEVER, NEXT, NOW, OUT, TOTAL, UNRANKED
+from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.panes import last_window, pane_of, pane_start, shape_of
 from skyband.structures.ranking import Rows, best_first
@@ -66,6 +66,10 @@ class MinTopK:
     def late(self) -> int:
         return int(self._clock[LATE])
 
+    @property
+    def unranked(self) -> int:
+        return int(self._clock[UNRANKED])
+
     # -- the protocol ---------------------------------------------------------------------------------------------
 
     def push(self, batch: Batch) -> Answer:
@@ -97,8 +101,9 @@ class MinTopK:
 
     def top(self, k: int, size: int | None) -> Answer:
         group, rows = self._rows()
-        questions = {int(g): self._asked(int(g), size) for g in np.unique(group)}
-        return best_of(group, rows, k, questions)
+        by_count = self.spec.window.by_count
+        asked = np.flatnonzero(self._groups["arrivals"]) if by_count else np.arange(len(self._groups))
+        return best_of(group, rows, k, {int(g): self._asked(int(g), size) for g in asked})
 
     def held(self) -> Ints:
         return np.sort(self._rows()[1]["position"])
@@ -215,9 +220,9 @@ class MinTopK:
         held_from = (closed + 1) * every - self.spec.window.size  # where the window that closes next begins
         if start < held_from or pane_start(self._shape, pane_of(self._shape, start)) != start:
             raise InvalidQuery(
-                f"size={size} reaches back to {start}, which is not where a pane begins in the open window: of a pane only the "
-                f"{self.spec.k} best rows are kept, of closed windows none. Ask without a size for the window as it stands, or "
-                "make the query with ad_hoc=True to ask for any size."
+                f"size={size} reaches back to {start}, which is not where a pane begins in the open window: of a pane "
+                f"only the {self.spec.k} best rows are kept, of closed windows none. Ask without a size for the window "
+                "as it stands, or make the query with ad_hoc=True to ask for any size."
             )
         return start, end, now
 

@@ -1,7 +1,7 @@
 """The compiled loops of MinTopK.
 
-Two loops over rows, by value (one clock for all groups) and by count (a clock for each group); both put rows that may be
-among the best k of their pane into the pane's cell, and close windows when they are due. `close_group` is the heart.
+Two loops over rows, by value (one clock for all groups) and by count (a clock for each group); both put rows that may
+be among the best k of their pane into the pane's cell, and close windows when they are due. `close_group` is the heart.
 A loop stops early, at a row it has not touched, when the pool, the cells or the output might run out.
 """
 
@@ -38,7 +38,8 @@ LATE = 3  # rows dropped because all their windows had closed
 TOTAL = 4  # rows held
 OUT = 5  # entries written to the output
 FREE_CELL = 6  # the first free cell, or NONE
-CLOCKS = 7
+UNRANKED = 7  # rows without a score
+CLOCKS = 8
 
 
 class Rule(NamedTuple):
@@ -48,20 +49,18 @@ class Rule(NamedTuple):
     emit: int
 
 
-# By group code: the list of rows of closed panes, best first.
-GROUP = np.dtype(
-    [*HEADER, ("cell", np.int64), ("arrivals", np.int64)]
-)  # its first open pane, or NONE; by count: rows so far
+# By group code: its first open pane, or NONE; by count, rows so far; the list of rows of closed panes, best first.
+GROUP = np.dtype([("cell", np.int64), ("arrivals", np.int64), *HEADER])
 
-# An open pane of a group: a list of rows, among them the pane's k best. Up to k = SMALL just these, best first; beyond that
-# it is cheaper to let up to `limit` rows gather, unsorted, and to select the best now and then.
+# An open pane of a group: a list of rows, among them the pane's k best. Up to k = SMALL just these, best first; beyond
+# that it is cheaper to let up to `limit` rows gather, unsorted, and to select the best now and then.
 CELL = np.dtype(
     [
-        *HEADER,
         ("group", np.int64),  # NONE: a free cell
         ("pane", np.int64),
         ("following", np.int64),  # the next cell of the group, or the next free one; NONE at the end
         ("threshold", np.float64),  # no row below it is among the pane's k best
+        *HEADER,
     ]
 )
 
@@ -143,9 +142,10 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
         if not grouped and cell != NONE:
             # Nothing happens at a row of this pane below its threshold, as long as no window comes due.
             due = due_time(shape, rule, clock)
-            i, clock[NOW] = skip_rows(
+            i, clock[NOW], unranked = skip_rows(
                 score, time, i, len(score), cells[cell].threshold, low, min(high, due), clock[NOW]
             )
+            clock[UNRANKED] += unranked
             if i == len(score):
                 break
         t = time[i]
@@ -179,6 +179,7 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
                 cell = new_cell(g, pane, groups, cells, clock)
                 clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
             admit(cells[cell], score[i], t, first + i, rule, pool, clock)
+        clock[UNRANKED] += score[i] != score[i]
         i += 1
     return i
 
@@ -221,9 +222,10 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
         cells[index].threshold = guess_threshold(score, start, end, rule.k)
     cell = cells[index]
     guessed = cell.length == 0 and cell.threshold > -np.inf
-    i = start
+    i, unranked = start, 0
     while i < end:
-        i, n = find_scores(score, i, end, cell.threshold, found)
+        i, n, missing = find_scores(score, i, end, cell.threshold, found)
+        unranked += missing
         for j in found[:n]:
             if score[j] >= cell.threshold:
                 admit(cell, score[j], before + j, first + j, rule, pool, clock)
@@ -233,7 +235,8 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
             cell.length = 0
             cell.threshold = -np.inf
             guessed = False
-            i = start
+            i, unranked = start, 0
+    clock[UNRANKED] += unranked
 
 
 # -- windows close ------------------------------------------------------------------------------------------------
@@ -272,7 +275,7 @@ def close_window(shape, rule, pool, groups, cells, clock, out):  # type: ignore[
 
 @njit(cache=True, forceinline=True)
 def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scratch):  # type: ignore[no-untyped-def]
-    """Move what has been seen of the window's panes into the group's list, show its best k, drop what none will show."""
+    """Move what was seen of the window's panes into the group's list, show its best k, drop what none will show."""
     merge_cells(g, window, shape, rule, pool, groups, cells, clock)
     start, n = groups[g].offset, groups[g].length
     if rule.emit == CHANGES:
@@ -339,7 +342,7 @@ def merge_cell(group, cell, shape, rule, pool):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, forceinline=True)
 def show_leaving(g, start, n, window, at, k, rows, clock, out):  # type: ignore[no-untyped-def]
-    """Rows that the previous window showed and this one does not. Flagged rows are the previous answer, in its order."""
+    """Rows that the previous window showed and this one does not. Flagged rows are the last answer, in its order."""
     rank, old_rank = 0, 0
     for j in range(start, start + n):
         live = rows[j].last >= window

@@ -46,6 +46,7 @@ class Recompute:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.late = 0
+        self.unranked = 0
         self._rows: list[Row] = []
         self._shown: dict[int, list[Row]] = {}  # group -> its last answer
         self._entered: set[int] = set()  # positions of held rows that have been shown before
@@ -139,8 +140,7 @@ class Recompute:
             self._shown.setdefault(row.group, []).append(row)
         self._entered = set(state["entered"].tolist())
         self._arrivals = {int(group): int(count) for group, count in state["arrivals"]}
-        late, has_now, now, has_closed, closed, has_due, due = (int(x) for x in state["clocks"])
-        self.late = late
+        self.late, self.unranked, has_now, now, has_closed, closed, has_due, due = (int(x) for x in state["clocks"])
         self._now = now if has_now else None
         self._closed = closed if has_closed else None
         self._due = due if has_due else None
@@ -155,8 +155,7 @@ class Recompute:
     def _arrive_by_count(self, row: Row) -> None:
         window = self.spec.window
         count = self._arrivals[row.group] = row.time + 1
-        if row.score == row.score:
-            self._rows.append(row)
+        self._hold(row)
         self._rows = [old for old in self._rows if old.group != row.group or old.time >= count - window.size]
         if not window.every or count % window.every == 0:
             self._show(count, row.group, [old for old in self._rows if old.group == row.group])
@@ -168,8 +167,7 @@ class Recompute:
         assert self._closed is not None
         if self._last_end(row.time) <= self._closed:
             self.late += 1
-        elif row.score == row.score:
-            self._rows.append(row)
+        elif self._hold(row):
             first = max(self._first_end(row.time), self._closed + self.spec.window.every)
             self._due = first if self._due is None else max(self._due, first)
 
@@ -179,11 +177,18 @@ class Recompute:
         if row.time <= self._now - size:
             self.late += 1
             return
-        if row.score == row.score:
-            self._rows.append(row)
+        self._hold(row)
         self._rows = [old for old in self._rows if old.time > self._now - size]
         for group in sorted({old.group for old in self._rows} | set(self._shown)):
             self._show(self._now, group, [old for old in self._rows if old.group == group])
+
+    def _hold(self, row: Row) -> bool:
+        """Hold the row, if it can be ranked."""
+        if row.score != row.score:
+            self.unranked += 1
+            return False
+        self._rows.append(row)
+        return True
 
     # -- windows by value: those that end at a multiple of `every` ---------------------------------------------------
 

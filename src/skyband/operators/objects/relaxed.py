@@ -1,9 +1,10 @@
 """Relaxed k-skyband: exact top-k at every arrival, with lazy pruning.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.2 (RA).
-Invariant:  every row that fewer than k better rows outlive is held, the k best of them in front; some others may be held too.
-Cost:       push about three comparisons a row and O(log s) for a row that k later rows of its block do not outrank; state s is
-            at most twice the k-skyband, which has k (1 + ln(n/k)) rows on random order, and `slack` rows.
+Invariant:  every row that fewer than k better rows outlive is held, the k best of them in front; some others may be
+            held too.
+Cost:       push about three comparisons a row and O(log s) for a row that k later rows of its block do not outrank;
+            state s is at most twice the k-skyband, which has k (1 + ln(n/k)) rows on random order, and `slack` rows.
 Choose it:  the answer is wanted with each arrival, or `top(k, size)` for any size.
 
 Instead of pruning one row at a time, rows are looked through in blocks, from the end: see relaxed_kernels.py.
@@ -13,13 +14,14 @@ With a slide by value, rows that belong to a later window than the next one to c
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from skyband.operators.objects import relaxed_kernels as kernels
 from skyband.operators.objects.asking import best_of
-from skyband.operators.objects.relaxed_kernels import LATE, NEED, NOW, OUT
+from skyband.operators.objects.relaxed_kernels import LATE, NEED, NOW, OUT, UNRANKED
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.ranking import ROW, Rows, best_first
@@ -50,7 +52,7 @@ def open(spec: Spec) -> Relaxed:
 
 class Relaxed:
     def __init__(self, spec: Spec, *, block: int | None = None, slack: int = 64, initial_room: int = 1024) -> None:
-        """Rows are looked through `block` at a time, and a group when it holds 2 s + `slack` rows, s after the last time."""
+        """Rows are taken `block` at a time; a group of s rows is pruned again when it holds 2 s + `slack`."""
         self.spec = spec
         window = spec.window
         # What is left of a block grows with k, so larger ones pay for larger k, as long as they stay in the cache.
@@ -77,6 +79,7 @@ class Relaxed:
         self._out = np.zeros(initial_room, ANSWER)
         self._work = kernels.new_work(self._rule, block)
         self._late = 0  # by value with a slide: windows decide what is late, not times
+        self._unranked = 0  # by value with a slide: rows without a score are not taken in
         self._seen = -NEVER  # by value with a slide: the largest time seen; the clock's NOW is that of rows taken in
         self._closed = -NEVER  # windows with a smaller index have closed
         self._due = -NEVER  # landmark: the last window that has a row which no earlier one had
@@ -85,6 +88,10 @@ class Relaxed:
     @property
     def late(self) -> int:
         return self._late + int(self._state.clock[LATE])
+
+    @property
+    def unranked(self) -> int:
+        return self._unranked + int(self._state.clock[UNRANKED])
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 
@@ -148,7 +155,9 @@ class Relaxed:
     def state(self) -> Arrays:
         state = self._state
         return {
-            "clock": np.array([*state.clock[:2], self._late, self._seen, self._closed, self._due], np.int64),
+            "clock": np.array(
+                [state.clock[NOW], self.late, self.unranked, self._seen, self._closed, self._due], np.int64
+            ),
             "arrivals": state.groups["arrivals"].copy(),
             "pruned": state.groups["pruned"].copy(),
             "band_length": state.groups["length"].copy(),
@@ -172,8 +181,7 @@ class Relaxed:
         groups["arrivals"], groups["pruned"] = state["arrivals"], state["pruned"]
         kernels.find_oldest(groups, self._rule.k, self._pool)
         clock = np.zeros(kernels.CLOCKS, np.int64)
-        clock[:2] = state["clock"][:2]
-        self._late, self._seen, self._closed, self._due = (int(x) for x in state["clock"][2:])
+        clock[NOW], self._late, self._unranked, self._seen, self._closed, self._due = (int(x) for x in state["clock"])
         self._state = kernels.State(groups, recent, shown, clock)
         self._pending = state["pending"].copy()
 
@@ -263,7 +271,7 @@ class Relaxed:
         )
         cuts = [0, len(seen)] if closed is None else [0, *(np.flatnonzero(np.diff(closed)) + 1).tolist(), len(seen)]
         group = batch.group if self.spec.grouped else np.zeros(len(seen), np.int64)
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+        for a, b in pairwise(cuts):
             if closed is not None:
                 self._close_before(int(closed[a]))
             late = self._last_window(batch.time[a:b]) < self._closed
@@ -271,7 +279,9 @@ class Relaxed:
             rows = np.zeros(b - a, PENDING)
             rows["score"], rows["time"], rows["group"] = batch.score[a:b], batch.time[a:b], group[a:b]
             rows["position"] = np.arange(batch.first + a, batch.first + b)
-            rows = rows[~late & ~np.isnan(rows["score"])]
+            unranked = ~late & np.isnan(rows["score"])
+            self._unranked += int(unranked.sum())
+            rows = rows[~late & ~unranked]
             if len(rows):
                 self._due = max(self._due, self._closed, int(rows["time"].max()) // window.every)
             self._take_due(rows, self._closed)

@@ -1,9 +1,9 @@
 """The compiled loops of the relaxed k-skyband.
 
 Rows of a group are taken in blocks. Within a block only two things change the answer: a row that reaches the worst of
-the first k, and the expiry of one of these. Both are found without looking at the other rows one by one, so a block costs
-three vectorised passes: copy its scores, look for rows that enter, and at its end, backwards, for those that k later
-rows do not outrank. Only these are merged into the group's band.
+the first k, and the expiry of one of these. Both are found without looking at the other rows one by one, so a block
+costs three vectorised passes: copy its scores, look for rows that enter, and at its end, backwards, for those that k
+later rows do not outrank. Only these are merged into the group's band.
 
 The scratch array of a block starts with the group's recent rows, which an earlier block left unmerged, because they
 were few. Scores of rows that are in the band, or dead, are NaN in it. A row that comes before its predecessor in time
@@ -30,9 +30,10 @@ NOW = 0  # the largest time seen
 LATE = 1  # rows dropped because they were older than the window
 OUT = 2  # entries written to the output
 NEED = 3  # pool entries that the last call was short of
-CLOCKS = 4
+UNRANKED = 4  # rows without a score
+CLOCKS = 5
 
-# By group code: by count, rows so far; the earliest time among the first k; the band's length when last pruned; its band.
+# By group code: by count, rows so far; the earliest time among the first k; the length when last pruned; the band.
 GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), ("pruned", np.int64), *BAND])
 LIST = np.dtype(HEADER)
 
@@ -119,7 +120,7 @@ def running_maximum(time, now):  # type: ignore[no-untyped-def]
 def push(g, j, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
     """Take the rows of group g and those after it, from row j of g on; return where it stopped.
 
-    (number of groups, 0) when all are taken; else something ran short, and nothing of row j of that group has been done.
+    (number of groups, 0) when all are taken; else something ran short, and row j of that group was not touched.
     """
     groups = state.groups
     while g < len(groups):
@@ -147,6 +148,7 @@ def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[
         taken = x - carried
         if not rule.by_count:
             clock[LATE] += late_rows(batch, j, j + taken, rule.size)
+        clock[UNRANKED] += unranked_rows(batch, j, j + taken, rule)
         stopped = clock[NEED] == 0
         slides = rule.every > 0 and (group.arrivals + taken) % rule.every == 0 and taken > 0
         live = live_rows(work.score, m)
@@ -185,7 +187,10 @@ def row_index(batch, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
-    """Copy the scores of the recent rows and of the block that starts at row j. Returns the block's end, and both counts."""
+    """Copy the scores of the recent rows and of the block that starts at row j.
+
+    Returns the block's end, how many recent rows there are, and how many rows in all.
+    """
     recent = state.recent[g]
     carried = recent.length
     for x in range(carried):
@@ -214,7 +219,7 @@ def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped
 
 @njit(cache=True)
 def end_of_order(batch, j, end, latest):  # type: ignore[no-untyped-def]
-    """The first of rows j to end of the group that comes before its predecessor in time, of which the first is `latest`."""
+    """The first of rows j to end of the group that is before its predecessor in time; that of j is at `latest`."""
     while j < end:
         if len(batch.order) == 0 and j + WIDE < end and batch.time[j] >= latest:
             times, falls = batch.time[j : j + WIDE + 1], 0
@@ -251,6 +256,21 @@ def late_rows(batch, j, end, size):  # type: ignore[no-untyped-def]
     return late
 
 
+@njit(cache=True)
+def unranked_rows(batch, j, end, rule):  # type: ignore[no-untyped-def]
+    """How many of the group's rows have no score, those that are late apart."""
+    unranked = 0
+    if len(batch.order) == 0 and rule.by_count:
+        scores = batch.score[j:end]
+        for y in range(len(scores)):
+            unranked += scores[y] != scores[y]
+        return unranked
+    for y in range(j, end):
+        score = batch.score[row_index(batch, y)]
+        unranked += score != score and (rule.by_count or not is_late(batch, y, rule.size))
+    return unranked
+
+
 @njit(cache=True, forceinline=True)
 def time_of(x, j, carried, batch, rule, group, recent, pool):  # type: ignore[no-untyped-def]
     """The time of row x of the scratch."""
@@ -281,7 +301,7 @@ def flag_of(x, carried, recent, pool):  # type: ignore[no-untyped-def]
 def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
     """Bring the first k up to date with rows [carried, m) of the scratch; return the first row not taken.
 
-    clock[NEED] = 0 says that it stopped early, for lack of output room; perhaps only before an expiry after the last row.
+    clock[NEED] = 0 says that it stopped early, for lack of output room, if only before an expiry after the last row.
     """
     group, clock, score = state.groups[g], state.clock, work.score
     x, alive = carried, 0  # rows before `alive` have expired

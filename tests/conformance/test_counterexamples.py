@@ -1,0 +1,138 @@
+"""Example tests: streams that some version of some algorithm got wrong, each in its smallest form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from conformance.algorithms import every_algorithm, opener
+from conformance.driver import Driver, spec_of
+from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
+
+from skyband.errors import InvalidQuery
+from skyband.operators.objects.mintopk import MinTopK
+from skyband.operators.objects.relaxed import Relaxed
+from skyband.operators.protocol import Batch
+from skyband.operators.registry import OBJECTS, Algorithm
+
+NAN = float("nan")
+NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
+
+
+def run(algorithm: Algorithm, question: Question, events: list[Event]) -> Driver:
+    driver = Driver(spec_of(question, grouped=False), algorithm.open)
+    driver.run(events, after_each=lambda: driver.operator.check())
+    return driver
+
+
+# -- finishing -------------------------------------------------------------------------------------
+
+
+@every_algorithm
+def test_from_the_start_a_row_behind_the_clock_is_still_shown_at_the_end(algorithm: Algorithm) -> None:
+    """The first window of the second row had closed when it came; the next one holds it."""
+    question = Question(k=1, every=1, lateness=None)
+    driver = run(algorithm, question, [Row(0.0, 0), Advance(1), Row(0.0, 0)])
+    driver.finish()
+    assert driver.lines == [Shown(1, 0, "enter", 1, 0.0, 0), Shown(2, 0, "enter", 1, 0.0, 1)]
+
+
+@every_algorithm
+def test_from_the_start_a_row_without_score_moves_the_clock(algorithm: Algorithm) -> None:
+    driver = run(algorithm, Question(k=1, every=10), [Row(NAN, 25), Row(5.0, 3)])
+    driver.finish()
+    assert driver.lines == [Shown(30, 0, "enter", 1, 5.0, 1)]
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+
+@every_algorithm
+def test_the_next_window_ends_at_zero(algorithm: Algorithm) -> None:
+    assert run(algorithm, Question(k=1, size=10, every=10), [Row(9.0, -5)]).top(1) == [Shown(0, 0, "enter", 1, 9.0, 0)]
+
+
+@every_algorithm
+def test_no_window_is_open(algorithm: Algorithm) -> None:
+    """The row without a score closed [10, 20); the one that is open holds nothing that could be shown."""
+    assert run(algorithm, Question(k=1, size=10, every=10), [Row(9.0, 19), Row(NAN, 25)]).top(1) == []
+
+
+@every_algorithm
+@pytest.mark.parametrize(
+    ("question", "events"),
+    [
+        (Question(k=1, size=10, every=10), [Row(9.0, 16), Row(1.0, 25)]),
+        (Question(k=1, size=15, every=10), [Row(9.0, 12), Row(1.0, 24)]),
+        (Question(k=1, size=15, every=10, by_count=True), [Row(9.0 if i == 9 else 1.0) for i in range(24)]),
+        (Question(k=1, size=10, every=10, by_count=True), [Row(9.0 if i == 16 else 1.0) for i in range(25)]),
+        (Question(k=1, size=1, every=1, by_count=True), [Row(0.0)]),
+    ],
+)
+def test_the_last_rows_are_in_windows_that_have_closed(
+    algorithm: Algorithm, question: Question, events: list[Event]
+) -> None:
+    """The best of the last `size` is in a closed window: it is shown, or the question is refused."""
+    driver = run(algorithm, question, events)
+    assert question.size is not None
+    try:
+        assert driver.top(1, question.size) == top(question, events, 1, question.size)
+    except InvalidQuery:
+        assert algorithm.name == "mintopk"
+
+
+# -- room ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [52, 53, 129, 300])
+@pytest.mark.parametrize("initial_room", [1, 1024])
+def test_mintopk_closes_a_window_with_many_late_panes(size: int, initial_room: int) -> None:
+    """A row in each of many panes, all late but one: closing the next window merges them into one growing list."""
+    question = Question(k=1, size=size, every=1)
+    late = [Row(float(time), time) for time in range(size + 1, 2 * size)]
+    events = [Row(1.0, 2 * size), *late, Row(0.0, 2 * size + 1)]
+    driver = Driver(spec_of(question, grouped=False), opener(OBJECTS["mintopk"], initial_room=initial_room))
+    driver.run(events, after_each=lambda: driver.operator.check())
+    assert by_group(driver.lines) == by_group(answers(question, events, finished=False))
+
+
+@pytest.mark.parametrize(
+    "question", [Question(k=1, size=2_000, by_count=True, emit="changes"), Question(k=1, size=2_000, emit="changes")]
+)
+@pytest.mark.parametrize("batch", [7, 100])
+def test_relaxed_keeps_many_recent_rows(question: Question, batch: int) -> None:
+    """Falling scores: nothing is dominated, the band is the window, and half as many rows wait beside it."""
+    operator = Relaxed(spec_of(question, grouped=False), block=16)
+    for first in range(0, 3_000, batch):
+        i = np.arange(first, first + batch)
+        answer = operator.push(Batch(-i.astype(float), NO_TIMES if question.by_count else i, NO_GROUPS, first))
+        if first > 2_000 + batch:
+            # With each arrival the oldest row, the best, leaves, and the next one takes its place.
+            assert (
+                answer.position.tolist()
+                == np.repeat(np.arange(first - 2_000, first - 2_000 + batch + 1), 2)[1:-1].tolist()
+            )
+    operator.check()
+
+
+@pytest.mark.parametrize("by_count", [True, False])
+def test_relaxed_forgets_rows_that_newer_ones_dominate_at_once(by_count: bool) -> None:
+    """Rising scores: every row dominates all before it, so the band is one row."""
+    operator = Relaxed(spec_of(Question(k=1, size=10, by_count=by_count, emit="changes"), grouped=False))
+    for first in range(0, 3_000, 10):
+        i = np.arange(first, first + 10)
+        operator.push(Batch(i.astype(float), NO_TIMES if by_count else i, NO_GROUPS, first))
+        assert operator.rows_held() < 200
+
+
+@pytest.mark.parametrize("open_operator", [MinTopK, Relaxed, OBJECTS["recompute"].open])
+@pytest.mark.parametrize("by_count", [True, False])
+def test_no_group_at_all(open_operator: Callable, by_count: bool) -> None:  # type: ignore[type-arg]
+    driver = Driver(spec_of(Question(k=1, size=3, every=2, by_count=by_count)), open_operator)
+    driver.forget_groups()
+    driver.operator.check()
+    driver.restart()
+    driver.operator.check()
+    driver.run([Row(1.0, 1, "a"), Row(2.0, 2, "a"), Row(3.0, 4, "a")])
+    assert [line.score for line in driver.lines] == ([2.0] if by_count else [1.0, 2.0])

@@ -1,0 +1,152 @@
+"""Examples: what a person types, and what they see."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from skyband.cli import app
+from skyband.demo import embedded_job, run
+
+
+def skyband(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+# -- help, versions, mistakes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [[], ["demo"], ["bench"], ["bench", "limits"], ["explain"], ["version"]])
+def test_every_command_has_help(command: list[str]) -> None:
+    result = skyband(*command, "--help")
+    assert result.exit_code == 0
+    assert "Usage" in result.output
+
+
+def test_version_names_what_skyband_runs_on() -> None:
+    lines = skyband("version").output.splitlines()
+    assert lines[0].split() == ["Skyband", version("skyband")]
+    assert [line.split()[0] for line in lines[1:]] == [
+        "Python",
+        "numba",
+        "numpy",
+        "pyarrow",
+        "polars",
+        "pyspark",
+        "Java",
+    ]
+
+
+def test_a_mistake_is_one_message_and_exit_code_2() -> None:
+    result = skyband("explain", "--k", "0", "--size", "100", "--every", "10")
+    assert result.exit_code == 2
+    assert result.output == "Error: k must be a whole number, at least 1 (and below 2**31), got 0.\n"
+    assert "Traceback" not in result.output
+
+
+def test_an_unknown_line_of_the_benchmark_is_a_mistake() -> None:
+    result = skyband("bench", "limits", "--only", "pains")
+    assert result.exit_code == 2
+    assert "There are: panes-10" in result.output
+
+
+# -- explain ----------------------------------------------------------------------------------------------------------
+
+
+def test_explain_a_window_of_time() -> None:
+    asked = ["--by", "price * volume", "--size", "10 minutes", "--every", "1 minute", "--on", "ts", "--per", "symbol"]
+    shown = skyband("explain", *asked).output
+    assert shown.startswith("top 10 by price * volume for each symbol\n")
+    assert "mintopk: " in shown
+
+
+def test_explain_a_window_of_rows_that_slides_with_each() -> None:
+    shown = skyband("explain", "--k", "9", "--size", "40000").output
+    assert "changes" in shown
+    assert "relaxed: " in shown
+
+
+def test_explain_names_the_algorithm_asked_for() -> None:
+    shown = skyband("explain", "--size", "40_000", "--every", "100", "--algorithm", "recompute").output
+    assert "recompute: asked for by name" in shown
+
+
+# -- bench ------------------------------------------------------------------------------------------------------------
+
+
+def test_bench_prints_a_table_and_writes_json(tmp_path: Path) -> None:
+    result = skyband(
+        "bench", "limits", "--quick", "--rows", "100000", "--only", "panes-10", "--json", str(tmp_path / "out.json")
+    )
+    assert result.exit_code == 0
+    assert "panes-10: numpy: scores > t" in result.output
+    assert "not the official figures" in result.output
+    lines = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert [line["name"] for line in lines] == ["panes-10", "panes-1000"]
+
+
+# -- demo -------------------------------------------------------------------------------------------------------------
+
+
+def test_demo_ranks_checks_and_writes(tmp_path: Path) -> None:
+    result = skyband("demo", "--engine", "embedded", "--rows", "100000", "--output", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    assert result.output.endswith("✓ 5 windows checked against recomputation from scratch: all agree.\n")
+    assert "08:51–09:01  1. " in result.output
+    written = pq.read_table(tmp_path / "out" / "top10")
+    assert written.num_rows == 50
+    assert written.column_names == ["window_start", "window_end", "rank", "score", "ts", "symbol", "price", "volume"]
+
+
+def test_demo_needs_no_spark() -> None:
+    program = (
+        "import sys; from skyband.cli import app\n"
+        "try: app(['demo', '--engine', 'embedded', '--rows', '50000'])\n"
+        "finally: assert 'pyspark' not in sys.modules, 'pyspark was imported'"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "all agree" in result.stdout
+
+
+def test_demo_says_which_window_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plant one wrong row in what is written: the demo must see it."""
+    right = embedded_job.steps
+
+    def wrong(job: run.Job) -> object:
+        yield from right(job)
+        path = job.answers / "part-00000.parquet"
+        table = pq.read_table(path)
+        volumes = table.column("volume").to_pylist()
+        volumes[7] += 1
+        pq.write_table(table.set_column(table.schema.get_field_index("volume"), "volume", pa.array(volumes)), path)
+
+    monkeypatch.setattr(embedded_job, "steps", wrong)
+    result = skyband("demo", "--engine", "embedded", "--rows", "100000", "--output", str(tmp_path / "out"))
+    assert result.exit_code == 1
+    assert "1 windows of 5 disagree with recomputation from scratch:" in result.output
+    assert "the window that ends at 2026-01-05 09:01:00 UTC shows 8. " in result.output
+
+
+def test_demo_keeps_away_from_folders_in_use(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    result = skyband("demo", "--engine", "embedded", "--output", str(tmp_path))
+    assert result.exit_code == 2
+    assert "is not an empty folder" in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.spark
+def test_demo_on_spark_ranks_checks_and_writes(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "skyband.cli", "demo", "--rows", "60000", "--output", str(tmp_path / "out")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.endswith("✓ 3 windows checked against recomputation from scratch: all agree.\n")
+    assert (tmp_path / "out" / "top10" / "_spark_metadata").is_dir()
+    assert pq.read_table(tmp_path / "out" / "top10").num_rows == 30

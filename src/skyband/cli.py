@@ -93,7 +93,9 @@ def demo(
     console.print(f"The answers are in {outcome.answers} (Parquet).", soft_wrap=True, highlight=False)
     windows, wrong = outcome.verdict.windows, outcome.verdict.disagreements
     if wrong:
-        console.print(f"[bold red]{len(wrong)} windows of {windows} disagree with recomputation from scratch:[/]")
+        console.print(
+            f"[bold red]✗[/] Windows that disagree with recomputation from scratch: {len(wrong)} of {windows}"
+        )
         for line in wrong[:10]:
             console.print(f"  {escape(line)}", soft_wrap=True, highlight=False)
         raise typer.Exit(WRONG_ANSWER)

@@ -117,24 +117,28 @@ KEPT: dict[str, pa.Array] = {
     "uint64": pa.array([2**64 - 1, 2, None, 2**64 - 1, 2**64 - 1], pa.uint64()),
     "float32": pa.array([1.5, 2.5, None, 1.5, 1.5], pa.float32()),
     "float64 with NaN": pa.array([float("nan"), 2.5, None, float("nan"), float("nan")]),
-    "null": pa.nulls(5),
 }
-NESTED: dict[str, pa.Array] = {
+NOT_KEYS: dict[str, pa.Array] = {
+    "null": pa.nulls(5),
     "list": pa.array([[1], [], None, [1, 2], [3]]),
     "struct": pa.array([{"a": 1}, {"a": None}, None, {"a": 2}, {"a": 3}]),
     "map": pa.array([[("a", 1)], [], None, [("b", 2)], []], pa.map_(pa.string(), pa.int64())),
 }
 
 
-@pytest.mark.parametrize("kind", [*KEPT, *NESTED])
+def shown_as(kind: pa.DataType) -> pa.DataType:
+    """Arrow cannot take rows of views yet, so they come out as what they are views of."""
+    return pa.string() if kind == pa.string_view() else kind
+
+
+@pytest.mark.parametrize("kind", [*KEPT, *NOT_KEYS])
 def test_columns_of_any_type_come_out_as_they_went_in(kind: str) -> None:
-    column = {**KEPT, **NESTED}[kind]
+    column = {**KEPT, **NOT_KEYS}[kind]
     rows = ROWS.append_column("extra", column)
     for batches in (rows.to_batches(), rows.to_batches(max_chunksize=1)):
         result = sb.top_k(pa.Table.from_batches(batches), **QUERY)
-        assert result.schema.field("extra").type == column.type
-        expected = column.take(pa.array([1, 3, 4])) if kind != "string_view" else pa.array(["y", "x", "x"])
-        assert str(result["extra"].to_pylist()) == str(expected.to_pylist())
+        assert result.schema.field("extra").type == shown_as(column.type)
+        assert str(result["extra"].to_pylist()) == str([column.to_pylist()[i] for i in (1, 3, 4)])
         assert result["extra"].validate(full=True) is None
 
 
@@ -146,18 +150,21 @@ def test_groups_by_columns_of_any_flat_type(kind: str) -> None:
     for chunk in (5, 1):
         batches = pa.Table.from_batches(rows.to_batches(max_chunksize=chunk))
         result = sb.top_k(batches, k=5, by="v", window=sb.tumbling(100, on="t"), per="key")
-        assert result.schema.field("key").type == key.type
+        assert result.schema.field("key").type == shown_as(key.type)
         found = sorted(
             zip(
                 map(str, result["key"].to_pylist()), result["rank"].to_pylist(), result["name"].to_pylist(), strict=True
             )
         )
         x, y, none = (str(key[i].as_py()) for i in (0, 1, 2))
-        assert found == sorted(
-            [(x, 1, "a"), (x, 2, "d"), (x, 3, "e"), (y, 1, "b"), (none, 1, "c")]
-            if kind != "null"
-            else [("None", 1, "b"), ("None", 2, "a"), ("None", 3, "d"), ("None", 4, "e"), ("None", 5, "c")]
-        )
+        assert found == sorted([(x, 1, "a"), (x, 2, "d"), (x, 3, "e"), (y, 1, "b"), (none, 1, "c")])
+
+
+@pytest.mark.parametrize("kind", NOT_KEYS)
+def test_columns_that_cannot_be_keys_are_refused_before_a_row_is_read(kind: str) -> None:
+    schema = ROWS.append_column("key", NOT_KEYS[kind]).schema
+    with pytest.raises(sb.InvalidQuery, match="per='key' is .*Possible: "):
+        sb.TopK(**QUERY, per="key").open(schema)
 
 
 def test_dictionaries_that_differ_from_batch_to_batch() -> None:

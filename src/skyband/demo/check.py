@@ -97,8 +97,8 @@ def _describe(end: int, expected: list[Shown] | None, given: list[Shown] | None)
 
 
 def _row(shown: Shown) -> str:
-    rank, score, ts, symbol, *_ = shown
-    return f"{rank}. {symbol} {score:,.2f} of {_clock(ts)}"
+    rank, score, ts, symbol, price, volume = shown
+    return f"{rank}. {symbol} {price} × {volume} = {score:.2f} of {_clock(ts)}"
 
 
 def _clock(us: int) -> str:

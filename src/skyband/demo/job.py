@@ -23,7 +23,8 @@ QUERY: Final = TopK(
     lateness=MAX_DELAY,  # no trade is reported later than that, so none is lost
 )
 
-_FILES: Final = 20  # one a micro-batch
+_FILES: Final = 20  # at most; one a micro-batch
+_SMALLEST_FILE_ROWS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ class Job:
     def generate(self) -> Iterator[int]:
         """Write the trades as Parquet files, in order; give the rows written so far."""
         written = 0
-        for number, batch in enumerate(trades(self.rows, seed=self.seed, batch_rows=-(-self.rows // _FILES))):
+        file_rows = max(_SMALLEST_FILE_ROWS, -(-self.rows // _FILES))
+        for number, batch in enumerate(trades(self.rows, seed=self.seed, batch_rows=file_rows)):
             path = self.trades / f"{number:05}.parquet"
             pq.write_table(pa.Table.from_batches([batch]), path)
             # Spark reads files in the order of their times, which the clock might give twice.

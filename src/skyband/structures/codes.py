@@ -85,3 +85,20 @@ def first_rows(codes, known, count):  # type: ignore[no-untyped-def]
             rows[new] = i
             found += 1
     return rows
+
+
+@njit(cache=True)
+def order_by_code(codes, begin, end, count):  # type: ignore[no-untyped-def]
+    """Rows [begin, end) sorted by code, in their order within each code, and where each code starts among them."""
+    start = np.zeros(count + 1, np.int64)
+    for code in codes[begin:end]:
+        start[code + 1] += 1
+    for code in range(count):
+        start[code + 1] += start[code]
+    order = np.empty(end - begin, np.int64)
+    following = start.copy()
+    for i in range(begin, end):
+        code = codes[i]
+        order[following[code]] = i
+        following[code] += 1
+    return order, start

@@ -20,7 +20,18 @@ import numpy.typing as npt
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import mintopk_kernels as kernels
 from skyband.operators.objects.asking import best_of
-from skyband.operators.objects.mintopk_kernels import CLOSED, FREE_CELL, LATE, NEVER, NEXT, NOW, OUT, TOTAL, UNRANKED
+from skyband.operators.objects.mintopk_kernels import (
+    CLOSED,
+    FREE_CELL,
+    LATE,
+    NEVER,
+    NEXT,
+    NOW,
+    OUT,
+    TOTAL,
+    UNRANKED,
+    WANTED,
+)
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.panes import last_window, pane_of, pane_start, shape_of
@@ -176,12 +187,13 @@ class MinTopK:
             self._pool = slabs.grown_pool(self._pool, need)
         if len(self._out) - self._clock[OUT] < need:
             self._out = slabs.grown(self._out, 2 * len(self._out) + need)
-        if self._clock[FREE_CELL] == slabs.NONE:
-            known = len(self._cells)
-            self._cells = slabs.grown(self._cells, max(4, 2 * known))
+        if self._clock[FREE_CELL] == slabs.NONE or self._clock[WANTED]:
+            known, more = len(self._cells), max(4, len(self._cells), len(self._groups) if self._clock[WANTED] else 0)
+            self._cells = slabs.grown(self._cells, known + more)
             self._cells["group"][known:] = slabs.NONE
-            self._cells["following"][known:] = [*range(known + 1, len(self._cells)), slabs.NONE]
+            self._cells["following"][known:] = [*range(known + 1, known + more), self._clock[FREE_CELL]]
             self._clock[FREE_CELL] = known
+        self._clock[WANTED] = 0
 
     def _close_until(self, window: int) -> None:
         while not kernels.close_until(

@@ -13,11 +13,14 @@ import numpy as np
 from numba import njit
 
 from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
+from skyband.structures.codes import order_by_code
 from skyband.structures.heap import push_heap
 from skyband.structures.panes import (
     FIND,
+    WIDE,
     find_scores,
     guess_threshold,
+    largest,
     last_window,
     pane_end,
     pane_of,
@@ -39,7 +42,10 @@ TOTAL = 4  # rows held
 OUT = 5  # entries written to the output
 FREE_CELL = 6  # the first free cell, or NONE
 UNRANKED = 7  # rows without a score
-CLOCKS = 8
+WANTED = 8  # pool entries wanted beyond what is needed in any case, and a free cell for every group
+CLOCKS = 9
+
+MANY = 4  # rows of one pane are taken group by group when there are so many times k of each
 
 
 class Rule(NamedTuple):
@@ -68,7 +74,7 @@ CELL = np.dtype(
 @njit(cache=True, forceinline=True)
 def room_needed(rule, groups, clock):  # type: ignore[no-untyped-def]
     """Pool and output entries that are enough to admit a row and to close one window of all groups."""
-    return 2 * clock[TOTAL] + 8 * len(groups) + 8 * rule.limit
+    return 2 * clock[TOTAL] + 8 * len(groups) + 8 * rule.limit + clock[WANTED]
 
 
 @njit(cache=True, forceinline=True)
@@ -138,6 +144,7 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
     grouped = len(group) > 0
     low, high, pane = 0, 0, 0  # the pane of the last row: [low, high) is empty until there is one
     g, cell = 0, NONE
+    one_by_one = 0  # rows before this one are too few of their pane to be taken together
     while i < len(score):
         if not grouped and cell != NONE:
             # Nothing happens at a row of this pane below its threshold, as long as no window comes due.
@@ -169,6 +176,16 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
                 i += 1
                 continue
         if grouped:
+            if i >= one_by_one:
+                end = end_of_run(time, i, low, min(high, due_time(shape, rule, clock)))
+                if end - i >= MANY * rule.k * len(groups):
+                    if not has_room_for_run(rule, pool, groups, cells, clock):
+                        break
+                    clock[NOW] = max(clock[NOW], time[i:end].max())
+                    take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock)
+                    i = end
+                    continue
+                one_by_one = end
             g = group[i]
         if grouped or cell == NONE:
             cell = find_cell(g, pane, groups, cells)
@@ -182,6 +199,61 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
         clock[UNRANKED] += score[i] != score[i]
         i += 1
     return i
+
+
+@njit(cache=True, forceinline=True)
+def has_room_for_run(rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
+    """Is there room for k rows more and a cell more of every group? If not, ask for it."""
+    free, cell = 0, clock[FREE_CELL]
+    while cell != NONE and free < len(groups):
+        free += 1
+        cell = cells[cell].following
+    clock[WANTED] = 2 * len(groups) * (rule.limit + 8)
+    if free < len(groups) or len(pool.rows) - pool.free[CLASSES] < room_needed(rule, groups, clock):
+        return False
+    clock[WANTED] = 0
+    return True
+
+
+@njit(cache=True)
+def end_of_run(time, i, low, high):  # type: ignore[no-untyped-def]
+    """The first row from i on whose time is outside [low, high)."""
+    while i + WIDE <= len(time):
+        times, outside = time[i : i + WIDE], 0
+        for j in range(WIDE):
+            outside += (times[j] < low) | (times[j] >= high)
+        if outside:
+            break
+        i += WIDE
+    while i < len(time) and low <= time[i] < high:
+        i += 1
+    return i
+
+
+@njit(cache=True)
+def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
+    """Take rows [i, end), all of one pane, group by group.
+
+    There are many of each, so the k-th best score is worth finding first: few rows besides the best k are admitted then.
+    """
+    order, start = order_by_code(group, i, end, len(groups))
+    scores = np.empty(end - i)
+    for g in range(len(groups)):
+        rows = order[start[g] : start[g + 1]]
+        if len(rows) == 0:
+            continue
+        for j in range(len(rows)):
+            s = score[rows[j]]
+            clock[UNRANKED] += s != s
+            scores[j] = s if s == s else -np.inf
+        bar = largest(scores[: len(rows)], rule.k - 1) if len(rows) > rule.k else -np.inf
+        cell = find_cell(g, pane, groups, cells)
+        if cell == NONE:
+            cell = new_cell(g, pane, groups, cells, clock)
+            clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
+        for r in rows:
+            if score[r] >= bar and score[r] >= cells[cell].threshold:
+                admit(cells[cell], score[r], time[r], first + r, rule, pool, clock)
 
 
 @njit(cache=True, forceinline=True)

@@ -24,6 +24,7 @@ from skyband.operators.objects.asking import best_of
 from skyband.operators.objects.relaxed_kernels import LATE, NEED, NOW, OUT, UNRANKED
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
+from skyband.structures.codes import order_by_code
 from skyband.structures.ranking import ROW, Rows, best_first
 from skyband.windows import FOREVER
 
@@ -232,7 +233,7 @@ class Relaxed:
         now = _NO_ORDER if self._rule.by_count else kernels.running_maximum(time, clock[NOW])
         order, start = _NO_ORDER, np.array([0, len(score)])
         if self.spec.grouped:
-            order, start = kernels.order_by_group(group, len(groups))
+            order, start = order_by_code(group, 0, len(group), len(groups))
         rows = kernels.Input(score, time, now, position, first, order, start)
         g, j = 0, 0
         while True:

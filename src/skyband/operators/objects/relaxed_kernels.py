@@ -92,22 +92,6 @@ def new_work(rule: Rule, carried: int) -> Work:
 
 
 @njit(cache=True)
-def order_by_group(group, groups):  # type: ignore[no-untyped-def]
-    """Row numbers sorted by group, in arrival order within each, and where each group starts."""
-    start = np.zeros(groups + 1, np.int64)
-    for g in group:
-        start[g + 1] += 1
-    for g in range(groups):
-        start[g + 1] += start[g]
-    order = np.empty(len(group), np.int64)
-    at = start.copy()
-    for i in range(len(group)):
-        order[at[group[i]]] = i
-        at[group[i]] += 1
-    return order, start
-
-
-@njit(cache=True)
 def running_maximum(time, now):  # type: ignore[no-untyped-def]
     latest = np.empty(len(time), np.int64)
     for i in range(len(time)):

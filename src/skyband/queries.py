@@ -102,6 +102,7 @@ class TopK:
             "ascending": self.ascending,
             "emit": self.emit,
             "lateness": repr(self.lateness),
+            "ad_hoc": self.ad_hoc,
             "columns": [f"{field.name}: {field.type}" for field in schema],
         }
         return hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=16).hexdigest()

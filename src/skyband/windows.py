@@ -157,7 +157,7 @@ def _checked(window: Window) -> Window:
         raise InvalidQuery(
             f"A duration needs the column that holds the time: add on='…' to {window.size or window.every}."
         )
-    if any(durations) != all(durations):
+    if len(set(durations)) > 1:
         raise InvalidQuery(f"size={window.size} and every={window.every} must both be durations or both be numbers.")
     if window.size is not None and window.every is not None and window.every > window.size:  # type: ignore[operator]
         raise InvalidQuery(

@@ -54,7 +54,7 @@ def test_a_fresh_process_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     results = list(limits.measure(["startup-cached", "startup-uncached"], TINY, silent))
     assert [result.name for result in results] == ["startup-cached", "startup-uncached"]
-    assert all(0 < result.measured and result.unit == "s" and result.at_most for result in results)
+    assert all(result.measured > 0 and result.unit == "s" and result.at_most for result in results)
 
 
 @pytest.mark.spark
@@ -62,7 +62,8 @@ def test_every_line_of_spark_is_measured() -> None:
     """In a process of its own: the benchmark stops its Spark session, which other tests share."""
     names = ["spark-scan", "spark-own", "spark-groups"]
     program = (
-        "import json; from dataclasses import asdict; from skyband.bench import spark; from skyband.bench.sizes import SparkSizes\n"
+        "import json; from dataclasses import asdict\n"
+        "from skyband.bench import spark; from skyband.bench.sizes import SparkSizes\n"
         f"results = spark.measure({names}, SparkSizes(**{asdict(TINY.spark)}), lambda what: None)\n"
         "print(json.dumps([asdict(result) for result in results]))"
     )

@@ -58,6 +58,7 @@ class Session:
         self._score = expressions.bind(query.by, self._plain)
         self._spec = specify(query, schema, external_clock=external_clock)
         self._layout = layout(query, self._plain, str(query.emit))
+        self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
         saved = None if state is None else self._read(state)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
         self._operator = find(self.algorithm).open(self._spec)
@@ -130,7 +131,7 @@ class Session:
         self._stats.rows_late, self._stats.rows_unranked = self._operator.late, self._operator.unranked
         self._stats.rows_used = self._stats.rows_in - self._stats.rows_null_time - self._stats.rows_late
         self._stats.rows_held = len(self._operator.held())
-        self._stats.groups = len(self._groups) if self._groups else 1
+        self._stats.groups = 1 if self._groups is None else len(self._groups)
         return Stats(**asdict(self._stats))
 
     def check(self) -> None:
@@ -145,11 +146,11 @@ class Session:
         held = self._operator.held()
         self._rows.keep(held)
         tables = {"rows": pa.Table.from_batches([self._rows.take(held)])}
-        if self._groups:
+        if self._groups is not None:
             tables["keys"] = self._groups.keys
         return snapshots.write(
             snapshots.Snapshot(
-                self.query.fingerprint(self.schema),
+                self._fingerprint,
                 self.algorithm,
                 {"position": self._position, **asdict(self.stats())},
                 {"held": held, **self._operator.state()},
@@ -161,7 +162,7 @@ class Session:
         if not isinstance(state, (bytes, bytearray, memoryview)):
             raise SnapshotCorrupt(f"A snapshot is bytes, got {type(state).__name__}.")
         saved = snapshots.read(bytes(state))
-        if saved.fingerprint != self.query.fingerprint(self.schema):
+        if saved.fingerprint != self._fingerprint:
             raise SnapshotMismatch(
                 "This snapshot was taken by another query, or over other columns. Open it with the query that made it; "
                 "a changed query starts afresh."
@@ -212,7 +213,7 @@ class Session:
         answer = self._operator.push(Batch(score, time, group, first))
         self._rows.append(first, batch.select(self._layout.rows_schema.names))
         result = self._table(answer)
-        self._forget()
+        self._forget_groups()
         return result
 
     def _times(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
@@ -243,14 +244,20 @@ class Session:
         return self._groups.encode(batch) if self._groups is not None else _NO_GROUPS
 
     def _table(self, answer: Answer) -> pa.Table:
-        if not len(answer.at):
-            return self.output_schema.empty_table()
-        return self._layout.table(answer, self._rows.take(answer.position), self._spec.window, self.query.ascending)
-
-    def _forget(self) -> None:
-        """Drop rows and groups that the operator has dropped, when there are enough of them to pay for the work."""
+        """The answer with its rows; rows that the operator has dropped are forgotten when it pays."""
+        shown = len(answer.at)
         if self._rows.is_wasteful(self._operator.rows_held()):
-            self._rows.keep(self._operator.held())
+            held = self._operator.held()
+            rows = self._rows.take(np.concatenate([answer.position, held]))
+            self._rows.load(held, rows.slice(shown))
+        elif shown:
+            rows = self._rows.take(answer.position)
+        if not shown:
+            return self.output_schema.empty_table()
+        return self._layout.table(answer, rows.slice(0, shown), self._spec.window, self.query.ascending)
+
+    def _forget_groups(self) -> None:
+        """Drop groups that the operator has dropped, when there are enough of them to pay for the work."""
         if self._groups is not None and len(self._groups) >= self._recount_groups_at:
             live = np.flatnonzero(self._operator.live_groups())
             if 2 * len(live) < len(self._groups):

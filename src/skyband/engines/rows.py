@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -40,21 +41,37 @@ class RowStore:
 
     def take(self, positions: Ints) -> pa.RecordBatch:
         """The rows at these positions, in their order."""
-        index = np.searchsorted(self._positions, positions)
-        if len(self._batches) > 1:
-            index = np.where(positions < self._first, index, positions + (len(self._positions) - self._first))
         # Batch by batch: of a table, Arrow would copy all batches together first.
-        batch_of = np.searchsorted(self._starts, index, side="right") - 1
-        by_batch = np.argsort(batch_of, kind="stable")
-        parts = [
-            self._batches[b].take(pa.array(index[by_batch[start:stop]] - self._starts[b]))
-            for b, start, stop in _runs(batch_of[by_batch])
-        ]
+        parts, places = [], []
+        for batch, place, index in self._find(positions):
+            parts.append(self._batches[batch].take(pa.array(index)))
+            places.append(place)
         if len(parts) < 2:
             return parts[0] if parts else _empty(self._schema)
-        back = np.empty(len(index), np.int64)
-        back[by_batch] = np.arange(len(index))
-        return pa.concat_batches(parts).take(pa.array(back))
+        order = np.empty(len(positions), np.int64)
+        order[np.concatenate(places)] = np.arange(len(positions))
+        return pa.concat_batches(parts).take(pa.array(order))
+
+    def _find(self, positions: Ints) -> Iterator[tuple[int, Ints, Ints]]:
+        """Which batch holds which of the positions, and where: (batch, which, where)."""
+        if len(self._batches) == 1:
+            yield 0, np.arange(len(positions)), np.searchsorted(self._positions, positions)
+            return
+        listed = positions < self._first
+        which = np.flatnonzero(listed)
+        if len(which):
+            yield 0, which, np.searchsorted(self._positions, positions[which])
+        which = np.flatnonzero(~listed)
+        index = positions[which] + (len(self._positions) - self._first)
+        if len(self._batches) == 2:
+            if len(which):
+                yield 1, which, index - self._starts[1]
+            return
+        batch_of = np.searchsorted(self._starts, index, side="right") - 1
+        by_batch = np.argsort(batch_of, kind="stable")
+        for batch, start, stop in _runs(batch_of[by_batch]):
+            some = by_batch[start:stop]
+            yield batch, which[some], index[some] - self._starts[batch]
 
     def keep(self, held: Ints) -> None:
         """Forget the rows at other positions than these, which are ascending."""
@@ -70,6 +87,7 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 def _runs(sorted_numbers: npt.NDArray[np.intp]) -> Iterator[tuple[int, int, int]]:
     """Each number with where its run starts and stops."""
-    starts = np.flatnonzero(np.diff(sorted_numbers, prepend=-1))
-    for start, stop in zip(starts, [*starts[1:], len(sorted_numbers)], strict=True):
-        yield int(sorted_numbers[start]), int(start), int(stop)
+    ends = [*(np.flatnonzero(sorted_numbers[1:] != sorted_numbers[:-1]) + 1).tolist(), len(sorted_numbers)]
+    for start, stop in pairwise([0, *ends]):
+        if stop > start:
+            yield int(sorted_numbers[start]), start, stop

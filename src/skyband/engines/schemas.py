@@ -17,6 +17,8 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _plain_type(column_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(column_type) and _plain_type(column_type.value_type) != column_type.value_type:
+        return _plain_type(column_type.value_type)
     if pa.types.is_string_view(column_type):
         return pa.string()
     return pa.binary() if pa.types.is_binary_view(column_type) else column_type

@@ -33,7 +33,7 @@ def insert(pool, band, rank, k, score, time, position):  # type: ignore[no-untyp
     band.gap -= 1
     band.length += 1
     row = rows[start + rank - 1]
-    row.score, row.time, row.position, row.flag = score, time, position, 0
+    row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
 
 
 @njit(cache=True)
@@ -74,25 +74,15 @@ def merge(pool, band, others, n, expired, k, heap):  # type: ignore[no-untyped-d
     start, m = band.offset + band.gap, band.length
     i, j, kept, in_heap = 0, 0, 0, 0
     while i < m or j < n:
-        target = rows[new + gap + kept]
         if j == n or (i < m and ranks_before(rows[start + i], others[j])):
-            time = rows[start + i].time
-            if time > expired and not (in_heap == k and heap[0] >= time):
-                rows[new + gap + kept] = rows[start + i]
-                in_heap = push_heap(heap, in_heap, k, time)
-                kept += 1
+            row = rows[start + i]
             i += 1
         else:
-            time = others[j].time
-            if time > expired and not (in_heap == k and heap[0] >= time):
-                target.score, target.time, target.position, target.flag = (
-                    others[j].score,
-                    time,
-                    others[j].position,
-                    others[j].flag,
-                )
-                in_heap = push_heap(heap, in_heap, k, time)
-                kept += 1
+            row = others[j]
             j += 1
+        if row.time > expired and not (in_heap == k and heap[0] >= row.time):
+            rows[new + gap + kept] = row
+            in_heap = push_heap(heap, in_heap, k, row.time)
+            kept += 1
     give_slab(pool, band)
     band.offset, band.length, band.capacity, band.gap = new, kept, 1 << c, gap

@@ -117,6 +117,7 @@ def admit(cell, score, time, position, rule, pool, clock):  # type: ignore[no-un
     row.score = score
     row.time = time
     row.position = position
+    row.last = row.flag = 0  # known when the cell is merged
     cell.length = n + 1
     clock[TOTAL] += 1
     if rule.k <= SMALL:
@@ -234,10 +235,10 @@ def end_of_run(time, i, low, high):  # type: ignore[no-untyped-def]
 def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
     """Take rows [i, end), all of one pane, group by group.
 
-    There are many of each, so the k-th best score is worth finding first: few rows besides the best k are admitted then.
+    There are many of each, so the k-th best score is worth finding first: few rows but the best k are admitted then.
     """
     order, start = order_by_code(group, i, end, len(groups))
-    scores = np.empty(end - i)
+    scores, best = np.empty(end - i), np.empty(rule.k)
     for g in range(len(groups)):
         rows = order[start[g] : start[g + 1]]
         if len(rows) == 0:
@@ -246,7 +247,10 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
             s = score[rows[j]]
             clock[UNRANKED] += s != s
             scores[j] = s if s == s else -np.inf
-        bar = largest(scores[: len(rows)], rule.k - 1) if len(rows) > rule.k else -np.inf
+        bar = -np.inf
+        if len(rows) > rule.k:
+            few = rule.k <= SMALL
+            bar = lowest_of_best(scores, len(rows), best) if few else largest(scores[: len(rows)], rule.k - 1)
         cell = find_cell(g, pane, groups, cells)
         if cell == NONE:
             cell = new_cell(g, pane, groups, cells, clock)
@@ -254,6 +258,22 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
         for r in rows:
             if score[r] >= bar and score[r] >= cells[cell].threshold:
                 admit(cells[cell], score[r], time[r], first + r, rule, pool, clock)
+
+
+@njit(cache=True, forceinline=True)
+def lowest_of_best(scores, n, best):  # type: ignore[no-untyped-def]
+    """The lowest of the len(best) best of n scores; `best` is scratch, and short."""
+    k = len(best)
+    best[:] = -np.inf
+    for j in range(n):
+        s = scores[j]
+        if s > best[k - 1]:
+            r = k - 1
+            while r > 0 and best[r - 1] < s:
+                best[r] = best[r - 1]
+                r -= 1
+            best[r] = s
+    return best[k - 1]
 
 
 @njit(cache=True, forceinline=True)

@@ -52,12 +52,10 @@ def open(spec: Spec) -> Relaxed:
 
 
 class Relaxed:
-    def __init__(self, spec: Spec, *, block: int | None = None, slack: int = 64, initial_room: int = 1024) -> None:
+    def __init__(self, spec: Spec, *, block: int = 32768, slack: int = 64, initial_room: int = 1024) -> None:
         """Rows are taken `block` at a time; a group of s rows is pruned again when it holds 2 s + `slack`."""
         self.spec = spec
         window = spec.window
-        # What is left of a block grows with k, so larger ones pay for larger k, as long as they stay in the cache.
-        block = block or min(max(8192, 256 * spec.k), 65536)
         self._slides_by_value = window.every > 0 and not window.by_count
         self._rule = kernels.Rule(
             spec.k,

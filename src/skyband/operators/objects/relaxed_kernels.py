@@ -33,6 +33,8 @@ NEED = 3  # pool entries that the last call was short of
 UNRANKED = 4  # rows without a score
 CLOCKS = 5
 
+FEW = 16  # expiries in a block
+
 # By group code: by count, rows so far; the earliest time among the first k; the length when last pruned; the band.
 GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), ("pruned", np.int64), *BAND])
 LIST = np.dtype(HEADER)
@@ -289,6 +291,7 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
     """
     group, clock, score = state.groups[g], state.clock, work.score
     x, alive = carried, 0  # rows before `alive` have expired
+    refills, bound, bounded = 0, -np.inf, 0  # after a FEW: no row before `bounded` has a score above `bound`
     while True:
         expiry = next_expiry(group, j, j + m - carried, horizon, batch, rule)
         limit = min(m, carried + first_from(batch, j, j + m - carried, expiry) - j)
@@ -309,7 +312,16 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
                 alive < x and time_of(alive, j, carried, batch, rule, group, state.recent[g], pool) <= now - rule.size
             ):
                 alive += 1
-            while first < rule.k and refill(g, first, alive, x, j, carried, now, batch, rule, pool, state, score):
+            refills += 1
+            if refills > FEW:
+                # On falling scores every row expires one and none of the scratch replaces it: worth knowing beforehand.
+                for y in range(bounded, x):
+                    bound = max(bound, score[y]) if score[y] == score[y] else bound
+                bounded = x
+            limit_score = bound if refills > FEW else np.inf
+            while first < rule.k and refill(
+                g, first, alive, x, limit_score, j, carried, now, batch, rule, pool, state, score
+            ):
                 first += 1
             changed = True
         if arrives:
@@ -381,17 +393,17 @@ def expire(group, k, expired, pool):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def refill(g, first, alive, x, j, carried, now, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
+def refill(g, first, alive, x, bound, j, carried, now, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
     """Make the best row behind the first ones, from the band or from rows [alive, x) of the scratch, the next of them.
 
-    False: there is none.
+    No row of these has a score above `bound`. False: there is none to take.
     """
     group, recent, rows = state.groups[g], state.recent[g], pool.rows
     while group.length > first and rows[first_row(group) + first].time <= now - rule.size:
         remove(pool, group, first)
     waits = group.length > first
     best, threshold = -1, rows[first_row(group) + first].score if waits else -np.inf
-    y = first_reaching(score, alive, x, threshold)
+    y = first_reaching(score, alive, x, threshold) if bound >= threshold else x
     while y < x:
         # Times never fall in the scratch, so of equal scores the later one ranks first.
         best, threshold = y, score[y]
@@ -469,7 +481,7 @@ def save_recent(g, j, carried, m, batch, rule, pool, state, score):  # type: ign
             position = position_of(x, j, carried, batch, recent, pool)
             flag = flag_of(x, carried, recent, pool)
             row = pool.rows[recent.offset + n]
-            row.score, row.time, row.position, row.flag = score[x], time, position, flag
+            row.score, row.time, row.position, row.last, row.flag = score[x], time, position, 0, flag
             n += 1
     recent.length = n
 
@@ -485,7 +497,7 @@ def settle_block(g, j, carried, m, expired, batch, rule, pool, state, work):  # 
         row.score = work.score[x]
         row.time = time_of(x, j, carried, batch, rule, group, recent, pool)
         row.position = position_of(x, j, carried, batch, recent, pool)
-        row.flag = flag_of(x, carried, recent, pool)
+        row.last, row.flag = 0, flag_of(x, carried, recent, pool)
     sort_best_first(work.rows, 0, n)
     merge(pool, group, work.rows, n, expired, rule.k, work.heap)
     group.pruned = group.length

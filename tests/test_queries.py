@@ -1,0 +1,224 @@
+"""Example tests: queries are checked once, when they are made, and say what was wrong with them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+
+WINDOW = sb.sliding(10, every=5, on="t")
+SCHEMA = pa.schema({"t": pa.int64(), "price": pa.float64(), "volume": pa.int64(), "symbol": pa.string()})
+
+
+def query(**parts: Any) -> sb.TopK:
+    return sb.TopK(**{"k": 1, "by": "price", "window": WINDOW, **parts})
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.0, "3", None, True, 2**31, float("nan")])
+def test_k_is_a_whole_number_from_one(k: object) -> None:
+    with pytest.raises(sb.InvalidQuery, match="k must be a whole number, at least 1") as error:
+        query(k=k)
+    assert repr(k) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("", "by is empty. Give a column, an SQL expression"),
+        ("  ", "by is empty"),
+        (3, "by must be a column, an SQL expression or a function, got int"),
+        (None, "got NoneType"),
+        (["price"], "got list"),
+    ],
+)
+def test_by_can_be_a_score(by: object, message: str) -> None:
+    with pytest.raises(sb.InvalidQuery, match=message):
+        query(by=by)
+
+
+@pytest.mark.parametrize("window", [10, "10 minutes", None, ("10 minutes", "1 minute")])
+def test_window_is_a_window(window: object) -> None:
+    with pytest.raises(sb.InvalidQuery, match=r"window must come from sliding\(\), tumbling\(\) or landmark\(\), got"):
+        query(window=window)
+
+
+def test_emit_depends_on_every() -> None:
+    assert query().emit == "windows"
+    assert query(window=sb.sliding(10)).emit == "changes"
+    with pytest.raises(sb.InvalidQuery, match="emit must be one of windows, changes, entries, got 'all'"):
+        query(emit="all")
+    with pytest.raises(
+        sb.InvalidQuery, match="emit='windows' gives the answer of each closed window.*Use emit='changes'"
+    ):
+        query(window=sb.sliding(10), emit="windows")
+
+
+def test_lateness_is_for_windows_by_value_with_a_slide() -> None:
+    with pytest.raises(sb.InvalidQuery, match="lateness=5 has no meaning in a window of arrivals"):
+        query(window=sb.sliding(10, every=5), lateness=5)
+    with pytest.raises(sb.InvalidQuery, match="lateness=5 has no meaning without `every`"):
+        query(window=sb.sliding(10, on="t"), lateness=5)
+    with pytest.raises(sb.InvalidQuery, match="lateness must be more than 0, got -1"):
+        query(lateness=-1)
+    with pytest.raises(sb.InvalidQuery, match="lateness='soon' is not a duration"):
+        query(lateness="soon")
+    assert query(lateness=0).lateness is None
+    assert query(lateness=dt.timedelta(0)).lateness is None
+    assert query(lateness="5 minutes").lateness == dt.timedelta(minutes=5)
+
+
+def test_lateness_in_the_unit_of_the_column() -> None:
+    with pytest.raises(sb.InvalidQuery, match=r"lateness is a duration \(0:00:01\), but column 't' is int64"):
+        query(lateness="1 s").open(SCHEMA)
+
+
+@pytest.mark.parametrize("per", [3, [3], None, ["symbol", 3]])
+def test_per_is_names(per: object) -> None:
+    with pytest.raises(sb.InvalidQuery, match="per"):
+        query(per=per)
+
+
+def test_per_is_each_name_once() -> None:
+    assert query(per="symbol").per == ("symbol",)
+    assert query(per=["symbol", "volume"]).per == ("symbol", "volume")
+    with pytest.raises(sb.InvalidQuery, match="per names a column twice: symbol, volume, symbol"):
+        query(per=["symbol", "volume", "symbol"])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"by": "prise"}, "No column 'prise' for .*Did you mean 'price'[?] Columns: t, price, volume, symbol"),
+        ({"by": "prise * volume"}, "No column 'prise' for the expression 'prise [*] volume'. Did you mean 'price'"),
+        ({"by": "Price"}, "Did you mean 'price'"),
+        ({"by": lambda cost: cost}, "No column 'cost' for a parameter of the function '<lambda>'"),
+        ({"per": "symbols"}, "No column 'symbols' for per=. Did you mean 'symbol'"),
+        ({"per": ["symbol", "xyz"]}, "No column 'xyz' for per=. Columns:"),
+        ({"window": sb.tumbling(5, on="time")}, "No column 'time' for the window's on="),
+        ({"window": sb.tumbling(5, order="seq")}, "No column 'seq' for the window's order="),
+    ],
+)
+def test_unknown_columns_are_named_with_the_nearest(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(sb.UnknownColumn, match=message):
+        query(**parts).open(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("symbol", "A score must be a number, but column 'symbol' is string"),
+        ("price > 1", "A score must be a number, but 'price > 1' gives bool"),
+        ("symbol + 1", r"Cannot evaluate 'symbol [+] 1'"),
+        ("price +", "Cannot read 'price [+]' as an expression.*Possible: [+]"),
+        ("SUM(price)", r"'SUM\(price\)' cannot be part of a score.*Possible: .*A Python function of the columns"),
+        (lambda: 1, "has no parameters. Name them after the columns it needs"),
+    ],
+)
+def test_scores_that_are_not_numbers(by: Any, message: str) -> None:
+    with pytest.raises(sb.InvalidExpression, match=message):
+        query(by=by).open(SCHEMA)
+
+
+def test_algorithms_by_name() -> None:
+    with pytest.raises(sb.InvalidQuery, match="No algorithm 'quick'. There are: recompute, mintopk, relaxed"):
+        query(algorithm="quick").open(SCHEMA)
+    with pytest.raises(
+        sb.InvalidQuery, match="'mintopk' cannot answer this: the window slides with each arrival.*Possible here: "
+    ):
+        query(window=sb.sliding(10), algorithm="mintopk").open(SCHEMA)
+    with pytest.raises(sb.InvalidQuery, match="'mintopk' cannot answer this: ad-hoc questions"):
+        query(ad_hoc=True, algorithm="mintopk").open(SCHEMA)
+
+
+def test_queries_are_values() -> None:
+    assert query() == query()
+    assert hash(query(per="symbol")) == hash(query(per=["symbol"]))
+    assert query() != query(ascending=True)
+    with pytest.raises(AttributeError):
+        query().k = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "data", [5, "rows.parquet", None, {"t": [1]}, [1, 2], [pa.record_batch({"t": [1]})], np.zeros(3), object()]
+)
+def test_data_of_no_known_family(data: object) -> None:
+    with pytest.raises(
+        sb.InvalidInput, match=f"Cannot read rows from {type(data).__name__}. Possible: a pyarrow Table"
+    ):
+        sb.top_k(data, k=1, by="price", window=WINDOW)
+
+
+def test_iterators_that_give_something_else() -> None:
+    with pytest.raises(sb.InvalidInput, match="The iterator gave no batch, so the columns are unknown"):
+        sb.top_k(iter([]), k=1, by="price", window=WINDOW)
+    with pytest.raises(sb.InvalidInput, match="must give pyarrow record batches, got int"):
+        sb.top_k(iter([1, 2]), k=1, by="price", window=WINDOW)
+    batch = pa.record_batch({"t": [1], "price": [1.0]})
+    for second in (5, pa.record_batch({"t": [1]})):
+        with pytest.raises(sb.InvalidInput):
+            sb.top_k(iter([batch, second]), k=1, by="price", window=WINDOW).read_all()
+
+
+@pytest.mark.parametrize("rows", [{"t": [1]}, [1], "rows", None])
+def test_push_takes_arrow(rows: object) -> None:
+    with pytest.raises(sb.InvalidInput, match=f"got {type(rows).__name__}"):
+        query().open(SCHEMA).push(rows)  # type: ignore[arg-type]
+
+
+def test_open_takes_a_schema() -> None:
+    with pytest.raises(sb.InvalidInput, match="must be a pyarrow.Schema, got list"):
+        query().open(["t", "price"])  # type: ignore[arg-type]
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    schema = pa.schema([("t", pa.int64()), ("price", pa.float64()), ("a", pa.int64()), ("a", pa.int64())])
+    with pytest.raises(sb.SkybandError, match="'?a'?"):
+        query().open(schema)
+
+
+def test_errors_come_before_rows_are_consumed() -> None:
+    def rows():  # type: ignore[no-untyped-def]
+        yield pa.record_batch({"t": [1], "price": [1.0]})
+        raise AssertionError("a second batch was asked for")
+
+    with pytest.raises(sb.UnknownColumn):
+        sb.top_k(rows(), k=1, by="prise", window=WINDOW)
+
+
+SESSION_ERRORS: dict[str, tuple[Any, str]] = {
+    "k = 0": (lambda session: session.top(0), "k must be a whole number from 1 to the query's 2, got 0"),
+    "k too large": (lambda session: session.top(3), "from 1 to the query's 2, got 3"),
+    "k of text": (lambda session: session.top("x"), "got 'x'"),
+    "k = True": (lambda session: session.top(True), "got True"),
+    "k = 1.0": (lambda session: session.top(1.0), r"got 1\.0"),
+    "size = 0": (lambda session: session.top(1, 0), "size must be more than 0, got 0"),
+    "size too large": (lambda session: session.top(1, 11), r"size=11 is larger than the query's window"),
+    "size in another unit": (lambda session: session.top(1, "1 s"), "size is a duration"),
+    "a clock of text": (lambda session: session.advance("now"), "cannot be 'now'"),
+    "a clock of halves": (lambda session: session.advance(1.5), r"cannot be 1\.5"),
+    "a clock in another unit": (lambda session: session.advance(dt.datetime(2024, 1, 1)), "cannot be datetime"),
+}
+
+
+@pytest.mark.parametrize("name", SESSION_ERRORS)
+def test_what_a_session_refuses(name: str) -> None:
+    call, message = SESSION_ERRORS[name]
+    with pytest.raises(sb.InvalidQuery, match=message):
+        call(query(k=2).open(SCHEMA))
+
+
+@pytest.mark.parametrize("window", [sb.sliding(10, every=5), sb.sliding(10), sb.sliding(10, on="t")], ids=str)
+def test_only_windows_by_value_with_a_slide_close_with_the_clock(window: sb.Window) -> None:
+    with pytest.raises(sb.InvalidQuery, match="Only windows by value with a slide close as time advances"):
+        query(window=window).open(SCHEMA).advance(5)
+
+
+def test_every_error_is_a_skyband_error() -> None:
+    errors = [value for value in vars(sb).values() if isinstance(value, type) and issubclass(value, Exception)]
+    assert len(errors) >= 10
+    assert all(issubclass(error, sb.SkybandError) for error in errors)

@@ -27,7 +27,7 @@ _COLUMNS: Final[tuple[tuple[str, JustifyMethod, int], ...]] = (
     ("traded at", "left", 12),
     ("", "left", 0),
 )
-_WIDTH_WITHOUT_BAR: Final = 76
+_WIDTH_WITHOUT_BAR: Final = 77
 _LONGEST_BAR: Final = 30
 _PLAIN_ROWS: Final = 3  # of each window, when there is a line for it
 

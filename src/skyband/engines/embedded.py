@@ -16,7 +16,7 @@ from skyband.engines import snapshots
 from skyband.engines.groups import Codes, GroupCodes
 from skyband.engines.output import layout
 from skyband.engines.rows import RowStore
-from skyband.engines.schemas import check_keys, plain_schema, whole_batch
+from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
 from skyband.errors import InvalidInput, InvalidQuery, SnapshotCorrupt, SnapshotMismatch
 from skyband.operators.protocol import Answer, Batch, Ints
 from skyband.operators.registry import find
@@ -83,7 +83,6 @@ class Session:
                 f"push takes a pyarrow RecordBatch or Table, got {type(rows).__name__}. sb.top_k takes more."
             )
         self._check_schema(rows.schema)
-        rows = rows if self._plain is self.schema else rows.cast(self._plain)
         if isinstance(rows, pa.RecordBatch):
             return self._push(rows)
         # As one batch, so that a row that cannot be taken keeps all of them out.
@@ -200,6 +199,7 @@ class Session:
 
     def _push(self, batch: pa.RecordBatch) -> pa.Table:
         rows_in = batch.num_rows
+        batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
         batch, time = self._times(batch)
         score = self._score.evaluate(batch)
         if self.query.ascending:

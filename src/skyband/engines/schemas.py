@@ -24,6 +24,16 @@ def _plain_type(column_type: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_binary_view(column_type) else column_type
 
 
+def plain_batch(batch: pa.RecordBatch, plain: pa.Schema) -> pa.RecordBatch:
+    """The batch with the columns of its plain schema."""
+    columns = []
+    for column, field in zip(batch.columns, plain, strict=True):
+        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(field.type):
+            column = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(field.type))
+        columns.append(column.cast(field.type))
+    return pa.record_batch(columns, schema=plain)
+
+
 def check_keys(per: tuple[str, ...], schema: pa.Schema) -> None:
     """Raise unless every `per` column is of a type whose values can be told apart."""
     for name in per:

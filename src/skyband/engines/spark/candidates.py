@@ -18,6 +18,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from skyband.engines.spark.recipe import WEIGHT, Recipe, quoted
+from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions import as_floats
 from skyband.structures.panes import shape_of
 from skyband.structures.sieve import Sieve, tally_panes
@@ -53,6 +54,7 @@ def _weigher(recipe: Recipe) -> Callable[[Iterator[tuple[pa.Array, ...]]], Itera
     """The function Spark calls with the columns of a partition: null drops a row, a number keeps it."""
 
     def weigh(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        spare_the_collector()
         shape = shape_of(recipe.ticks.size, recipe.ticks.every)
         sieve = Sieve(recipe.query.k, shape, ascending=recipe.query.ascending)
         for time_column, *columns in batches:

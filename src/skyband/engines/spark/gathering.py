@@ -12,6 +12,7 @@ import pyarrow as pa
 from skyband.engines.spark.candidates import groups_of, times_of
 from skyband.engines.spark.pages import BatchFunction, Ints, Tally, page_batch
 from skyband.engines.spark.recipe import BUCKET, GROUP, SCORE, TIE, WEIGHT, Recipe
+from skyband.engines.spark.workers import spare_the_collector
 from skyband.structures.panes import Shape, shape_of
 from skyband.structures.sieve import Sieve
 from skyband.windows import FOREVER
@@ -23,6 +24,7 @@ def packer(recipe: Recipe) -> BatchFunction:
     """For mapInArrow: the rows of a partition as pages, one row a bucket."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_the_collector()
         for rows, tally in Gatherer(recipe).gather(batches):
             yield page_batch(_by_bucket(rows, recipe), tally)
 

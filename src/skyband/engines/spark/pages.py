@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skyband.engines.spark.workers import spare_the_collector
+
 Ints = npt.NDArray[np.int64]
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -107,6 +109,7 @@ def unpacker(columns: list[str]) -> BatchFunction:
     """For mapInArrow: the rows inside rows of ANSWER_COLUMNS."""
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_the_collector()
         for batch in batches:
             for answer in batch.column("answer"):
                 if answer.is_valid:

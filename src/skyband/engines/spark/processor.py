@@ -28,6 +28,7 @@ from skyband.engines.embedded import Session, open_session
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.pages import Tally, answers, read_page
 from skyband.engines.spark.recipe import Recipe
+from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import SnapshotMismatch
 
 STATE_NAME: Final = "bucket"
@@ -45,6 +46,7 @@ class BucketProcessor(StatefulProcessor):
         self._fingerprint = f"{recipe.fingerprint} in {buckets} buckets"
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        spare_the_collector()
         self._handle = handle
         self._state = handle.getValueState(STATE_NAME, STATE_COLUMNS)
 

@@ -123,6 +123,7 @@ class Recompute:
         shown = [row for rows in self._shown.values() for row in rows]
         clocks = [
             self.late,
+            self.unranked,
             *(x for clock in (self._now, self._closed, self._due) for x in (clock is not None, clock or 0)),
         ]
         return {

@@ -1,0 +1,46 @@
+"""Oracle tests of the row store: rows by position, against a list of all of them, through random forgetting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skyband.engines.rows import RowStore
+
+SCHEMA = pa.schema({"n": pa.int64(), "s": pa.dictionary(pa.int32(), pa.string())})
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_are_found_by_position(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    store, held, arrived = RowStore(SCHEMA), np.empty(0, np.int64), 0
+    for _ in range(25):
+        n = int(random.choice([0, 1, 5, 100]))
+        numbers = np.arange(arrived, arrived + n)
+        names = pa.array([str(i) for i in numbers], pa.string()).dictionary_encode()
+        store.append(arrived, pa.record_batch([numbers, names], schema=SCHEMA))
+        held, arrived = np.concatenate([held, numbers]), arrived + n
+        asked = random.choice(held, int(random.integers(0, 20))) if len(held) else held
+        found = store.take(asked)
+        assert found.column("n").to_pylist() == asked.tolist(), "in the order asked for, some twice"
+        assert found.column("s").to_pylist() == [str(i) for i in asked]
+        if random.random() < 0.4:
+            held = held[random.random(len(held)) < 0.3]
+            store.keep(held)
+
+
+def test_it_is_wasteful_when_less_than_half_is_held() -> None:
+    store = RowStore(pa.schema({"n": pa.int64()}))
+    store.append(0, pa.record_batch({"n": np.arange(1_000)}))
+    assert store.is_wasteful(100)
+    assert not store.is_wasteful(600)
+    store.keep(np.arange(0, 1_000, 10))
+    assert not store.is_wasteful(100)
+
+
+def test_nothing_held() -> None:
+    store = RowStore(SCHEMA)
+    assert store.take(np.empty(0, np.int64)).num_rows == 0
+    store.keep(np.empty(0, np.int64))
+    assert store.take(np.empty(0, np.int64)).schema.equals(SCHEMA)

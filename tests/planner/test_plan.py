@@ -1,0 +1,63 @@
+"""Example tests: which algorithm the planner chooses, and what it expects of it."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.operators.registry import OBJECTS
+from skyband.planner.plan import plan, specify
+from skyband.windows import FOREVER
+
+SCHEMA = pa.schema({"t": pa.int64(), "ts": pa.timestamp("us"), "v": pa.float64(), "g": pa.string()})
+
+
+@pytest.mark.parametrize(
+    ("window", "options", "algorithm"),
+    [
+        (sb.sliding(1_000_000, every=100_000), {}, "mintopk"),
+        (sb.tumbling(1_000), {}, "mintopk"),
+        (sb.sliding("1 hour", every="1 minute", on="ts"), {"per": "g"}, "mintopk"),
+        (sb.landmark(every=10, on="t"), {}, "mintopk"),
+        (sb.sliding(1_000, every=10), {"emit": "changes"}, "mintopk"),
+        (sb.sliding(40_000), {}, "relaxed"),
+        (sb.sliding("1 hour", on="ts"), {"emit": "entries"}, "relaxed"),
+        (sb.landmark(), {}, "relaxed"),
+        (sb.sliding(1_000_000, every=100_000), {"ad_hoc": True}, "relaxed"),
+        # Also when the answer is the whole window: recomputing from scratch is only for study.
+        (sb.tumbling(5), {}, "mintopk"),
+        (sb.sliding(5), {}, "relaxed"),
+    ],
+    ids=str,
+)
+def test_choice(window: sb.Window, options: dict[str, object], algorithm: str) -> None:
+    query = sb.TopK(k=10, by="v", window=window, **options)  # type: ignore[arg-type]
+    assert plan(specify(query, SCHEMA)).algorithm == algorithm
+    assert query.open(SCHEMA).algorithm == algorithm
+    assert sb.explain(query).plan.algorithm == algorithm
+
+
+@pytest.mark.parametrize("algorithm", OBJECTS)
+def test_by_name(algorithm: str) -> None:
+    query = sb.TopK(k=10, by="v", window=sb.tumbling(100), algorithm=algorithm)
+    chosen = plan(specify(query, SCHEMA), algorithm)
+    assert (chosen.algorithm, chosen.why) == (algorithm, "asked for by name")
+    assert query.open(SCHEMA).algorithm == algorithm
+
+
+def test_expected_rows() -> None:
+    """A k-skyband of k (1 + ln(n/k)) rows on random order; with panes 2k to 3.5k; never more than the window."""
+    spec = specify(sb.TopK(k=10, by="v", window=sb.sliding(1_000, every=100)), SCHEMA)
+    assert OBJECTS["recompute"].expected_rows(spec, 1_000) == 1_000
+    assert 20 <= OBJECTS["mintopk"].expected_rows(spec, 1_000) <= 35
+    assert OBJECTS["relaxed"].expected_rows(spec, 1_000) == pytest.approx(10 * (1 + math.log(100)), rel=0.5)
+    assert OBJECTS["mintopk"].expected_rows(spec, 3) == OBJECTS["relaxed"].expected_rows(spec, 3) == 3
+
+
+def test_an_external_clock_never_moves_with_rows() -> None:
+    query = sb.TopK(k=1, by="v", window=sb.tumbling(10, on="t"), lateness=3)
+    assert specify(query, SCHEMA).window.lateness == 3
+    assert specify(query, SCHEMA, external_clock=True).window.lateness == FOREVER

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Compiling a kernel takes longer than any deadline. The same examples each time, so that a failure is a change's and not
-# the day's; `--hypothesis-profile=deep` looks further, and elsewhere each time.
+# Compiling a kernel takes longer than any deadline. The same examples each time, so that a failure is a change's and
+# not the day's; `--hypothesis-profile=deep` looks further, and elsewhere each time.
 settings.register_profile("skyband", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", parent=settings.get_profile("skyband"), derandomize=False, max_examples=2_000)
 settings.load_profile("skyband")

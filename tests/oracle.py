@@ -8,8 +8,8 @@ window by value     [end - size, end), with end on the multiples of `every`. It 
                     when it arrives, its own time being seen already; if there are none, it is late.
 window by count     the last `size` arrivals (of the group), after every `every`-th of them.
 each arrival        without `every`: by value the rows later than now - size, where now is the largest time seen.
-ranking             higher score, then later time, then later arrival. A row without a score (None or NaN) has a place in
-                    the window, and no rank.
+ranking             higher score, then later time, then later arrival. A row without a score (None or NaN) has a
+                    place in the window, and no rank.
 """
 
 from __future__ import annotations

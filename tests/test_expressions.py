@@ -1,4 +1,4 @@
-"""Example tests: what a score's text means, value by value. The same on every engine; Spark is tested on the same table."""
+"""Example tests: what a score's text means, value by value, on every engine."""
 
 from __future__ import annotations
 

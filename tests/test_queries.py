@@ -53,7 +53,7 @@ def test_emit_depends_on_every() -> None:
     with pytest.raises(sb.InvalidQuery, match="emit must be one of windows, changes, entries, got 'all'"):
         query(emit="all")
     with pytest.raises(
-        sb.InvalidQuery, match="emit='windows' gives the answer of each closed window.*Use emit='changes'"
+        sb.InvalidQuery, match=r"emit='windows' gives the answer of each closed window.*Use emit='changes'"
     ):
         query(window=sb.sliding(10), emit="windows")
 
@@ -125,10 +125,10 @@ def test_scores_that_are_not_numbers(by: Any, message: str) -> None:
 
 
 def test_algorithms_by_name() -> None:
-    with pytest.raises(sb.InvalidQuery, match="No algorithm 'quick'. There are: recompute, mintopk, relaxed"):
+    with pytest.raises(sb.InvalidQuery, match=r"No algorithm 'quick'. There are: recompute, mintopk, relaxed"):
         query(algorithm="quick").open(SCHEMA)
     with pytest.raises(
-        sb.InvalidQuery, match="'mintopk' cannot answer this: the window slides with each arrival.*Possible here: "
+        sb.InvalidQuery, match=r"'mintopk' cannot answer this: the window slides with each arrival.*Possible here: "
     ):
         query(window=sb.sliding(10), algorithm="mintopk").open(SCHEMA)
     with pytest.raises(sb.InvalidQuery, match="'mintopk' cannot answer this: ad-hoc questions"):
@@ -171,13 +171,13 @@ def test_push_takes_arrow(rows: object) -> None:
 
 
 def test_open_takes_a_schema() -> None:
-    with pytest.raises(sb.InvalidInput, match="must be a pyarrow.Schema, got list"):
+    with pytest.raises(sb.InvalidInput, match=r"must be a pyarrow.Schema, got list"):
         query().open(["t", "price"])  # type: ignore[arg-type]
 
 
 def test_columns_of_the_same_name_are_refused() -> None:
     schema = pa.schema([("t", pa.int64()), ("price", pa.float64()), ("a", pa.int64()), ("a", pa.int64())])
-    with pytest.raises(sb.SkybandError, match="'?a'?"):
+    with pytest.raises(sb.SkybandError, match=r"'?a'?"):
         query().open(schema)
 
 

@@ -39,7 +39,7 @@ def test_durations(text: str, seconds: float) -> None:
     "text", ["", " ", "minutes", "ten minutes", "1 month", "1 year", "-1 second", "1.5 hours", "5", "1 hour,", "1 sx"]
 )
 def test_what_is_not_a_duration(text: str) -> None:
-    with pytest.raises(sb.InvalidQuery, match="is not a duration. Write a number and a unit") as error:
+    with pytest.raises(sb.InvalidQuery, match=r"is not a duration. Write a number and a unit") as error:
         sb.sliding(text, on="ts")
     assert repr(text) in str(error.value)
 
@@ -143,7 +143,7 @@ def test_windows_that_do_not_fit_the_column(window: sb.Window, message: str) -> 
 
 def test_unknown_columns_with_the_nearest_name() -> None:
     with pytest.raises(
-        sb.UnknownColumn, match="No column 'tss' for the window's on=. Did you mean 'ts'[?] Columns: ts, t"
+        sb.UnknownColumn, match=r"No column 'tss' for the window's on=. Did you mean 'ts'[?] Columns: ts, t"
     ):
         sb.tumbling(5, on="tss").ticks(MICROSECONDS)
     with pytest.raises(sb.UnknownColumn, match="No column 'seq' for the window's order="):

@@ -57,6 +57,25 @@ def parse(text: str, *, possible: str) -> exp.Expr:
     return statements[0]
 
 
+_ON_NUMBERS: Final = (
+    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.Neg),
+    *(exp.Abs, exp.Sign, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Floor, exp.Ceil, exp.Sin, exp.Cos, exp.Tan, exp.Atan2),
+)
+
+
+def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
+    """Raise if something that is not a number is added, multiplied, …: polars would take true for 1, Spark refuses."""
+    for node in tree.find_all(*_ON_NUMBERS):
+        for operand in (part.unnest() for part in node.iter_expressions()):
+            column = isinstance(operand, exp.Column) and operand.name not in numeric
+            truth = isinstance(operand, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
+            words = isinstance(operand, exp.Literal) and operand.is_string
+            if column or truth or words:
+                raise InvalidExpression(
+                    f"{operand.sql('spark')!r} in {text!r} is not a number. CASE WHEN … THEN 1 ELSE 0 END makes one."
+                )
+
+
 def column_names(tree: exp.Expr) -> tuple[str, ...]:
     """The columns a tree reads, each once, in order of appearance."""
     return tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column, bfs=False)))

@@ -114,6 +114,7 @@ def _bind_expression(text: str, schema: pa.Schema) -> Score:
         if name not in schema.names:
             raise UnknownColumn.named(name, schema.names, used_as=f"the expression {text!r}")
     numeric = frozenset(name for name in columns if is_number(schema.field(name).type))
+    expression_tree.check_numbers(tree, numeric, text)
     polars_expression = expression_tree.to_polars(tree, numeric)
 
     def evaluate(batch: pa.RecordBatch) -> Any:

@@ -65,7 +65,7 @@ class Driver:
     def run(
         self, events: Iterable[Event], batch_sizes: Iterable[int] = (), after_each: Callable[[], None] | None = None
     ) -> None:
-        """Feed all events, in batches of the given sizes (a clock tick ends a batch; what is left over is one batch)."""
+        """Feed all events, in batches of the given sizes (a clock tick ends one; what is left over is one)."""
         sizes = iter(batch_sizes)
         rows: list[Row] = []
         wanted = next(sizes, None)

@@ -45,6 +45,19 @@ def test_from_the_start_a_row_without_score_moves_the_clock(algorithm: Algorithm
     assert driver.lines == [Shown(30, 0, "enter", 1, 5.0, 1)]
 
 
+@pytest.mark.parametrize(
+    ("name", "every"),
+    [("recompute", 2**62 - 1), ("mintopk", 2**62 - 1), ("relaxed", 2**62 - 1), ("recompute", None), ("relaxed", None)],
+)
+def test_from_the_start_nothing_is_ever_too_old(name: str, every: int | None) -> None:
+    """The largest and the smallest time are further apart than the largest size."""
+    question = Question(k=1, every=every, emit="entries")
+    driver = run(OBJECTS[name], question, [Row(9.0, 1 - 2**62), Row(1.0, 2**62 - 1)])
+    driver.finish()
+    assert [line.position for line in driver.lines] == [0]
+    assert driver.operator.late == 0
+
+
 # -- asking ----------------------------------------------------------------------------------------
 
 

@@ -166,7 +166,7 @@ def changes_in_a_sorted_list(score: Floats, size: int, k: int) -> Iterator[tuple
 
 @slides
 def test_a_guess_that_misleads(algorithm: Algorithm) -> None:
-    """Thresholds are guessed from a sample. Here only the sampled rows are high, so far fewer than k reach the guess."""
+    """Thresholds are guessed from a sample. Here only the sampled rows are high, and far fewer than k reach it."""
     n, k = 20 * SAMPLE, 1_000
     spec = spec_of(Question(k=k, size=n, every=n, by_count=True), grouped=False)
     score, position = np.random.default_rng(1).random(n), np.arange(n)

@@ -54,7 +54,7 @@ STREAMS: dict[str, Callable[[], Any]] = {
     "RecordBatchReader": lambda: pa.RecordBatchReader.from_batches(ROWS.schema, in_batches(ROWS)),
     "generator of batches": lambda: in_batches(ROWS),
     "iterator over a list": lambda: iter(ROWS.to_batches(max_chunksize=1)),
-    "map": lambda: map(lambda batch: batch, in_batches(ROWS)),
+    "map": lambda: map(pa.record_batch, in_batches(ROWS)),
     "iterator of tables": lambda: iter([ROWS.slice(0, 3), ROWS.slice(3)]),
 }
 
@@ -163,7 +163,7 @@ def test_groups_by_columns_of_any_flat_type(kind: str) -> None:
 @pytest.mark.parametrize("kind", NOT_KEYS)
 def test_columns_that_cannot_be_keys_are_refused_before_a_row_is_read(kind: str) -> None:
     schema = ROWS.append_column("key", NOT_KEYS[kind]).schema
-    with pytest.raises(sb.InvalidQuery, match="per='key' is .*Possible: "):
+    with pytest.raises(sb.InvalidQuery, match=r"per='key' is .*Possible: "):
         sb.TopK(**QUERY, per="key").open(schema)
 
 

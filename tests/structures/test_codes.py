@@ -39,7 +39,7 @@ def test_first_rows() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_keys_of_several_columns(seed: int) -> None:
-    """Whatever the types, nulls and NaN included: equal keys have equal codes, in every batch, and after forgetting some."""
+    """Whatever the types, nulls and NaN included: equal keys have equal codes, also after forgetting some."""
     random = np.random.default_rng(seed)
     schema = pa.schema(
         {"i": pa.int32(), "s": pa.string(), "f": pa.float64(), "ts": pa.timestamp("us"), "u": pa.uint64()}

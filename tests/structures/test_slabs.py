@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -72,4 +74,4 @@ def contents(pool: slabs.Pool, headers: slabs.Headers) -> list[list[int]]:
 def assert_apart(headers: slabs.Headers) -> None:
     """No two lists share an entry."""
     used = sorted((int(h["offset"]), int(h["offset"] + h["capacity"])) for h in headers if h["capacity"])
-    assert all(end <= start for (_, end), (start, _) in zip(used[:-1], used[1:], strict=True))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(used))

@@ -234,10 +234,11 @@ class Session:
                     f"Column {self.query.window.on!r} does not fit in 64 bits with a sign: {error}"
                 ) from None
         time = column.to_numpy(zero_copy_only=True)
-        if not all_within(time, FOREVER):
-            raise InvalidInput(
-                f"Column {self.query.window.on!r} has values beyond ±2**62, which windows cannot measure."
-            )
+        # Nothing is ever too old for a landmark, so there two times must be less than FOREVER apart.
+        limit = FOREVER // 2 if self.query.window.size is None else FOREVER
+        if not all_within(time, limit):
+            power = limit.bit_length() - 1
+            raise InvalidInput(f"Column {self.query.window.on!r} has values beyond ±2**{power}: too far for this window.")
         return batch, time
 
     def _codes(self, batch: pa.RecordBatch) -> Codes:

@@ -21,7 +21,7 @@ class Explanation:
         query, chosen = self.query, self.plan
         groups = f" for each {', '.join(query.per)}" if query.per else ""
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
-        of = f"{chosen.window_rows:,.0f} in a window{'' if query.window.by_count else ' (assumed)'}"
+        of = f"{chosen.window_rows:,.0f} in a window{' (assumed)' if chosen.assumed else ''}"
         each = " per group" if query.per else ""
         lines = [
             f"top {query.k} by {by}{' (smallest first)' if query.ascending else ''}{groups}",

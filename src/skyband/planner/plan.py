@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
+from skyband.operators.objects import recompute
 from skyband.operators.protocol import EMIT_CODES, Spec
 from skyband.operators.registry import OBJECTS, Algorithm, find
 from skyband.queries import TopK
-from skyband.windows import FOREVER, Ticks
+from skyband.windows import FOREVER
 
 ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds
 
@@ -33,6 +34,7 @@ class Plan:
     why: str
     rows: float
     window_rows: float
+    assumed: bool  # nobody said how many rows a window holds
     considered: tuple[Choice, ...]
 
 
@@ -46,7 +48,8 @@ def specify(query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> 
 
 def plan(spec: Spec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:
     """The algorithm asked for by name, or else the one that holds the fewest rows of those that can answer."""
-    rows = window_rows or _window_rows(spec.window)
+    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
+    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
     choices = tuple(_consider(algorithm, spec, rows) for algorithm in OBJECTS.values())
     if asked_for is not None:
         refused = find(asked_for).refuses(spec)
@@ -55,19 +58,16 @@ def plan(spec: Spec, asked_for: str | None = None, *, window_rows: float | None 
             raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
         chosen, why = next(choice for choice in choices if choice.algorithm == asked_for), "asked for by name"
     else:
-        able = [choice for choice in choices if not choice.refused]
+        # The oracle is for comparing with: it is never the best, however small the window.
+        able = [choice for choice in choices if not choice.refused and choice.algorithm != recompute.NAME]
         chosen = min(able, key=lambda choice: choice.rows)
         why = _reason(spec)
-    return Plan(chosen.algorithm, why, chosen.rows, rows, choices)
+    return Plan(chosen.algorithm, why, chosen.rows, rows, assumed, choices)
 
 
 def _consider(algorithm: Algorithm, spec: Spec, window_rows: float) -> Choice:
     refused = algorithm.refuses(spec)
     return Choice(algorithm.name, refused, math.nan if refused else algorithm.expected_rows(spec, window_rows))
-
-
-def _window_rows(window: Ticks) -> float:
-    return float(window.size) if window.by_count and window.size != FOREVER else ASSUMED_WINDOW_ROWS
 
 
 def _reason(spec: Spec) -> str:

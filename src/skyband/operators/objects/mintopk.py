@@ -50,9 +50,10 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """2.4k on average in the paper's runs; with one or two panes a window, no more than k for each of them."""
-    panes = 1 if spec.window.size == FOREVER else math.ceil(spec.window.size / spec.window.every)
-    return min(window_rows, spec.k * min(2.4, panes))
+    """k of the open pane, and of each earlier slide what as many later ones leave: k, k/2, k/3, … on random order."""
+    slides = 2 if spec.window.size == FOREVER else math.ceil(spec.window.size / spec.window.every)
+    harmonic = sum(1 / i for i in range(1, min(slides, 1000))) + math.log(max(1.0, slides / 1000))
+    return min(window_rows, spec.k * (1 + harmonic))
 
 
 def open(spec: Spec) -> MinTopK:

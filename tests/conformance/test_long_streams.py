@@ -139,10 +139,10 @@ def test_many_groups(algorithm: Algorithm) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [9, 81])
 def test_changes_with_each_arrival(algorithm: Algorithm, shape: str, k: int) -> None:
-    n, size = 12_000, 1_500
+    n, size = 6_000, 1_000
     spec = spec_of(Question(k=k, size=size, by_count=True, emit="changes"), grouped=False)
     score = some_scores(shape, n)
-    answer = push_all(algorithm.open(spec), score, NO_TIMES, NO_GROUPS, 5_000)
+    answer = push_all(algorithm.open(spec), score, NO_TIMES, NO_GROUPS, 2_500)
     found = zip(answer.at.tolist(), answer.change.tolist(), answer.rank.tolist(), answer.position.tolist(), strict=True)
     assert list(found) == list(changes_in_a_sorted_list(score, size, k))
 

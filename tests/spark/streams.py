@@ -1,4 +1,4 @@
-"""Streams for tests: Parquet files, one a micro-batch, read until there are no more."""
+"""Streams for tests: Parquet files, two a micro-batch, read until there are no more."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-TIMES = pa.timestamp("us", tz="UTC")
-START_US = 1_700_000_000_000_000 - 1_700_000_000_000_000 % 60_000_000
+INSTANTS = pa.timestamp("us", tz="UTC")
+START_US = 1_700_000_040_000_000  # a whole minute
 Question = Callable[[DataFrame], DataFrame]
 Line = tuple[Any, ...]
 
@@ -28,21 +28,25 @@ class Outcome:
     progress: list[Any]
 
     def observed(self, name: str) -> int:
-        """A count of the query, over all micro-batches."""
-        metrics = [entry for p in self.progress for entry in (p.get("observedMetrics") or {}).values()]
-        return sum(getattr(entry, name) for entry in metrics)
+        """One of our counts, over all micro-batches."""
+        entries = [entry for batch in self.progress for entry in (batch["observedMetrics"] or {}).values()]
+        return sum(entry[name] for entry in entries)
+
+    def state_rows(self) -> int:
+        return self.progress[-1]["stateOperators"][0]["numRowsTotal"]
 
 
-def trades(rows: int, *, groups: int = 5, seed: int = 1, step_us: int = 250_000) -> pa.Table:
-    """A trade every quarter of a second, prices from few values so that ranks tie; no two rows alike."""
+def trades(rows: int, *, symbols: int = 5, seed: int = 1) -> pa.Table:
+    """A trade every quarter of a second; few prices, so that many rows have the same."""
     rng = np.random.default_rng(seed)
     number = np.arange(rows)
     return pa.table(
         {
-            "ts": pa.array(START_US + number * step_us, TIMES),
+            "ts": pa.array(START_US + number * 250_000, INSTANTS),
             "seq": pa.array(number),
-            "symbol": pa.array([f"S{code}" for code in rng.integers(0, groups, rows)]),
-            "price": pa.array(rng.integers(0, 40, rows).astype(np.float64)),
+            "symbol": pa.array([f"S{code}" for code in rng.integers(0, symbols, rows)]),
+            "buys": pa.array(rng.integers(0, 2, rows).astype(bool)),
+            "price": pa.array(rng.integers(1, 40, rows).astype(np.float64)),
         }
     )
 
@@ -52,24 +56,25 @@ def split(table: pa.Table, batches: int) -> list[pa.Table]:
     return [table.slice(start, end - start) for start, end in zip(ends[:-1], ends[1:], strict=True)]
 
 
-def write_batches(folder: Path, tables: Sequence[pa.Table], *, first: int = 0) -> Path:
-    """One file a micro-batch. Spark takes them in order of their times."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, table in enumerate(tables, start=first):
-        hidden, path = folder / f"_{number:04d}", folder / f"{number:04d}.parquet"
-        pq.write_table(table, hidden)
-        os.utime(hidden, (1_000_000_000 + number,) * 2)
-        hidden.rename(path)
+def write_batches(folder: Path, tables: Sequence[pa.Table]) -> Path:
+    """Two files a micro-batch, with every second row each: two partitions whose rows interleave."""
+    folder.mkdir(parents=True)
+    for number, table in enumerate(tables):
+        for half in range(2):
+            path = folder / f"{number:04d}-{half}.parquet"
+            pq.write_table(table.take(pa.array(np.arange(half, table.num_rows, 2))), path)
+            # Spark takes files in the order of their times.
+            os.utime(path, (1_000_000_000 + 2 * number + half,) * 2)
     return folder
 
 
 def read_batches(spark: SparkSession, folder: Path) -> DataFrame:
     schema = spark.read.parquet(str(folder)).schema
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(str(folder))
 
 
 def run_stream(spark: SparkSession, folder: Path, question: Question, *, mode: str = "append") -> Outcome:
-    """The answers over all files in `folder`, in the order in which they were written."""
+    """All answers over the files in `folder`, in the order in which they were written."""
     name = f"answers_{uuid4().hex}"
     writer = question(read_batches(spark, folder)).writeStream.format("memory").queryName(name).outputMode(mode)
     query = writer.trigger(availableNow=True).start()

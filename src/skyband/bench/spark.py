@@ -1,8 +1,8 @@
 """The Spark engine against Spark itself: scanning the same files, and its own way to ask the same question.
 
 Rows lie in Parquet files and are read as a stream, several files a micro-batch, into a sink that drops what it gets.
-What counts is the best micro-batch of each query, in rows per second of its whole trigger (`triggerExecution`:
-planning, running, committing state and offsets), as Spark reports it; the same for both sides.
+What counts is the best micro-batch of each query after its first, in rows per second of its whole trigger
+(`triggerExecution`: planning, running, committing state and offsets), as Spark reports it; the same for both sides.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def measure(wanted: Collection[str], sizes: SparkSizes, say: Callable[[str], Non
         say("Spark: writing rows")
         _write_rows(folder / "all", sizes.rows, sizes.files)
         _write_rows(folder / "groups", sizes.group_rows, files=4)
-        _write_rows(folder / "own", sizes.own_rows, files=2)
+        _write_rows(folder / "own", sizes.own_rows, files=4)
         say("Spark: starting")
         spark = _start(folder)
         try:
@@ -110,7 +110,9 @@ def _runs(sizes: SparkSizes) -> dict[str, Run]:
         "scan": Run(_scan, "all", batch, (SCAN,), rounds=sizes.rounds, mode="complete"),
         "top": Run(partial(ours, window=_GLOBAL_WINDOW), "all", batch, (SCAN, OWN), ours=True, rounds=sizes.rounds),
         "own": Run(_own_way(_OWN_GLOBAL), "own", 1, (OWN,)),
-        "groups": Run(partial(ours, window=_GROUPS_WINDOW, per="name"), "groups", 1, (GROUPS,), ours=True),
+        "groups": Run(
+            partial(ours, window=_GROUPS_WINDOW, per="name"), "groups", 1, (GROUPS,), ours=True, rounds=sizes.rounds
+        ),
         "own groups": Run(_own_way(_OWN_GROUPS), "own", 1, (GROUPS,)),
     }
 
@@ -140,6 +142,7 @@ def _time(spark: SparkSession, folder: Path, run: Run) -> Timing:
         rate = max(
             1000 * progress["numInputRows"] / progress["durationMs"]["triggerExecution"]
             for progress in query.recentProgress
+            if progress["batchId"] > 0  # the first one warms up, and has no watermark yet that could close a window
         )
         return Timing(rate, _rows_held(spark, checkpoint) if run.ours else None)
 
@@ -228,7 +231,7 @@ def _result(
         reference_rows_per_second=reference.rate,
         rows_held=ours.rows_held,
         rows_expected=expected,
-        how="the best micro-batch of each, numInputRows / triggerExecution",
+        how="the best micro-batch of each but the first: numInputRows / triggerExecution",
     )
 
 

@@ -238,7 +238,7 @@ class Session:
         limit = FOREVER // 2 if self.query.window.size is None else FOREVER
         if not all_within(time, limit):
             power = limit.bit_length() - 1
-            raise InvalidInput(f"Column {self.query.window.on!r} has values beyond ±2**{power}: too far for this window.")
+            raise InvalidInput(f"Column {self.query.window.on!r} has values beyond ±2**{power}: too far.")
         return batch, time
 
     def _codes(self, batch: pa.RecordBatch) -> Codes:

@@ -39,7 +39,7 @@ class _Slots(NamedTuple):
     group: Ints
     pane: Ints  # 2 * the pane, + 1 if the group is null
     head: Indices  # first node, -1 when empty
-    count: Indices  # nodes in the list, [0, 2k)
+    length: Indices  # nodes in the list, [0, 2k)
     worst_score: Floats  # the k-th best row at the last cut; below every row before the first
     worst_time: Ints
     worst_tie: Ints
@@ -56,15 +56,15 @@ class _Nodes(NamedTuple):
 
 
 def _new_slots(entries: int) -> _Slots:
-    ints = [np.empty(entries, np.int64) for _ in range(4)]
-    counts = [np.empty(entries, np.int32) for _ in range(2)]
+    group, pane, worst_time, worst_tie = (np.empty(entries, np.int64) for _ in range(4))
+    head, length = (np.empty(entries, np.int32) for _ in range(2))
     table = np.full(2 * entries, -1, np.int32)
-    return _Slots(table, ints[0], ints[1], counts[0], counts[1], np.empty(entries), ints[2], ints[3])
+    return _Slots(table, group, pane, head, length, np.empty(entries), worst_time, worst_tie)
 
 
 def _new_nodes(entries: int) -> _Nodes:
-    ints = [np.empty(entries, np.int64) for _ in range(3)]
-    return _Nodes(np.empty(entries), *ints, np.arange(1, entries + 1, dtype=np.int32))
+    time, tie, arrival = (np.empty(entries, np.int64) for _ in range(3))
+    return _Nodes(np.empty(entries), time, tie, arrival, np.arange(1, entries + 1, dtype=np.int32))
 
 
 class Sieve:
@@ -177,7 +177,7 @@ def _slot_of(group, pane, slots, used):  # type: ignore[no-untyped-def]
     used[0] += 1
     slots.table[place] = slot
     slots.group[slot], slots.pane[slot] = group, pane
-    slots.head[slot], slots.count[slot] = -1, 0
+    slots.head[slot], slots.length[slot] = -1, 0
     slots.worst_score[slot], slots.worst_time[slot], slots.worst_tie[slot] = -np.inf, _LOWEST, _LOWEST
     return slot
 
@@ -185,7 +185,7 @@ def _slot_of(group, pane, slots, used):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _cut(slot, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-untyped-def]
     """Leave the best k rows of a slot in its list, and take back those of this batch that fall out."""
-    count = slots.count[slot]
+    count = slots.length[slot]
     node = slots.head[slot]
     for i in range(count):
         row = scratch[i]
@@ -198,7 +198,7 @@ def _cut(slot, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-u
     for i in range(k):
         nodes.next[scratch[i].flag] = head
         head = scratch[i].flag
-    slots.head[slot], slots.count[slot] = head, k
+    slots.head[slot], slots.length[slot] = head, k
     for i in range(k, count):
         row = scratch[i]
         equal = row.score == worst.score and row.time == worst.time and row.position == worst.position
@@ -211,7 +211,7 @@ def _cut(slot, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-u
 @njit(cache=True)
 def _cut_all(to_cut, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-untyped-def]
     for slot in to_cut:
-        if slots.count[slot] > k:
+        if slots.length[slot] > k:
             _cut(slot, seen, k, slots, nodes, used, scratch, kept)
 
 
@@ -265,12 +265,12 @@ def _sift(  # type: ignore[no-untyped-def]
         nodes.arrival[node] = seen + i
         nodes.next[node] = slots.head[slot]
         slots.head[slot] = node
-        slots.count[slot] += 1
+        slots.length[slot] += 1
         kept[i] = True
-        if slots.count[slot] == k + 1:
+        if slots.length[slot] == k + 1:
             to_cut[cuts] = slot
             cuts += 1
-        if slots.count[slot] == 2 * k:
+        if slots.length[slot] == 2 * k:
             _cut(slot, seen, k, slots, nodes, used, scratch, kept)
             worst = slots.worst_score[slot]
     return len(times), cuts

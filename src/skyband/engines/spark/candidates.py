@@ -1,8 +1,8 @@
 """The filter before the shuffle: which rows may still be shown, decided on time, score and group alone.
 
-Whole rows wait in the JVM while these columns cross to Python; about k rows per pane, group and partition go on. What is
-ruled out must still be counted, so the first row of each kind in an Arrow batch goes on too and stands for the others:
-of each pane (its rows may turn out to be late), of the rows without a score, of the rows without a time.
+Whole rows wait in the JVM while these columns cross to Python; about k rows per pane, group and partition go on. What
+is ruled out must still be counted, so the first row of each kind in an Arrow batch goes on too and stands for the
+others: of each pane (its rows may turn out to be late), of the rows without a score, of the rows without a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def only_candidates(df: DataFrame, recipe: Recipe, score: Column | None) -> Data
     window, per = recipe.query.window, recipe.query.per
     scored_by = [score] if score is not None else [quoted(name) for name in recipe.score.columns]  # type: ignore[union-attr]
     groups = [group_key(df, per)] if per else []
-    weigh = arrow_udf(_weigher(recipe), "int")
+    weigh = arrow_udf(_weigher(recipe), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
     # It remembers rows, so Spark must neither call it twice nor move it: that is what "not deterministic" says.
     weight = weigh.asNondeterministic()(quoted(str(window.on)), *groups, *scored_by)
     return df.withColumn(WEIGHT, weight).where(sf.col(WEIGHT).isNotNull())
@@ -41,8 +41,8 @@ def only_candidates(df: DataFrame, recipe: Recipe, score: Column | None) -> Data
 def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     """A long for each group: an integer column itself, else a hash of 64 bits.
 
-    Two groups with the same hash would share one ranking before the shuffle, and rows could be lost: with a million groups
-    in a partition the chance is one in 40 million. After the shuffle groups are told apart by their values.
+    Two groups with the same hash would share one ranking before the shuffle, and rows could be lost: with a million
+    groups in a partition the chance is one in 40 million. After the shuffle groups are told apart by their values.
     """
     integral = (ByteType, ShortType, IntegerType, LongType)
     if len(per) == 1 and isinstance(df.schema[per[0]].dataType, integral):

@@ -44,8 +44,8 @@ def with_clock(df: DataFrame, recipe: Recipe, lateness: int) -> tuple[DataFrame,
     marked = [field.name for field in df.schema if _DELAY in field.metadata]
     if marked and marked != [on]:
         raise InvalidQuery(
-            f"The stream has a watermark on {', '.join(map(repr, marked))}, but the window measures {on!r}, and Spark allows "
-            "one watermark. Measure the window on that column, or leave the watermark to lateness=."
+            f"The stream has a watermark on {', '.join(map(repr, marked))}, but the window measures {on!r}, and Spark "
+            "allows one watermark. Measure the window on that column, or leave the watermark to lateness=."
         )
     on_type = df.schema[on].dataType
     if isinstance(on_type, TimestampType):

@@ -94,7 +94,7 @@ class Gatherer:
         return self._sieve.keep(times, np.where(out, np.nan, scores), groups, null_groups, ties)
 
     def _typed(self, table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
-        """The kept rows with the columns a session takes, in its types: Spark's own depend on the session's settings."""
+        """The kept rows with the columns a session takes, in its types: Spark's depend on the settings of the day."""
         extra = [name for name in (TIE, BUCKET) if name in table.column_names]
         if not kept.all():
             table = table.filter(pa.array(kept))

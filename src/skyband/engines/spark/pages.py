@@ -1,7 +1,7 @@
 """Pages: many rows as one binary value, so that a shuffle moves a few large rows and not many small ones.
 
-On the way in, a page holds rows of one bucket from one partition, with the counts of the input rows they stand for. On the
-way out, an answer holds rows of the output, with counts for `observe` to add up.
+On the way in, a page holds rows of one bucket from one partition, with the counts of the input rows they stand for. On
+the way out, an answer holds rows of the output, with counts for `observe` to add up.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read_page(row: Any) -> tuple[pa.Table, Tally]:
 
 
 def answers(table: pa.Table, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """Rows of ANSWER_COLUMNS for what became known; the first one carries the counts. None if there is nothing to say."""
+    """Rows of ANSWER_COLUMNS for what became known; the first carries the counts. None when there is nothing to say."""
     for start in range(0, table.num_rows, _ANSWER_ROWS):
         yield {"answer": write_table(table.slice(start, _ANSWER_ROWS)), **dict.fromkeys(COUNTS, 0), **counts}
         counts = {}

@@ -2,9 +2,9 @@
 
     rows ─ score ─ rule out ─ pack by bucket ─ one session per bucket ─ count ─ unpack
 
-Ruling out happens for windows by value that slide by panes. A window of arrivals cannot do it: whether a row is still in the
-window depends on how many came after it, which nobody knows before all rows are in one place and in order; and with a
-window that slides with each arrival every row may be shown for a moment.
+Ruling out is for windows by value that slide by panes. In a window of arrivals nothing can be ruled out early: how long
+a row stays depends on how many come after it, which nobody knows before all rows are in one place and in order. And in
+a window that slides with each arrival every row may be shown for a moment.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ def top_k(
     lateness: Span | None = None,
     algorithm: str | None = None,
 ) -> DataFrame:
-    """The k best rows of a window, as it slides over `df`, batch or streaming; arguments and columns as in `skyband.top_k`.
+    """The k best rows of a window as it slides over `df`, batch or streaming. Arguments and columns: `skyband.top_k`.
 
-    Write a streaming result in append mode, or in update mode with emit="changes" and emit="entries". Windows close when the
-    watermark reaches their end: the one set on the window's column, or else one that waits for `lateness`. Spark's
-    watermark starts at 1970, so windows before that close only when it comes by.
+    Write a streaming result in append mode, or in update mode with emit="changes" and emit="entries". Windows close
+    when the watermark reaches their end: the one set on the window's column, or else one that waits for `lateness`.
+    Spark's watermark starts in 1970, so windows before that close only when it has passed that year.
 
-    Each micro-batch reports rows_in, rows_late, rows_null_time and rows_unranked in the progress of the streaming query,
-    under `observedMetrics`, in an entry whose name starts with "skyband".
+    Each micro-batch reports rows_in, rows_late, rows_null_time and rows_unranked in the progress of the streaming
+    query, under `observedMetrics`, in an entry whose name starts with "skyband".
 
-    State is kept in `spark.skyband.buckets` buckets (16 unless set; about 8 a core is right), to which groups are hashed. A
+    Groups are hashed to `spark.skyband.buckets` buckets of state: 16 unless set, and about 8 a core is right. A
     checkpoint belongs to one number of buckets.
     """
     score = by if isinstance(by, Column) else None
@@ -82,12 +82,15 @@ def top_k(
         algorithm=algorithm,
     )
     recipe, score = resolve(df, query, score)
+    if isinstance(by, Column) and score is not None:
+        # Computed once, so that what is shown is what was compared, even if the column is random.
+        df, score = df.withColumn(SCORE, score), sf.col(SCORE)
     packed = _streaming(df, recipe, score) if df.isStreaming else _batch(df, recipe, score)
     counted = packed.observe(
         f"skyband_{next(_metrics_numbers)}",
         *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in COUNTS),
     )
-    return counted.mapInArrow(unpacker(recipe.output.names), _output_type(df.schema, recipe))  # type: ignore[arg-type]
+    return counted.mapInArrow(unpacker(recipe.output.names), _output_type(df.schema, recipe))
 
 
 def _streaming(df: DataFrame, recipe: Recipe, score: Column | None) -> DataFrame:
@@ -101,7 +104,7 @@ def _streaming(df: DataFrame, recipe: Recipe, score: Column | None) -> DataFrame
     clock = None
     if recipe.by_pane:
         df, clock = with_clock(df, recipe, recipe.ticks.lateness)
-    pages = _rows_to_gather(df, recipe, score, buckets).mapInArrow(packer(recipe), PAGE_COLUMNS)  # type: ignore[arg-type]
+    pages = _rows_to_gather(df, recipe, score, buckets).mapInArrow(packer(recipe), PAGE_COLUMNS)
     return pages.groupBy("bucket").transformWithState(
         BucketProcessor(recipe, clock, buckets),
         outputStructType=ANSWER_COLUMNS,
@@ -115,7 +118,7 @@ def _batch(df: DataFrame, recipe: Recipe, score: Column | None) -> DataFrame:
     rows = _rows_to_gather(df, recipe, score, _buckets(df))
     together = rows.repartition(BUCKET) if recipe.buckets_by_group else rows.repartition(1)
     in_order = together.sortWithinPartitions(*(quoted(name) for name in recipe.arrival_order))
-    return in_order.mapInArrow(_runner(recipe), ANSWER_COLUMNS)  # type: ignore[arg-type]
+    return in_order.mapInArrow(_runner(recipe), ANSWER_COLUMNS)
 
 
 def _runner(recipe: Recipe) -> BatchFunction:

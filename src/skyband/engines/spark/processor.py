@@ -1,8 +1,8 @@
 """The stateful operator: one session for each bucket, kept in Spark's state store as one binary value.
 
-State is a snapshot of the session, versioned and checked; nothing in it is pickled. A micro-batch restores it, closes the
-windows that the watermark has passed, takes the rows in, and saves it again. A bucket that gets no rows is woken by a timer
-at the end of its earliest open window.
+State is a snapshot of the session, versioned and checked; nothing in it is pickled. A micro-batch restores it, closes
+the windows that the watermark has passed, takes the rows in, and saves it again. A bucket that gets no rows is woken by
+a timer at the end of its earliest open window.
 
 Windows close before the rows of the same micro-batch come in. So a row is late or not whatever the way Spark cuts the
 stream into batches, with or without an empty one in between.
@@ -32,7 +32,7 @@ from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import SnapshotMismatch
 
 STATE_NAME: Final = "bucket"
-# `fingerprint` says which query, and how many buckets, the state belongs to; `session` is a snapshot with its own version.
+# `fingerprint` says which query, and how many buckets, the state belongs to; `session` is a snapshot, versioned itself.
 STATE_COLUMNS: Final = "fingerprint string, timer_ms long, rows_held long, groups long, session binary"
 _NO_TIMER: Final = -1
 
@@ -50,16 +50,16 @@ class BucketProcessor(StatefulProcessor):
         self._handle = handle
         self._state = handle.getValueState(STATE_NAME, STATE_COLUMNS)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
         session, timer_ms = self._open()
-        pages, tallies = zip(*(read_page(row) for row in rows), strict=True)
-        late_before = session.stats().rows_late
+        pages, tallies = zip(*map(read_page, rows), strict=True)
         watermark = self._watermark(timerValues)
         closed = [] if watermark is None else [session.advance(watermark)]
+        late_before = session.stats().rows_late
         arrived = session.push(in_arrival_order(pa.concat_tables(pages), self._recipe))
         late = session.stats().rows_late - late_before
-        if self._recipe.by_pane:  # rows ruled out before the shuffle can be late as well
-            late = 0 if watermark is None else sum(tally.late(watermark) for tally in tallies)
+        if watermark is not None:  # then rows that were ruled out before the shuffle can be late as well
+            late = sum(tally.late(watermark) for tally in tallies)
         self._save(session, timer_ms)
         yield from _rows(pa.concat_tables([*closed, arrived]), tallies, late)
 
@@ -86,7 +86,7 @@ class BucketProcessor(StatefulProcessor):
         if fingerprint != self._fingerprint:
             raise SnapshotMismatch(
                 "This checkpoint was written by another query, over other columns, or with another number of buckets "
-                f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or use a new checkpoint."
+                f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or start a new one."
             )
         external = self._clock is not None
         return open_session(self._recipe.query, self._recipe.schema, snapshot, external_clock=external), timer_ms
@@ -105,10 +105,10 @@ class BucketProcessor(StatefulProcessor):
 
 
 def in_arrival_order(rows: pa.Table, recipe: Recipe) -> pa.Table:
-    """The rows of a micro-batch as a session takes them: Spark keeps no order, so columns give one that a replay repeats."""
+    """The rows of a micro-batch as a session takes them. Spark keeps no order; columns give one that replays repeat."""
     keys = [(name, "ascending") for name in recipe.arrival_order]
     order = pc.sort_indices(rows, sort_keys=keys, null_placement="at_start")
-    return rows.select(recipe.schema.names).take(order)
+    return rows.select(recipe.schema.names).take(order).combine_chunks()
 
 
 def _rows(table: pa.Table, tallies: tuple[Tally, ...], late: int) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""A query resolved against the columns of a Spark DataFrame: every mistake is found here, before Spark runs anything."""
+"""A query resolved against the columns of a Spark DataFrame: mistakes are found here, before Spark runs anything."""
 
 from __future__ import annotations
 
@@ -69,11 +69,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[Recipe, C
     """
     schema = _arrow_schema(df.schema)
     query.check_columns(schema.names)
-    if query.window.by_count and query.window.order is None:
-        raise InvalidQuery(
-            "Spark has no arrival order, so a window of arrivals must say which column orders them: "
-            f"add order='…' to the window. Columns: {', '.join(schema.names)}."
-        )
+    _check_order(query, schema)
     ticks = query.window.ticks(schema, query.lateness)
     plan(specify(query, schema), query.algorithm)  # refuses an algorithm that cannot answer
     function = None
@@ -107,6 +103,17 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[Recipe, C
         fingerprint=query.fingerprint(schema),
     )
     return recipe, score
+
+
+def _check_order(query: TopK, schema: pa.Schema) -> None:
+    order = query.window.order
+    if order is None and query.window.by_count:
+        raise InvalidQuery(
+            "Spark has no arrival order, so a window of arrivals must say which column orders them: "
+            f"add order='…' to the window. Columns: {', '.join(schema.names)}."
+        )
+    if order is not None and pa.types.is_nested(schema.field(order).type):
+        raise InvalidQuery(f"order={order!r} cannot put rows in order: the column is {schema.field(order).type}.")
 
 
 def quoted(name: str) -> Column:

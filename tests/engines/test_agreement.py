@@ -1,0 +1,104 @@
+"""Oracle tests through the public API: whole rows, nulls in every column, keys of two columns, any cut into batches."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+from conformance.algorithms import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import Question, Row, answers, by_group, late
+
+import skyband as sb
+
+SECOND = dt.timedelta(seconds=1)
+SCHEMA = pa.schema(
+    {"ts": pa.timestamp("ms"), "price": pa.float64(), "g": pa.string(), "h": pa.int8(), "id": pa.int64()}
+)
+KEYS = st.sampled_from([(), ("g",), ("g", "h")])
+
+rows = st.fixed_dictionaries(
+    {
+        "ts": st.one_of(st.none(), st.integers(-20, 60), st.integers(0, 30)),
+        "price": st.one_of(st.none(), st.just(float("nan")), st.integers(-3, 3).map(float)),
+        "g": st.sampled_from(["x", "y", "", None]),
+        "h": st.sampled_from([0, 1, None]),
+    }
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> dict[str, Any]:
+    by_count, landmark, slides = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    size = draw(st.integers(1, 20))
+    every = draw(st.integers(1, size)) if slides else None
+    return {
+        "k": draw(st.integers(1, 5)),
+        "size": None if landmark else size,
+        "every": every,
+        "by_count": by_count,
+        "emit": draw(st.sampled_from(["windows", "changes", "entries"] if slides else ["changes", "entries"])),
+        "lateness": draw(st.integers(0, 15)) if slides and not by_count else 0,
+    }
+
+
+def as_query(parts: dict[str, Any], **others: Any) -> sb.TopK:
+    """The oracle's question as a user writes it: seconds of a timestamp, or arrivals."""
+
+    def span(number: int | None) -> Any:
+        return number if number is None or parts["by_count"] else number * SECOND
+
+    window = {"every": span(parts["every"]), "on": None if parts["by_count"] else "ts"}
+    return sb.TopK(
+        k=parts["k"],
+        window=sb.landmark(**window) if parts["size"] is None else sb.sliding(span(parts["size"]), **window),
+        emit=parts["emit"],
+        lateness=parts["lateness"] * SECOND if parts["lateness"] else None,
+        **others,
+    )
+
+
+@examples(150)
+@given(queries(), st.lists(rows, max_size=30), KEYS, st.booleans(), st.integers(1, 12))
+def test_agrees_with_the_oracle(
+    parts: dict[str, Any], stream: list[dict[str, Any]], per: tuple[str, ...], ascending: bool, batch: int
+) -> None:
+    question = Question(**parts)
+    events = [Row(_signed(row["price"], ascending), row["ts"], tuple(row[name] for name in per)) for row in stream]
+    table = pa.Table.from_pylist(
+        [{**row, "ts": None if row["ts"] is None else row["ts"] * 1_000, "id": i} for i, row in enumerate(stream)],
+        pa.schema([pa.field("ts", pa.int64()), *list(SCHEMA)[1:]]),
+    ).cast(SCHEMA)
+
+    session = as_query(parts, by="price", per=per, ascending=ascending).open(SCHEMA)
+    results = [session.push(some) for some in table.to_batches(max_chunksize=batch)] + [session.finish()]
+    session.check()
+
+    expected = by_group(answers(question, events))
+    found: dict[Any, list[Any]] = {}
+    for shown in (row for result in results for row in result.to_pylist()):
+        found.setdefault(tuple(shown[name] for name in per), []).append(shown)
+    assert found.keys() == expected.keys()
+    for group, lines in expected.items():
+        for shown, line in zip(found[group], lines, strict=True):
+            at = shown["window_end" if parts["emit"] == "windows" else "at"]
+            assert (line.at if parts["by_count"] else _moment(line.at)) == at
+            assert shown.get("change", "enter") == line.change
+            assert (shown["rank"], shown["id"]) == (line.rank, line.position)
+            assert shown["score"] == _signed(line.score, ascending) == stream[line.position]["price"]
+            assert shown["g"] == stream[line.position]["g"]
+
+    stats = session.stats()
+    assert stats.rows_in == len(stream) == stats.rows_used + stats.rows_late + stats.rows_null_time
+    assert stats.rows_late == len(late(question, events))
+    assert stats.rows_null_time == (0 if parts["by_count"] else sum(row["ts"] is None for row in stream))
+
+
+def _signed(score: float | None, ascending: bool) -> float | None:
+    return -score if ascending and score is not None else score
+
+
+def _moment(seconds: int) -> dt.datetime:
+    return dt.datetime(1970, 1, 1) + seconds * SECOND

@@ -31,8 +31,16 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except SkybandError as error:
-            Console(stderr=True).print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
-            raise typer.Exit(BAD_REQUEST) from error
+            raise _refusal(str(error)) from error
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "pyspark":
+                raise _refusal("This needs Spark, which is not installed: pip install 'skyband[spark]'.") from error
+            raise
+
+
+def _refusal(problem: str) -> typer.Exit:
+    Console(stderr=True).print(f"[bold red]Error:[/] {escape(problem)}", soft_wrap=True, highlight=False)
+    return typer.Exit(BAD_REQUEST)
 
 
 app = typer.Typer(

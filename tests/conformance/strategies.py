@@ -110,11 +110,19 @@ def times(draw: st.DrawFn, n: int) -> list[int]:
 
 
 @st.composite
+def groups(draw: st.DrawFn, n: int) -> list[str]:
+    """Mixed, one of them larger than the others; or in runs, so that a group falls silent, dies, and comes back."""
+    if draw(st.booleans()):
+        return draw(st.lists(st.sampled_from("aaabc"), min_size=n, max_size=n))
+    run = draw(st.integers(1, 12))
+    return ["abcd"[i // run % 4] for i in range(n)]
+
+
+@st.composite
 def rows(draw: st.DrawFn, kind: Kind, most: int) -> list[Row]:
     n = draw(st.integers(0, most))
     when = [None] * n if kind.by_count else draw(times(n))
-    # A group that falls silent for a while, dies, and comes back: groups come in runs.
-    group = draw(st.lists(st.sampled_from("aaabc"), min_size=n, max_size=n)) if kind.grouped else [0] * n
+    group = draw(groups(n)) if kind.grouped else [0] * n
     return [Row(*parts) for parts in zip(draw(scores(n)), when, group, strict=True)]
 
 

@@ -30,10 +30,8 @@ def test_rows_held_stay_within_what_is_stated(algorithm: Algorithm, data: st.Dat
     for i, event in enumerate(case.events, 1):
         driver.run([event])
         held = len(driver.operator.held())
+        assert held <= driver.operator.rows_held(), "the quick count is never too low"
         assert held <= STATED[algorithm.name](case.question, case.spec, case.events[:i], driver)
-        assert len(driver.operator.held()) <= driver.operator.rows_held() + case.question.k * 3, (
-            "the quick count is close"
-        )
 
 
 @every_algorithm

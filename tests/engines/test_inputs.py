@@ -267,3 +267,25 @@ def test_polars_with_its_own_types() -> None:
         ("B", "S", 6.0, 3),
         ("A", "B", 4.0, 2),
     ]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [["a"], ["b", None], []],
+        [{"s": "a"}, {"s": None}, None],
+        [[{"s": "a"}], None, []],
+        [{"deep": ["a"]}, {"deep": None}, {"deep": []}],
+    ],
+    ids=["list", "struct", "list of structs", "struct of lists"],
+)
+def test_polars_with_nested_text(column: list[Any]) -> None:
+    frame = pl.DataFrame({"t": [1, 3, 5], "v": [1.0, 2.0, 3.0], "nested": column})
+    result = sb.top_k(frame, k=1, by="v", window=sb.tumbling(2, on="t"))
+    assert pl.from_arrow(result)["nested"].to_list() == frame["nested"].to_list()
+
+
+def test_data_that_arrow_cannot_read() -> None:
+    frame = pl.DataFrame({"t": [1], "v": [1.0], "wide": pl.Series([1], dtype=pl.Int128)})
+    with pytest.raises(sb.InvalidInput, match="DataFrame"):
+        sb.top_k(frame, k=1, by="v", window=sb.tumbling(2, on="t"))

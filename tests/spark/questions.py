@@ -18,22 +18,23 @@ class Asked(NamedTuple):
         return "append" if self.options.get("emit", "windows") == "windows" and self.closes else "update"
 
 
-def value(number: Any, price: Any) -> Any:
-    return price * 100 + number % 7
-
-
 QUESTIONS: dict[str, Asked] = {
     "time": Asked({"k": 3, "by": "price", "window": MINUTE}),
     "time, per group, ascending": Asked(
-        {"k": 2, "by": "price * 2 - seq / 1000", "window": MINUTE, "per": "symbol", "ascending": True}
+        {"k": 2, "by": "price * 2 - seq / 1024", "window": MINUTE, "per": "symbol", "ascending": True}
     ),
     "panes of two lengths, per two columns": Asked(
-        {"k": 2, "by": "price", "window": sb.sliding("25 seconds", every="10 seconds", on="ts"), "per": ["symbol", "buys"]}
+        {
+            "k": 2,
+            "by": "price",
+            "window": sb.sliding("25 seconds", every="10 seconds", on="ts"),
+            "per": ["symbol", "buys"],
+        }
     ),
     "integer column": Asked({"k": 4, "by": "price", "window": sb.sliding(100, every=30, on="seq"), "lateness": 20}),
     "landmark": Asked({"k": 3, "by": "price", "window": sb.landmark(every="20 seconds", on="ts"), "per": "buys"}),
     "a function": Asked(
-        {"k": 3, "by": lambda seq, price: value(seq, price), "window": sb.tumbling("20 seconds", on="ts")}
+        {"k": 3, "by": lambda seq, price: price * 100 + seq % 7, "window": sb.tumbling("20 seconds", on="ts")}
     ),
     "changes": Asked({"k": 3, "by": "price", "window": MINUTE, "emit": "changes"}),
     "entries, per group": Asked({"k": 2, "by": "price", "window": MINUTE, "emit": "entries", "per": "symbol"}),

@@ -30,19 +30,24 @@ def run(console: Console, *, engine: Engine, rows: int, seed: int, output: Path 
     """Run the demo in `output`, or in a new temporary folder of which only the answers stay."""
     job = Job(rows, seed, output or Path(tempfile.mkdtemp(prefix="skyband-demo-")))
     job.prepare()
-    with open_view(console, pause) as view:
-        view.phase("Making trades", rows)
-        for written in job.generate():
-            view.rows(written)
-        for step in _spark_steps(job, view) if engine == "spark" else _embedded_steps(job, view):
-            view.rows(step.rows_read)
-            view.answers(step.answers)
-        view.phase("Checking against recomputation from scratch")
-        verdict = check(pq.read_table(job.trades), pq.read_table(job.answers))
-    if output is None:
-        shutil.rmtree(job.trades)
-        shutil.rmtree(job.checkpoint, ignore_errors=True)
-    return Outcome(verdict, job.answers)
+    try:
+        with open_view(console, pause) as view:
+            return _run(job, engine, view)
+    finally:
+        if output is None:
+            shutil.rmtree(job.trades)
+            shutil.rmtree(job.checkpoint, ignore_errors=True)
+
+
+def _run(job: Job, engine: Engine, view: View) -> Outcome:
+    view.phase("Making trades", job.rows)
+    for written in job.generate():
+        view.rows(written)
+    for step in _spark_steps(job, view) if engine == "spark" else _embedded_steps(job, view):
+        view.rows(step.rows_read)
+        view.answers(step.answers)
+    view.phase("Checking against recomputation from scratch")
+    return Outcome(check(pq.read_table(job.trades), pq.read_table(job.answers)), job.answers)
 
 
 def _embedded_steps(job: Job, view: View) -> Iterator[Step]:

@@ -234,11 +234,8 @@ class Session:
                     f"Column {self.query.window.on!r} does not fit in 64 bits with a sign: {error}"
                 ) from None
         time = column.to_numpy(zero_copy_only=True)
-        # Nothing is ever too old for a landmark, so there two times must be less than FOREVER apart.
-        limit = FOREVER // 2 if self.query.window.size is None else FOREVER
-        if not all_within(time, limit):
-            power = limit.bit_length() - 1
-            raise InvalidInput(f"Column {self.query.window.on!r} has values beyond ±2**{power}: too far.")
+        if not all_within(time, FOREVER):
+            raise InvalidInput(f"Column {self.query.window.on!r} has values beyond ±2**62: too far for a window.")
         return batch, time
 
     def _codes(self, batch: pa.RecordBatch) -> Codes:
@@ -291,7 +288,10 @@ def top_k(data: Any, query: TopK) -> pa.Table | pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return _run_reader(data.schema, data, query)
     if hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
+        try:
+            reader = pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowException as error:
+            raise InvalidInput(f"Cannot read this {type(data).__name__} as Arrow data: {error}") from error
         return _run_table(reader.schema, reader, query)
     if isinstance(data, Iterator):
         return _run_iterator(data, query)

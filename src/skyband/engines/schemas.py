@@ -19,6 +19,11 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 def _plain_type(column_type: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(column_type) and _plain_type(column_type.value_type) != column_type.value_type:
         return _plain_type(column_type.value_type)
+    if pa.types.is_struct(column_type):
+        return pa.struct([field.with_type(_plain_type(field.type)) for field in column_type])
+    for is_list, make in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
+        if is_list(column_type):
+            return make(column_type.value_field.with_type(_plain_type(column_type.value_type)))
     if pa.types.is_string_view(column_type):
         return pa.string()
     return pa.binary() if pa.types.is_binary_view(column_type) else column_type

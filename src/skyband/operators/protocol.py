@@ -43,7 +43,7 @@ class Batch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
 
     score: Floats  # higher is better; NaN is never ranked
-    time: Ints  # what the window measures, within ±FOREVER (landmark: ±FOREVER / 2); empty in a window of arrivals
+    time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
     group: Codes  # a small whole number for each group, in order of first appearance; empty without groups
     first: int
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
-from skyband.operators.objects import recompute
+from skyband.operators.objects import mintopk, relaxed
 from skyband.operators.protocol import EMIT_CODES, Spec
 from skyband.operators.registry import OBJECTS, Algorithm, find
 from skyband.queries import TopK
 from skyband.windows import FOREVER
+
+# Where there are panes they are the cheaper way. The oracle is only for comparing with, however small the window.
+PREFERRED = (mintopk.NAME, relaxed.NAME)
 
 ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds
 
@@ -47,7 +50,7 @@ def specify(query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> 
 
 
 def plan(spec: Spec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:
-    """The algorithm asked for by name, or else the one that holds the fewest rows of those that can answer."""
+    """The algorithm asked for by name, or else the first of those preferred that can answer."""
     assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
     rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
     choices = tuple(_consider(algorithm, spec, rows) for algorithm in OBJECTS.values())
@@ -58,9 +61,8 @@ def plan(spec: Spec, asked_for: str | None = None, *, window_rows: float | None 
             raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
         chosen, why = next(choice for choice in choices if choice.algorithm == asked_for), "asked for by name"
     else:
-        # The oracle is for comparing with: it is never the best, however small the window.
-        able = [choice for choice in choices if not choice.refused and choice.algorithm != recompute.NAME]
-        chosen = min(able, key=lambda choice: choice.rows)
+        able = {choice.algorithm: choice for choice in choices if not choice.refused}
+        chosen = next(able[name] for name in PREFERRED if name in able)
         why = _reason(spec)
     return Plan(chosen.algorithm, why, chosen.rows, rows, assumed, choices)
 

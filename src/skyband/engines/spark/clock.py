@@ -3,11 +3,18 @@
 A timestamp column carries it as it is. For an integer column, or a timestamp without time zone, a column is derived in
 which one millisecond stands for the largest step that tells all window ends apart, so that nothing is lost to Spark's
 granularity; it is shifted so that small and negative values lie after Spark's 0, which means "no watermark yet".
+
+In a micro-batch, windows close before its rows come in: the watermark is that of the rows before. So a row is late or
+not however Spark cuts the stream into batches, with or without an empty one in between. Not so below another stateful
+operator, which holds its rows back until the watermark has passed them: then they come in before windows close.
 """
 
 from __future__ import annotations
 
+import io
 import math
+import re
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +28,24 @@ from skyband.errors import InvalidQuery
 _DELAY: Final = "spark.watermarkDelayMs"  # in the metadata of a column that has a watermark
 _SHIFT_MS: Final = 2**50
 
+# Operators that hand on the rows of a micro-batch in the same micro-batch; any other may hold rows back.
+_PROMPT: Final = {
+    *(
+        "Project",
+        "Filter",
+        "Generate",
+        "Union",
+        "Repartition",
+        "RepartitionByExpression",
+        "ResolvedHint",
+        "CollectMetrics",
+    ),
+    *("MapInArrow", "MapInPandas", "MapPartitions", "MapElements", "TypedFilter"),
+    *("DeserializeToObject", "SerializeFromObject", "SubqueryAlias", "View", "EventTimeWatermark"),
+    *("StreamingRelation", "StreamingRelationV2"),
+}
+_NODE: Final = re.compile(r"[ :|+-]*~?(\w+)")
+
 
 @dataclass(frozen=True, slots=True)
 class Clock:
@@ -28,6 +53,7 @@ class Clock:
 
     ticks_per_ms: int
     shift_ms: int = 0
+    rows_first: bool = False  # in a micro-batch, before windows close
 
     def ticks(self, watermark_ms: int) -> int | None:
         """The watermark in ticks; None when there is none yet."""
@@ -49,10 +75,10 @@ def with_clock(df: DataFrame, recipe: Recipe, lateness: int) -> tuple[DataFrame,
         )
     on_type = df.schema[on].dataType
     if isinstance(on_type, TimestampType):
-        if not marked:
-            # Rounded up: a shorter wait than asked for would drop rows.
-            df = df.withWatermark(on, f"{-(-lateness // 1000)} milliseconds")
-        return df, Clock(ticks_per_ms=1000)
+        if marked:
+            return df, Clock(ticks_per_ms=1000, rows_first=not _is_prompt(df))
+        # Rounded up: a shorter wait than asked for would drop rows.
+        return df.withWatermark(on, f"{-(-lateness // 1000)} milliseconds"), Clock(ticks_per_ms=1000)
     step = math.gcd(recipe.ticks.every, lateness)
     ticks = _wall_clock_us(quoted(on)) if isinstance(on_type, TimestampNTZType) else quoted(on).cast("long")
     steps = sf.call_function("div", ticks - sf.pmod(ticks, sf.lit(step)), sf.lit(step)) if step > 1 else ticks
@@ -66,3 +92,12 @@ def _wall_clock_us(local: Column) -> Column:
     units = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
     whole = sum((sf.extract(sf.lit(unit), since).cast("long") * us for unit, us in units.items()), sf.lit(0))
     return whole + (sf.extract(sf.lit("SECOND"), since) * 1_000_000).cast("long")
+
+
+def _is_prompt(df: DataFrame) -> bool:
+    """Do rows come here in the micro-batch in which they were read? Asked of the plan's text, which all clients have."""
+    with redirect_stdout(io.StringIO()) as text:
+        df.explain(extended=True)
+    analyzed = text.getvalue().partition("== Analyzed Logical Plan ==\n")[2].partition("\n== ")[0]
+    nodes = [node[1] for line in analyzed.splitlines()[1:] if (node := _NODE.match(line))]
+    return bool(nodes) and _PROMPT.issuperset(nodes)

@@ -3,9 +3,6 @@
 State is a snapshot of the session, versioned and checked; nothing in it is pickled. A micro-batch restores it, closes
 the windows that the watermark has passed, takes the rows in, and saves it again. A bucket that gets no rows is woken by
 a timer at the end of its earliest open window.
-
-Windows close before the rows of the same micro-batch come in. So a row is late or not whatever the way Spark cuts the
-stream into batches, with or without an empty one in between.
 """
 
 from __future__ import annotations
@@ -54,14 +51,17 @@ class BucketProcessor(StatefulProcessor):
         session, timer_ms = self._open()
         pages, tallies = zip(*map(read_page, rows), strict=True)
         watermark = self._watermark(timerValues)
-        closed = [] if watermark is None else [session.advance(watermark)]
+        rows_first = self._clock is None or self._clock.rows_first
+        known = [] if watermark is None or rows_first else [session.advance(watermark)]
         late_before = session.stats().rows_late
-        arrived = session.push(in_arrival_order(pa.concat_tables(pages), self._recipe))
+        known.append(session.push(in_arrival_order(pa.concat_tables(pages), self._recipe)))
         late = session.stats().rows_late - late_before
-        if watermark is not None:  # then rows that were ruled out before the shuffle can be late as well
+        if watermark is not None and rows_first:
+            known.append(session.advance(watermark))
+        elif watermark is not None:  # rows that were ruled out before the shuffle can be late as well
             late = sum(tally.late(watermark) for tally in tallies)
         self._save(session, timer_ms)
-        yield from _rows(pa.concat_tables([*closed, arrived]), tallies, late)
+        yield from _rows(pa.concat_tables(known), tallies, late)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo

@@ -114,6 +114,8 @@ class MinTopK:
     def top(self, k: int, size: int | None) -> Answer:
         group, rows = self._rows()
         by_count = self.spec.window.by_count
+        if not by_count and self._clock[NOW] == -NEVER:
+            return best_of(group, rows, k, {})
         asked = np.flatnonzero(self._groups["arrivals"]) if by_count else np.arange(len(self._groups))
         return best_of(group, rows, k, {int(g): self._asked(int(g), size) for g in asked})
 
@@ -230,7 +232,9 @@ class MinTopK:
             return (0, 0, 0) if end is None else (end - self.spec.window.size, end, end)
         end = now if by_count else now + 1
         start = end - size
-        held_from = (closed + 1) * every - self.spec.window.size  # where the window that closes next begins
+        # Where the window that closes next begins; from the start, where nothing has closed: there old rows outlast new.
+        landmark = self.spec.window.size == FOREVER
+        held_from = closed * every if landmark else (closed + 1) * every - self.spec.window.size
         if start < held_from or pane_start(self._shape, pane_of(self._shape, start)) != start:
             raise InvalidQuery(
                 f"size={size} reaches back to {start}, which is not where a pane begins in the open window: of a pane "

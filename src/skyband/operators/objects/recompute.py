@@ -8,6 +8,7 @@ Choose it:  to check another algorithm.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ def best_first(row: Row) -> tuple[float, int, int]:
 class Recompute:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
+        self._size = math.inf if spec.window.size == FOREVER else spec.window.size
         self.late = 0
         self.unranked = 0
         self._rows: list[Row] = []
@@ -157,7 +159,7 @@ class Recompute:
         window = self.spec.window
         count = self._arrivals[row.group] = row.time + 1
         self._hold(row)
-        self._rows = [old for old in self._rows if old.group != row.group or old.time >= count - window.size]
+        self._rows = [old for old in self._rows if old.group != row.group or old.time >= count - self._size]
         if not window.every or count % window.every == 0:
             self._show(count, row.group, [old for old in self._rows if old.group == row.group])
 
@@ -173,13 +175,12 @@ class Recompute:
             self._due = first if self._due is None else max(self._due, first)
 
     def _arrive_and_slide(self, row: Row) -> None:
-        size = self.spec.window.size
         self._now = row.time if self._now is None else max(self._now, row.time)
-        if row.time <= self._now - size:
+        if row.time <= self._now - self._size:
             self.late += 1
             return
         self._hold(row)
-        self._rows = [old for old in self._rows if old.time > self._now - size]
+        self._rows = [old for old in self._rows if old.time > self._now - self._size]
         for group in sorted({old.group for old in self._rows} | set(self._shown)):
             self._show(self._now, group, [old for old in self._rows if old.group == group])
 
@@ -218,7 +219,7 @@ class Recompute:
     def _close_until(self, watermark: int) -> None:
         window = self.spec.window
         while (end := self._next_end()) is not None and end <= watermark:
-            inside = [row for row in self._rows if end - window.size <= row.time < end]
+            inside = [row for row in self._rows if end - self._size <= row.time < end]
             for group in sorted({row.group for row in inside} | set(self._shown)):
                 self._show(end, group, [row for row in inside if row.group == group])
             self._closed = end
@@ -227,7 +228,7 @@ class Recompute:
         self._rows = [
             row
             for row in self._rows
-            if self._last_end(row.time) > self._closed or (self._now is not None and row.time > self._now - window.size)
+            if self._last_end(row.time) > self._closed or (self._now is not None and row.time > self._now - self._size)
         ]
 
     # -- answers --------------------------------------------------------------------------------------------------

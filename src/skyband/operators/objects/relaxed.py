@@ -206,7 +206,7 @@ class Relaxed:
         """Rows of group g with this time or an earlier one have left the window."""
         by_count = self.spec.window.by_count
         now = int(self._state.groups["arrivals"][g]) - 1 if by_count else int(self._state.clock[NOW])
-        return now - self.spec.window.size
+        return int(kernels.expired_at(now, self.spec.window.size))
 
     def _know_groups(self, count: int) -> None:
         known = len(self._state.groups)
@@ -317,7 +317,10 @@ class Relaxed:
         pending, self._pending = self._pending, np.empty(0, PENDING)
         self._take_due(pending[np.lexsort((pending["position"], pending["time"]))], window)
         end = (window + 1) * self.spec.window.every
-        for step, argument in ((kernels.expire_all, end - 1 - self.spec.window.size), (kernels.show_all, end)):
+        for step, argument in (
+            (kernels.expire_all, int(kernels.expired_at(end - 1, self.spec.window.size))),
+            (kernels.show_all, end),
+        ):
             g = 0
             self._fit_work()
             while True:

@@ -93,6 +93,12 @@ def new_work(rule: Rule, carried: int) -> Work:
     )
 
 
+@njit(cache=True, forceinline=True)
+def expired_at(now, size):  # type: ignore[no-untyped-def]
+    """Rows with this time or an earlier one have left the window; nothing ever leaves a landmark."""
+    return now - size if size != FOREVER else -2 * FOREVER
+
+
 @njit(cache=True)
 def running_maximum(time, now):  # type: ignore[no-untyped-def]
     latest = np.empty(len(time), np.int64)
@@ -141,7 +147,7 @@ def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[
         full = stop < end and (not slides or live + rule.block > len(work.score))
         if not stopped and (full or group.length + live > 2 * group.pruned + rule.slack):
             now = group.arrivals + taken - 1 if rule.by_count else batch.now[horizon - 1] if horizon else clock[NOW]
-            settle_block(g, j, carried, m, now - rule.size, batch, rule, pool, state, work)
+            settle_block(g, j, carried, m, expired_at(now, rule.size), batch, rule, pool, state, work)
         else:
             save_recent(g, j, carried, x, batch, rule, pool, state, work.score)
         group.arrivals += taken if rule.by_count else 0
@@ -226,12 +232,14 @@ def end_of_order(batch, j, end, latest):  # type: ignore[no-untyped-def]
 @njit(cache=True, forceinline=True)
 def is_late(batch, j, size):  # type: ignore[no-untyped-def]
     i = row_index(batch, j)
-    return batch.time[i] <= batch.now[i] - size
+    return batch.time[i] <= expired_at(batch.now[i], size)
 
 
 @njit(cache=True)
 def late_rows(batch, j, end, size):  # type: ignore[no-untyped-def]
     late = 0
+    if size == FOREVER:
+        return late
     if len(batch.order) == 0:
         times, nows = batch.time[j:end], batch.now[j:end]
         for y in range(len(times)):
@@ -307,10 +315,9 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
         now = time_of(x, j, carried, batch, rule, group, state.recent[g], pool) if rule.by_count else batch.now[i]
         changed = False
         if i == expiry:
-            first = expire(group, rule.k, now - rule.size, pool)
-            while (
-                alive < x and time_of(alive, j, carried, batch, rule, group, state.recent[g], pool) <= now - rule.size
-            ):
+            expired = expired_at(now, rule.size)
+            first = expire(group, rule.k, expired, pool)
+            while alive < x and time_of(alive, j, carried, batch, rule, group, state.recent[g], pool) <= expired:
                 alive += 1
             refills += 1
             if refills > FEW:
@@ -339,7 +346,7 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
 @njit(cache=True, forceinline=True)
 def next_expiry(group, j, end, horizon, batch, rule):  # type: ignore[no-untyped-def]
     """The number of the batch's row at which one of the first k expires, or the horizon."""
-    if group.length == 0:
+    if group.length == 0 or rule.size == FOREVER:
         return horizon
     due = group.oldest + rule.size
     if rule.by_count:
@@ -399,7 +406,7 @@ def refill(g, first, alive, x, bound, j, carried, now, batch, rule, pool, state,
     No row of these has a score above `bound`. False: there is none to take.
     """
     group, recent, rows = state.groups[g], state.recent[g], pool.rows
-    while group.length > first and rows[first_row(group) + first].time <= now - rule.size:
+    while group.length > first and rows[first_row(group) + first].time <= expired_at(now, rule.size):
         remove(pool, group, first)
     waits = group.length > first
     best, threshold = -1, rows[first_row(group) + first].score if waits else -np.inf

@@ -232,7 +232,7 @@ class MinTopK:
             return (0, 0, 0) if end is None else (end - self.spec.window.size, end, end)
         end = now if by_count else now + 1
         start = end - size
-        # Where the window that closes next begins; from the start, where nothing has closed: there old rows outlast new.
+        # Where the window that closes next begins; of a landmark, where nothing has closed yet.
         landmark = self.spec.window.size == FOREVER
         held_from = closed * every if landmark else (closed + 1) * every - self.spec.window.size
         if start < held_from or pane_start(self._shape, pane_of(self._shape, start)) != start:

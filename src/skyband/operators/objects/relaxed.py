@@ -129,7 +129,9 @@ class Relaxed:
 
     def rows_held(self) -> int:
         state = self._state
-        return int(state.groups["length"].sum() + state.recent["length"].sum()) + len(self._pending)
+        # A row that was shown and has left since is held until that is said; most of those shown are counted twice.
+        lists = (state.groups, state.recent, state.shown) if self.spec.emit == CHANGES else (state.groups, state.recent)
+        return sum(int(headers["length"].sum()) for headers in lists) + len(self._pending)
 
     def live_groups(self) -> npt.NDArray[np.bool_]:
         state = self._state

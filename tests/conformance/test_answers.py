@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
 from conformance.algorithms import capacities, every_algorithm, examples, opener
 from conformance.driver import Driver
+from conformance.random_streams import random_case
 from conformance.strategies import batch_sizes, cases, kinds, question_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,3 +104,30 @@ def test_says_why_it_refuses(algorithm: Algorithm) -> None:
         if kind not in kinds(algorithm):
             why = str(algorithm.refuses(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0))))
             assert "with each arrival" in why or "ad-hoc" in why
+
+
+@every_algorithm
+@pytest.mark.parametrize("seed", range(5))
+def test_agrees_with_the_oracle_on_random_streams(algorithm: Algorithm, seed: int) -> None:
+    """Everything at once: any cut into batches, any capacities, stopping and going on, forgetting groups."""
+    draw = random.Random(seed)
+    for _ in range(60):
+        case = random_case(kinds(algorithm), draw)
+        capacity = {name: draw.choice([1, 2, 3, 8, 64]) for name in capacities(algorithm)}
+        driver = Driver(case.spec, draw.choice([algorithm.open, opener(algorithm, **capacity)]))
+        restarts, forgets = draw.random() < 0.3, case.spec.grouped and draw.random() < 0.3
+
+        def after_each(driver: Driver = driver, restarts: bool = restarts, forgets: bool = forgets) -> None:
+            if restarts and draw.random() < 0.5:
+                driver.restart()
+            if forgets and draw.random() < 0.5:
+                driver.forget_groups()
+            driver.operator.check()
+
+        driver.run(case.events, [draw.choice([0, 1, 2, 3, 7, 20, 100]) for _ in range(100)], after_each)
+        finished = draw.random() < 0.5
+        if finished:
+            driver.finish()
+        assert by_group(driver.lines) == by_group(answers(case.question, case.events, finished=finished)), case
+        assert driver.operator.late == len(late(case.question, case.events))
+        assert driver.operator.unranked == len(unranked(case.question, case.events))

@@ -8,6 +8,8 @@ import skyband as sb
 
 MINUTE = sb.sliding("1 minute", every="10 seconds", on="ts")
 
+UNEVEN = sb.sliding("25 seconds", every="10 seconds", on="ts")
+
 
 class Asked(NamedTuple):
     options: dict[str, Any]
@@ -23,14 +25,7 @@ QUESTIONS: dict[str, Asked] = {
     "time, per group, ascending": Asked(
         {"k": 2, "by": "price * 2 - seq / 1024", "window": MINUTE, "per": "symbol", "ascending": True}
     ),
-    "panes of two lengths, per two columns": Asked(
-        {
-            "k": 2,
-            "by": "price",
-            "window": sb.sliding("25 seconds", every="10 seconds", on="ts"),
-            "per": ["symbol", "buys"],
-        }
-    ),
+    "uneven panes, per two columns": Asked({"k": 2, "by": "price", "window": UNEVEN, "per": ["symbol", "buys"]}),
     "integer column": Asked({"k": 4, "by": "price", "window": sb.sliding(100, every=30, on="seq"), "lateness": 20}),
     "landmark": Asked({"k": 3, "by": "price", "window": sb.landmark(every="20 seconds", on="ts"), "per": "buys"}),
     "a function": Asked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -53,7 +54,7 @@ def trades(rows: int, *, symbols: int = 5, seed: int = 1) -> pa.Table:
 
 def split(table: pa.Table, batches: int) -> list[pa.Table]:
     ends = np.linspace(0, table.num_rows, batches + 1).astype(int)
-    return [table.slice(start, end - start) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+    return [table.slice(start, end - start) for start, end in pairwise(ends)]
 
 
 def write_batches(folder: Path, tables: Sequence[pa.Table]) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-
-import skyband as sb
 from spark.questions import QUESTIONS, Asked
 from spark.streams import Line, lines, run_stream, split, trades, write_batches
+
+import skyband as sb
 
 pytestmark = pytest.mark.spark
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from spark.streams import INSTANTS, START_US, Outcome, lines, run_stream, split, trades, write_batches
 
 import skyband as sb
-from spark.streams import INSTANTS, START_US, Outcome, lines, run_stream, split, trades, write_batches
 
 pytestmark = pytest.mark.spark
 

@@ -96,4 +96,5 @@ class Committed:
 def _raise_if_failed(query: StreamingQuery, job: Job) -> None:
     failure = query.exception()
     if failure is not None:
-        raise EnvironmentProblem(f"The Spark query failed. Its messages are in {job.log}.\n{failure}")
+        what, _plan, _details = str(failure).partition("=== Streaming Query ===")
+        raise EnvironmentProblem(f"The Spark query failed; more is in {job.log}.\n{what.strip()}")

@@ -30,19 +30,10 @@ _SHIFT_MS: Final = 2**50
 
 # Operators that hand on the rows of a micro-batch in the same micro-batch; any other may hold rows back.
 _PROMPT: Final = {
-    *(
-        "Project",
-        "Filter",
-        "Generate",
-        "Union",
-        "Repartition",
-        "RepartitionByExpression",
-        "ResolvedHint",
-        "CollectMetrics",
-    ),
+    *("StreamingRelation", "StreamingRelationV2", "SubqueryAlias", "View", "EventTimeWatermark", "CollectMetrics"),
+    *("Project", "Filter", "Generate", "Union", "Repartition", "RepartitionByExpression", "ResolvedHint"),
     *("MapInArrow", "MapInPandas", "MapPartitions", "MapElements", "TypedFilter"),
-    *("DeserializeToObject", "SerializeFromObject", "SubqueryAlias", "View", "EventTimeWatermark"),
-    *("StreamingRelation", "StreamingRelationV2"),
+    *("DeserializeToObject", "SerializeFromObject"),
 }
 _NODE: Final = re.compile(r"[ :|+-]*~?(\w+)")
 
@@ -95,7 +86,7 @@ def _wall_clock_us(local: Column) -> Column:
 
 
 def _is_prompt(df: DataFrame) -> bool:
-    """Do rows come here in the micro-batch in which they were read? Asked of the plan's text, which all clients have."""
+    """Do rows come here in the micro-batch in which they were read? The plan's text tells every kind of client."""
     with redirect_stdout(io.StringIO()) as text:
         df.explain(extended=True)
     analyzed = text.getvalue().partition("== Analyzed Logical Plan ==\n")[2].partition("\n== ")[0]

@@ -67,7 +67,8 @@ class Gatherer:
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         """The rows of `table` that a session needs, and the counts of those they stand for."""
-        table = table.combine_chunks()
+        names = {plain: name for name, plain in self._recipe.plain_names.items()}
+        table = table.combine_chunks().rename_columns([names.get(name, name) for name in table.column_names])
         if self._recipe.score is not None:
             scores = self._recipe.score.evaluate(table.to_batches()[0])
             table = table.append_column(SCORE, pa.array(scores))

@@ -117,7 +117,10 @@ def _batch(df: DataFrame, recipe: Recipe, score: Column | None) -> DataFrame:
     """The same from all the rows there are: no state and no watermark, since rows can be put in order first."""
     rows = _rows_to_gather(df, recipe, score, _buckets(df))
     together = rows.repartition(BUCKET) if recipe.buckets_by_group else rows.repartition(1)
-    in_order = together.sortWithinPartitions(*(quoted(name) for name in recipe.arrival_order))
+    names = recipe.plain_names
+    in_order = together.sortWithinPartitions(
+        *(sf.col(names.get(name, name)).asc_nulls_last() for name in recipe.arrival_order)
+    )
     return in_order.mapInArrow(_runner(recipe), ANSWER_COLUMNS)
 
 
@@ -137,7 +140,7 @@ def _runner(recipe: Recipe) -> BatchFunction:
 def _rows_to_gather(df: DataFrame, recipe: Recipe, score: Column | None, buckets: int) -> DataFrame:
     """What is needed of each row that may be shown; when nothing can be ruled out, of each row."""
     per = recipe.query.per
-    columns = [quoted(name) for name in recipe.input_columns]
+    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
     if score is not None:
         columns.append(score)
     # Rows that nothing else orders come in the order of a hash of their contents, whichever way they were read.

@@ -56,6 +56,11 @@ class Recipe:
         return [name for name in self.schema.names if name != SCORE]
 
     @property
+    def plain_names(self) -> dict[str, str]:
+        """Names for the input columns on their way to Python: mapInArrow stumbles over dots and backticks."""
+        return {name: f"{PREFIX}{number}" for number, name in enumerate(self.input_columns)}
+
+    @property
     def arrival_order(self) -> list[str]:
         """The columns that put the rows of a micro-batch in order of arrival."""
         window = self.query.window

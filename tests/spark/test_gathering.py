@@ -1,0 +1,93 @@
+"""Example tests of what happens to the rows of a partition before the shuffle: no Spark is started."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.engines.spark.candidates import _weigher
+from skyband.engines.spark.gathering import Gatherer, packer
+from skyband.engines.spark.pages import read_table
+from skyband.engines.spark.recipe import BUCKET, GROUP, PREFIX, SCORE, TIE, WEIGHT, Recipe
+
+NAN = float("nan")
+
+
+def recipe(k: int, window: sb.Window, per: tuple[str, ...] = ()) -> Recipe:
+    fields = [("t", pa.int64()), *((name, pa.int64()) for name in per)]
+    schema = pa.schema([*fields, (SCORE, pa.float64())])
+    query = sb.TopK(k=k, by=SCORE, window=window, per=per)
+    return Recipe(query, schema, schema, (None,) * len(schema), window.ticks(schema), None, "")
+
+
+def weights(asked: Recipe, *batches: tuple[list[int | None], list[float | None]]) -> list[list[int | None]]:
+    arrays = [(pa.array(times, pa.int64()), pa.array(scores, pa.float64())) for times, scores in batches]
+    return [column.to_pylist() for column in _weigher(asked)(iter(arrays))]
+
+
+def test_a_row_stands_for_those_that_are_ruled_out() -> None:
+    asked = recipe(1, sb.tumbling(10, on="t"))
+    #          pane 0: best is 3; pane 1; a null and a NaN score; two rows without a time
+    times = [1, 2, 3, 11, 12, 4, 5, None, None]
+    scores = [1.0, 3.0, 2.0, 7.0, 7.0, None, NAN, 9.0, None]
+    assert weights(asked, (times, scores)) == [[3, 0, None, 2, 0, 2, None, 2, None]]
+
+
+def test_the_sum_of_the_weights_is_the_number_of_rows() -> None:
+    rng = np.random.default_rng(3)
+    batches = []
+    for _ in range(4):
+        times = [None if rng.random() < 0.1 else int(time) for time in rng.integers(-50, 50, 200)]
+        scores = [None if rng.random() < 0.1 else float(score) for score in rng.integers(0, 9, 200)]
+        batches.append((times, scores))
+    found = weights(recipe(2, sb.sliding(13, every=5, on="t")), *batches)
+    assert sum(weight or 0 for batch in found for weight in batch) == 800
+    assert sum(weight is not None for batch in found for weight in batch) < 400
+
+
+def table(times: list[int], scores: list[float], **others: list[int]) -> pa.Table:
+    columns = {PREFIX + "0": times, SCORE: scores, TIE: list(range(len(times))), WEIGHT: [1] * len(times), **others}
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+def test_rows_that_tie_exactly_are_told_apart_by_their_contents() -> None:
+    rows, tally = Gatherer(recipe(3, sb.tumbling(10, on="t"))).prepare(table([5] * 1_000, [1.0] * 1_000))
+    assert rows.column(TIE).to_pylist() == [997, 998, 999], "the ones that rank first when they come in by tie"
+    assert tally.rows_in == 1_000
+
+
+def test_a_column_that_orders_rows_decides_before_their_contents() -> None:
+    asked = recipe(3, sb.tumbling(10, on="t", order="t"))
+    rows, _ = Gatherer(asked).prepare(table([5] * 10, [1.0] * 10))
+    assert rows.num_rows == 10
+
+
+@pytest.mark.parametrize(
+    ("size", "every", "ends"), [(20, 10, {20: 2, 30: 2}), (25, 10, {20: 1, 30: 2, 40: 1})], ids=["even", "uneven"]
+)
+def test_the_tally_says_when_rows_will_be_late(size: int, every: int, ends: dict[int, int]) -> None:
+    asked = recipe(9, sb.sliding(size, every=every, on="t"))
+    _, tally = Gatherer(asked).prepare(table([4, 5, 12, 15], [1.0, 2.0, 3.0, 4.0]))
+    assert dict(zip(tally.ends.tolist(), tally.rows.tolist(), strict=True)) == ends
+    assert tally.late(30) == sum(rows for end, rows in ends.items() if end <= 30)
+
+
+def test_a_page_for_each_bucket_and_the_counts_with_the_first() -> None:
+    asked = recipe(1, sb.tumbling(10, on="t"), per=("g",))
+    rows = table([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], **{PREFIX + "1": [7, 8, 7, 9], GROUP: [7, 8, 7, 9]})
+    rows = rows.append_column(BUCKET, pa.array([2, 0, 2, 0], pa.int32()))
+    (pages,) = packer(asked)(iter(rows.to_batches()))
+    assert pages.column("bucket").to_pylist() == [0, 2]
+    assert [read_table(page.as_py()).column("g").to_pylist() for page in pages.column("page")] == [[8, 9], [7]]
+    assert pages.column("rows_in").to_pylist() == [4, 0]
+
+
+def test_counts_travel_even_if_no_row_does() -> None:
+    asked = recipe(1, sb.tumbling(10, on="t"))
+    (pages,) = packer(asked)(iter(table([1, 2], [NAN, NAN]).to_batches()))
+    assert pages.select(["bucket", "rows_in", "rows_unranked"]).to_pylist() == [
+        {"bucket": 0, "rows_in": 2, "rows_unranked": 2}
+    ]
+    assert read_table(pages.column("page")[0].as_py()).num_rows == 0

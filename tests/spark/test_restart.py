@@ -1,0 +1,114 @@
+"""Restart tests: a query that stops or is killed and goes on from its checkpoint writes what it would have written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from spark.driver import ask, start
+from spark.streams import START_US, Line, lines, read_batches, split, trades, write_batches
+
+import skyband as sb
+
+pytestmark = pytest.mark.spark
+
+BATCHES = 6
+PATIENCE_S = 120
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_batches(tmp_path_factory.mktemp("restart") / "input", split(trades(1_200), BATCHES))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark: SparkSession, source: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Line]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    start(spark, source, folder / "output", folder / "checkpoint").awaitTermination()
+    written = read(spark, folder / "output")
+    watermark = START_US + 1_199 * 250_000 - 5_000_000
+    expected = lines(ask(spark.read.parquet(str(source))).toArrow())
+    assert written == sorted(line for line in expected if line[1] <= watermark)
+    assert len(written) > 100
+    return written
+
+
+def read(spark: SparkSession, folder: Path) -> list[Line]:
+    """What readers of the sink see: files that were committed."""
+    return sorted(lines(spark.read.parquet(str(folder)).toArrow()))
+
+
+def numbers(folder: Path) -> set[int]:
+    return {int(path.name) for path in folder.glob("[0-9]*")} if folder.exists() else set()
+
+
+def in_flight(checkpoint: Path) -> int | None:
+    """The micro-batch that was begun and is not done: its offsets are written, its commit is not."""
+    begun = numbers(checkpoint / "offsets") - numbers(checkpoint / "commits")
+    return max(begun, default=None)
+
+
+def wait_for(batch: int, checkpoint: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while in_flight(checkpoint) != batch:
+        assert process.poll() is None, f"the driver ended before batch {batch}"
+        assert time.monotonic() < deadline, f"no batch {batch} within {PATIENCE_S} s"
+        time.sleep(0.002)
+
+
+def test_stopped_in_the_middle(spark: SparkSession, source: Path, undisturbed: list[Line], tmp_path: Path) -> None:
+    folders = source, tmp_path / "output", tmp_path / "checkpoint"
+    query = start(spark, *folders)
+    deadline = time.monotonic() + PATIENCE_S
+    while not numbers(tmp_path / "checkpoint" / "commits"):
+        assert time.monotonic() < deadline, "no batch was committed"
+        time.sleep(0.01)
+    query.stop()
+    done = numbers(tmp_path / "checkpoint" / "commits")
+    assert 0 < len(done) < BATCHES, "stopped in the middle"
+    start(spark, *folders).awaitTermination()
+    assert read(spark, tmp_path / "output") == undisturbed
+
+
+def test_killed_in_the_middle_of_batches(
+    spark: SparkSession, source: Path, undisturbed: list[Line], tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    command = [sys.executable, "-m", "spark.driver", str(source), str(tmp_path / "output"), str(checkpoint)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    # At once, when the state is read; later, when it may be written; and in the batch that was killed before.
+    for batch, delay_s in ((1, 0.0), (3, 0.25), (3, 0.5)):
+        with (tmp_path / "log.txt").open("ab") as log:
+            driver = subprocess.Popen(command, stderr=log, stdout=log, env=environment, start_new_session=True)
+            try:
+                wait_for(batch, checkpoint, driver)
+                time.sleep(delay_s)
+            finally:
+                os.killpg(driver.pid, signal.SIGKILL)  # the driver, its JVM and their workers
+                driver.wait()
+        assert driver.returncode == -signal.SIGKILL
+    assert read(spark, tmp_path / "output") != undisturbed
+    start(spark, source, tmp_path / "output", checkpoint).awaitTermination()
+    assert read(spark, tmp_path / "output") == undisturbed
+
+
+def test_a_checkpoint_of_another_question_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    def run(folder: Path, k: int) -> None:
+        answer = sb.top_k(read_batches(spark, folder), k=k, by="price", window=sb.tumbling("10 seconds", on="ts"))
+        writer = answer.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    first, second = split(trades(400), 2)
+    folder = write_batches(tmp_path / "input", [first])
+    run(folder, k=2)
+    for path in write_batches(tmp_path / "more", [second]).iterdir():
+        path.rename(folder / f"more-{path.name}")
+    with pytest.raises(StreamingQueryException, match="written by another query"):
+        run(folder, k=3)

@@ -19,8 +19,8 @@ demo: setup ## top 10 of a stream of trades, live, on Spark; ARGS="--engine embe
 	@$(BIN)/skyband demo $(ARGS)
 
 test: check ## everything CI runs: the checks, then all tests; ARGS="-k name" for some
-	@echo "pytest"
-	@$(BIN)/pytest $(ARGS)
+	@echo "pytest, two workers: one for what needs Spark, one for the rest"
+	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 
 check: setup ## lint, format, types, import layers; no tests
 	@echo "ruff check"; $(BIN)/ruff check --quiet

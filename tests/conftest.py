@@ -25,6 +25,13 @@ numba.config.BOUNDSCHECK = 1
 numba.config.CACHE_DIR = str(Path(__file__).parent.parent / ".pytest_cache" / "checked_kernels")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers (`-n 2 --dist loadgroup`), one of them runs all that needs Spark: a session costs seconds."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark session for all tests: starting one takes longer than most of them."""

@@ -62,6 +62,7 @@ def test_one_timer_at_a_time() -> None:
         bucket.test(KEY, [page((time, 1.0, 0))])
         timers.append(bucket.peekValueState(STATE_NAME, KEY)[1])
     assert timers == [40, 20, 10]
+    assert list(bucket.handle.listTimers()) == [10]
     assert shown(bucket.setWatermark(1_000)) == [(10, 1.0), (20, 1.0), (30, 1.0), (40, 1.0), (50, 1.0)]
     assert bucket.peekValueState(STATE_NAME, KEY)[1] == -1
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skyband.structures.panes import shape_of
@@ -15,7 +16,8 @@ from skyband.windows import FOREVER
 Rows = list[tuple[int, float, int | None, int]]  # time, score, group, tie
 
 scores = st.sampled_from([0.0, -0.0, 1.0, 2.0, 3.5, -1.0, np.inf, -np.inf, np.nan])
-rows = st.tuples(st.integers(-40, 80), scores, st.sampled_from([None, 0, 1, -7, 2**62]), st.integers(0, 3))
+# Few times and groups, so that many rows share a pane.
+rows = st.tuples(st.integers(-6, 13), scores, st.sampled_from([None, 0, 2**62]), st.integers(0, 3))
 shapes = st.sampled_from([(10, 5), (12, 5), (7, 7), (FOREVER, 10), (3, 1)])
 
 
@@ -24,18 +26,28 @@ def pane(time: int, size: int, every: int) -> tuple[int, bool]:
     return time // every, rest > 0 and time % every >= every - rest
 
 
-def needed(seen: Rows, k: int, size: int, every: int, *, ascending: bool, grouped: bool, tied: bool) -> list[bool]:
-    """Row by row: are there fewer than k better ones in its group and pane?"""
+class Need(NamedTuple):
+    row: bool  # there are fewer than k better ones in its group and pane
+    twin: bool  # another row there ranks the same, so the sieve may keep both
+
+
+def needs(seen: Rows, k: int, size: int, every: int, *, ascending: bool, grouped: bool, tied: bool) -> list[Need]:
     places = defaultdict(list)
     for i, (time, score, group, tie) in enumerate(seen):
         if not np.isnan(score):
             rank = (-score if ascending else score, time, tie if tied else 0)
             places[pane(time, size, every), group if grouped else None].append((rank, i))
-    answer = [False] * len(seen)
+    answer = [Need(False, False)] * len(seen)
     for ranked in places.values():
         for rank, i in ranked:
-            answer[i] = sum(other > rank for other, _ in ranked) < k
+            better = sum(other > rank for other, _ in ranked)
+            answer[i] = Need(better < k, sum(other == rank for other, _ in ranked) > 1)
     return answer
+
+
+def check(kept: list[bool], needed: list[Need]) -> None:
+    for keeps, need in zip(kept, needed, strict=True):
+        assert keeps == need.row or (keeps and need.twin)
 
 
 def sift(sieve: Sieve, batch: Rows, *, grouped: bool, tied: bool) -> list[bool]:
@@ -49,15 +61,17 @@ def sift(sieve: Sieve, batch: Rows, *, grouped: bool, tied: bool) -> list[bool]:
     ).tolist()
 
 
+@settings(max_examples=300)
 @given(st.lists(rows, max_size=60), st.integers(1, 4), shapes, st.booleans(), st.booleans(), st.booleans())
-def test_one_batch_keeps_exactly_what_is_needed(
+def test_one_batch_keeps_what_is_needed(
     batch: Rows, k: int, window: tuple[int, int], ascending: bool, grouped: bool, tied: bool
 ) -> None:
     sieve = Sieve(k, shape_of(*window), ascending=ascending)
-    expected = needed(batch, k, *window, ascending=ascending, grouped=grouped, tied=tied)
-    assert sift(sieve, batch, grouped=grouped, tied=tied) == expected
+    needed = needs(batch, k, *window, ascending=ascending, grouped=grouped, tied=tied)
+    check(sift(sieve, batch, grouped=grouped, tied=tied), needed)
 
 
+@settings(max_examples=300)
 @given(st.lists(st.lists(rows, max_size=30), max_size=5), st.integers(1, 4), shapes, st.booleans())
 def test_a_batch_keeps_what_is_needed_of_all_rows_so_far(
     batches: list[Rows], k: int, window: tuple[int, int], grouped: bool
@@ -67,8 +81,8 @@ def test_a_batch_keeps_what_is_needed_of_all_rows_so_far(
     for batch in batches:
         seen = seen + batch
         kept = sift(sieve, batch, grouped=grouped, tied=True)
-        expected = needed(seen, k, *window, ascending=False, grouped=grouped, tied=True)
-        assert kept == expected[len(seen) - len(batch) :]
+        needed = needs(seen, k, *window, ascending=False, grouped=grouped, tied=True)
+        check(kept, needed[len(seen) - len(batch) :])
 
 
 def many_rows(count: int) -> Rows:
@@ -79,16 +93,17 @@ def many_rows(count: int) -> Rows:
 
 def test_grown_tables_forget_nothing() -> None:
     batch = many_rows(30_000)
-    expected = needed(batch, 1, 20_000, 10_000, ascending=False, grouped=True, tied=False)
-    assert sift(Sieve(1, shape_of(20_000, 10_000)), batch, grouped=True, tied=False) == expected
+    needed = needs(batch, 1, 20_000, 10_000, ascending=False, grouped=True, tied=False)
+    kept = sift(Sieve(1, shape_of(20_000, 10_000)), batch, grouped=True, tied=False)
+    assert kept == [need.row for need in needed]
 
 
 def test_a_full_sieve_keeps_too_much_and_never_too_little() -> None:
     batch = many_rows(30_000)
-    expected = needed(batch, 1, 20_000, 10_000, ascending=False, grouped=True, tied=False)
+    needed = needs(batch, 1, 20_000, 10_000, ascending=False, grouped=True, tied=False)
     kept = sift(Sieve(1, shape_of(20_000, 10_000), capacity=1), batch, grouped=True, tied=False)
-    assert all(keeps for keeps, needs in zip(kept, expected, strict=True) if needs)
-    assert sum(expected) < sum(kept) < len(batch)
+    assert all(keeps for keeps, need in zip(kept, needed, strict=True) if need.row)
+    assert sum(need.row for need in needed) < sum(kept) < len(batch)
 
 
 def test_rising_scores_do_not_fill_the_batch() -> None:

@@ -2,7 +2,7 @@
 
 Rows of one pane belong to the same windows, so a row that k rows of its own group and pane outrank can be in no answer.
 The sieve keeps the best k of every (group, pane) it has met, and answers one boolean a row. It may keep too much (rows
-that equal the k-th, rows of a pane it has forgotten), never too little.
+that rank the same, rows of a pane it has forgotten), never too little.
 
 Rows are ranked by (score, time, tie), largest first; without ties to tell them apart, equal rows all pass.
 

@@ -26,7 +26,7 @@ numba.config.CACHE_DIR = str(Path(__file__).parent.parent / ".pytest_cache" / "c
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers (`-n 2 --dist loadgroup`), one of them runs all that needs Spark: a session costs seconds."""
+    """With several workers (`-n 2 --dist loadgroup`), one runs all that needs Spark: a session costs seconds."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))

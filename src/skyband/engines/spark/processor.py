@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
     TimerValues,
 )
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from skyband.engines.embedded import Session, open_session
 from skyband.engines.spark.clock import Clock
@@ -30,7 +31,15 @@ from skyband.errors import SnapshotMismatch
 
 STATE_NAME: Final = "bucket"
 # `fingerprint` says which query, and how many buckets, the state belongs to; `session` is a snapshot, versioned itself.
-STATE_COLUMNS: Final = "fingerprint string, timer_ms long, rows_held long, groups long, session binary"
+STATE_COLUMNS: Final = StructType(
+    [
+        StructField("fingerprint", StringType()),
+        StructField("timer_ms", LongType()),
+        StructField("rows_held", LongType()),
+        StructField("groups", LongType()),
+        StructField("session", BinaryType()),
+    ]
+)
 _NO_TIMER: Final = -1
 
 

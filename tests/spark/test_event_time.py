@@ -107,10 +107,15 @@ def test_an_integer_column_may_hold_any_numbers(spark: SparkSession, tmp_path: P
     assert len(expected) > 20
 
 
-def test_time_without_a_zone_is_the_clock_on_the_wall(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("type_", "name"), [(pa.timestamp("us"), "timestamp_ntz"), (INSTANTS, "timestamp")], ids=["wall clock", "instants"]
+)
+def test_the_time_zone_of_the_session_changes_nothing(
+    spark: SparkSession, tmp_path: Path, type_: pa.DataType, name: str
+) -> None:
     # Through a night in which New York's clocks skip an hour, and with it as the session's zone.
     start = datetime(2024, 3, 10, 1, 59, 30, tzinfo=UTC).timestamp()
-    times = pa.array([round((start + second) * 1e6) for second in range(90)], pa.timestamp("us"))
+    times = pa.array([round((start + second) * 1e6) for second in range(90)], type_)
     table = pa.table({"ts": times, "score": pa.array([second % 17 for second in range(90)], pa.float64())})
     folder = write_batches(tmp_path / "in", split(table, 3))
     latest = times[-1].value
@@ -119,7 +124,7 @@ def test_time_without_a_zone_is_the_clock_on_the_wall(spark: SparkSession, tmp_p
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         answer = ask(spark.read.parquet(str(folder)))
-        assert answer.schema["window_end"].dataType.typeName() == "timestamp_ntz"
+        assert answer.schema["window_end"].dataType.typeName() == name
         outcome = run_stream(spark, folder, ask)
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.engines.spark.candidates import _weigher
+from skyband.engines.spark.candidates import weigher
 from skyband.engines.spark.gathering import Gatherer, packer
 from skyband.engines.spark.pages import read_table
 from skyband.engines.spark.recipe import BUCKET, GROUP, PREFIX, SCORE, TIE, WEIGHT, Recipe
@@ -24,7 +24,7 @@ def recipe(k: int, window: sb.Window, per: tuple[str, ...] = ()) -> Recipe:
 
 def weights(asked: Recipe, *batches: tuple[list[int | None], list[float | None]]) -> list[list[int | None]]:
     arrays = [(pa.array(times, pa.int64()), pa.array(scores, pa.float64())) for times, scores in batches]
-    return [column.to_pylist() for column in _weigher(asked)(iter(arrays))]
+    return [column.to_pylist() for column in weigher(asked)(iter(arrays))]
 
 
 def test_a_row_stands_for_those_that_are_ruled_out() -> None:

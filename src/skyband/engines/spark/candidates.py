@@ -32,7 +32,7 @@ def only_candidates(df: DataFrame, recipe: Recipe, score: Column | None) -> Data
     window, per = recipe.query.window, recipe.query.per
     scored_by = [score] if score is not None else [quoted(name) for name in recipe.score.columns]  # type: ignore[union-attr]
     groups = [group_key(df, per)] if per else []
-    weigh = arrow_udf(_weigher(recipe), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
+    weigh = arrow_udf(weigher(recipe), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
     # It remembers rows, so Spark must neither call it twice nor move it: that is what "not deterministic" says.
     weight = weigh.asNondeterministic()(quoted(str(window.on)), *groups, *scored_by)
     return df.withColumn(WEIGHT, weight).where(sf.col(WEIGHT).isNotNull())
@@ -50,7 +50,7 @@ def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     return sf.xxhash64(*(quoted(name) for name in per))
 
 
-def _weigher(recipe: Recipe) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
+def weigher(recipe: Recipe) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
     """The function Spark calls with the columns of a partition: null drops a row, a number keeps it."""
 
     def weigh(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:

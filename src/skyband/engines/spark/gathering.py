@@ -17,7 +17,9 @@ from skyband.structures.panes import Shape, shape_of
 from skyband.structures.sieve import Sieve
 from skyband.windows import FOREVER
 
-_GATHERED_ROWS: Final = 1 << 18  # handled together; a partition may have many more
+# As much as is handled together; a partition may have much more.
+_GATHERED_ROWS: Final = 1 << 18
+_GATHERED_BYTES: Final = 1 << 26
 
 
 def packer(recipe: Recipe) -> BatchFunction:
@@ -56,13 +58,16 @@ class Gatherer:
             self._sieve = Sieve(recipe.query.k, self._shape, ascending=recipe.query.ascending)
 
     def gather(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Tally]]:
+        """What a session takes, and the counts, until all batches are done."""
         waiting: list[pa.RecordBatch] = []
+        rows = size = 0
         for batch in batches:
             waiting.append(batch)
-            if sum(b.num_rows for b in waiting) >= _GATHERED_ROWS:
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+            if rows >= _GATHERED_ROWS or size >= _GATHERED_BYTES:
                 yield self.prepare(pa.Table.from_batches(waiting))
-                waiting = []
-        if any(b.num_rows for b in waiting):
+                waiting, rows, size = [], 0, 0
+        if rows:
             yield self.prepare(pa.Table.from_batches(waiting))
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:

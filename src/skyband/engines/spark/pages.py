@@ -59,9 +59,9 @@ class Tally:
         return {"rows_in": self.rows_in, "rows_null_time": self.rows_null_time, "rows_unranked": self.rows_unranked}
 
 
-def write_table(table: pa.Table) -> bytes:
+def write_table(table: pa.Table, compression: str | None = None) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
@@ -95,14 +95,17 @@ def read_page(row: Any) -> tuple[pa.Table, Tally]:
 def answers(table: pa.Table, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
     """Rows of ANSWER_COLUMNS for what became known; the first carries the counts. None when there is nothing to say."""
     for start in range(0, table.num_rows, _ANSWER_ROWS):
-        yield {"answer": write_table(table.slice(start, _ANSWER_ROWS)), **dict.fromkeys(COUNTS, 0), **counts}
+        # Spark sends all answers of a task together, 2 GB at most. Windows overlap, so answers compress well.
+        answer = write_table(table.slice(start, _ANSWER_ROWS), compression="zstd")
+        yield {"answer": answer, **dict.fromkeys(COUNTS, 0), **counts}
         counts = {}
     if any(counts.values()):
         yield {"answer": None, **dict.fromkeys(COUNTS, 0), **counts}
 
 
-def answer_batch(rows: Iterable[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(list(rows), _ANSWER_SCHEMA)
+def answer_batches(table: pa.Table, counts: dict[str, int]) -> Iterator[pa.RecordBatch]:
+    """The same, for mapInArrow."""
+    return (pa.RecordBatch.from_pylist([answer], _ANSWER_SCHEMA) for answer in answers(table, counts))
 
 
 def unpacker(columns: list[str]) -> BatchFunction:

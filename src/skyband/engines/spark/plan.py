@@ -28,8 +28,7 @@ from skyband.engines.spark.pages import (
     COUNTS,
     PAGE_COLUMNS,
     BatchFunction,
-    answer_batch,
-    answers,
+    answer_batches,
     unpacker,
 )
 from skyband.engines.spark.processor import BucketProcessor
@@ -131,8 +130,8 @@ def _runner(recipe: Recipe) -> BatchFunction:
         session = open_session(recipe.query, recipe.schema)
         for rows, tally in Gatherer(recipe).gather(batches):
             known = session.push(rows.select(recipe.schema.names))
-            yield answer_batch(answers(known, tally.counts()))
-        yield answer_batch(answers(session.finish(), {}))
+            yield from answer_batches(known, tally.counts())
+        yield from answer_batches(session.finish(), {})
 
     return run
 

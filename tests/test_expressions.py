@@ -131,6 +131,13 @@ def test_meaning(text: str) -> None:
     np.testing.assert_allclose(scores, MEANING[text], rtol=1e-15)
 
 
+@pytest.mark.parametrize(("text", "divisor"), [("x / 1000", 1000), ("x / (2 * 5)", 10), ("x / 3 + 0", 3)])
+def test_division_by_a_constant_is_exact(text: str, divisor: int) -> None:
+    """Multiplying by 1 / 1000 instead, as polars would, gives another number for every seventh x."""
+    rows = pa.record_batch({"x": [float(i) for i in range(2000)]})
+    assert bind(text, rows.schema).evaluate(rows).tolist() == [i / divisor for i in range(2000)]
+
+
 @pytest.mark.parametrize("text", MEANING)
 def test_meaning_does_not_depend_on_the_batch(text: str) -> None:
     score = bind(text, ROWS.schema)

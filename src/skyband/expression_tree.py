@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 from sqlglot import exp
@@ -81,8 +82,21 @@ def column_names(tree: exp.Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column, bfs=False)))
 
 
-def to_polars(tree: exp.Expr, numeric: frozenset[str]) -> pl.Expr:
-    """The tree as a polars expression over columns that `evaluate` has made float64 where they are `numeric`."""
+class RowExpression(NamedTuple):
+    """An expression of one row in polars."""
+
+    score: pl.Expr  # over the columns, float64 where they are numbers, and over one more for each divisor
+    columns: tuple[str, ...]
+    divisors: dict[str, float]  # by the name of their column
+
+
+def to_polars(tree: exp.Expr) -> RowExpression:
+    """The tree in polars. Divisors that do not depend on the row become columns.
+
+    Instead of dividing by a constant, polars multiplies by its reciprocal, which often differs in the last bit: the same
+    rows could rank otherwise on Spark.
+    """
+    divisors: dict[str, float] = {}
 
     def rewrite(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Log) and node.args.get("expression"):
@@ -91,19 +105,33 @@ def to_polars(tree: exp.Expr, numeric: frozenset[str]) -> pl.Expr:
             return exp.cast(node, "DOUBLE")
         return node
 
-    text = tree.transform(rewrite).sql(dialect="", identify=True)
+    def divide_by_column(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Div) and not node.expression.find(exp.Column):
+            divisor = pl.select(_sql_expr(node.expression)).item()
+            if divisor is not None:
+                name = f"divisor {len(divisors)} of {tree.sql('spark')}"
+                divisors[name] = divisor
+                node.set("expression", exp.column(exp.to_identifier(name, quoted=True)))
+        return node
+
+    rewritten = _bottom_up(tree.transform(rewrite), divide_by_column)
     try:
-        return pl.sql_expr(text).alias("score")
+        return RowExpression(_sql_expr(rewritten).alias("score"), column_names(tree), divisors)
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
 
 
-def evaluate(expression: pl.Expr, batch: pa.RecordBatch, columns: tuple[str, ...], text: str) -> pa.Array:
+def _sql_expr(tree: exp.Expr) -> pl.Expr:
+    return pl.sql_expr(tree.sql(dialect="", identify=True))
+
+
+def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.Array:
     """The expression on each row of `batch`, numbers as float64."""
-    frame: Any = pl.from_arrow(batch.select(list(columns)) if columns else batch)
+    frame: Any = pl.from_arrow(batch.select(list(expression.columns)) if expression.columns else batch)
     decimals_and_integers = pl.selectors.numeric().cast(pl.Float64)
+    divisors = [pl.Series(name, np.full(batch.num_rows, value)) for name, value in expression.divisors.items()]
     try:
-        scores = frame.with_columns(decimals_and_integers).select(expression)["score"]
+        scores = frame.with_columns(decimals_and_integers).with_columns(divisors).select(expression.score)["score"]
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {text!r}: {error}") from None
     if len(scores) != batch.num_rows:  # an expression of constants only

@@ -115,10 +115,10 @@ def _bind_expression(text: str, schema: pa.Schema) -> Score:
             raise UnknownColumn.named(name, schema.names, used_as=f"the expression {text!r}")
     numeric = frozenset(name for name in columns if is_number(schema.field(name).type))
     expression_tree.check_numbers(tree, numeric, text)
-    polars_expression = expression_tree.to_polars(tree, numeric)
+    row_expression = expression_tree.to_polars(tree)
 
     def evaluate(batch: pa.RecordBatch) -> Any:
-        return expression_tree.evaluate(polars_expression, batch, columns, text)
+        return expression_tree.evaluate(row_expression, batch, text)
 
     empty = pa.record_batch([pa.array([], schema.field(name).type) for name in columns], names=list(columns))
     result = evaluate(empty)

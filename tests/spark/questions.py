@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 QUESTIONS: dict[str, Asked] = {
     "time": Asked({"k": 3, "by": "price", "window": MINUTE}),
     "time, per group, ascending": Asked(
-        {"k": 2, "by": "price * 2 - seq / 1024", "window": MINUTE, "per": "symbol", "ascending": True}
+        {"k": 2, "by": "price * 2 - seq / 1000", "window": MINUTE, "per": "symbol", "ascending": True}
     ),
     "uneven panes, per two columns": Asked({"k": 2, "by": "price", "window": UNEVEN, "per": ["symbol", "buys"]}),
     "integer column": Asked({"k": 4, "by": "price", "window": sb.sliding(100, every=30, on="seq"), "lateness": 20}),

@@ -52,7 +52,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "setup 2/3: uv, the installer"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	@echo "setup 3/3: Spark, Java and the other packages (700 MB the first time)"
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
 	  --editable '.[dev]'
 	@touch $@
 

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skyband.structures.positions import locate
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -55,12 +57,13 @@ class RowStore:
     def _find(self, positions: Ints) -> Iterator[tuple[int, Ints, Ints]]:
         """Which batch holds which of the positions, and where: (batch, which, where)."""
         if len(self._batches) == 1:
-            yield 0, np.arange(len(positions)), np.searchsorted(self._positions, positions)
+            if len(positions):
+                yield 0, np.arange(len(positions)), locate(self._positions, positions)
             return
         listed = positions < self._first
         which = np.flatnonzero(listed)
         if len(which):
-            yield 0, which, np.searchsorted(self._positions, positions[which])
+            yield 0, which, locate(self._positions, positions[which])
         which = np.flatnonzero(~listed)
         index = positions[which] + (len(self._positions) - self._first)
         if len(self._batches) == 2:

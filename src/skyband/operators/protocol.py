@@ -21,7 +21,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 WINDOWS, CHANGES, ENTRIES = 0, 1, 2
 EMIT_CODES = {"windows": WINDOWS, "changes": CHANGES, "entries": ENTRIES}
-ENTER, LEAVE = 1, -1
+ENTER, LEAVE = np.int8(1), np.int8(-1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ ROW = np.dtype(
 )
 Rows = npt.NDArray[Any]  # of dtype ROW
 
+ZERO = np.int64(0)  # where a literal 0 would make numba compile a second version of whatever it is passed to
 SMALL = 16  # below this, insertion beats partitioning
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from skyband.structures.heap import push_heap
-from skyband.structures.ranking import ranks_before
+from skyband.structures.ranking import ZERO, ranks_before
 from skyband.structures.slabs import HEADER, give_slab, size_class, take_slab
 
 BAND = [("gap", np.int64), *HEADER]  # gap: free entries of the slab before the first row
@@ -72,7 +72,7 @@ def merge(pool, band, others, n, expired, k, heap):  # type: ignore[no-untyped-d
     new = take_slab(pool, c)
     gap = ((1 << c) - band.length - n) >> 1
     start, m = band.offset + band.gap, band.length
-    i, j, kept, in_heap = 0, 0, 0, 0
+    i, j, kept, in_heap = ZERO, ZERO, ZERO, ZERO
     while i < m or j < n:
         if j == n or (i < m and ranks_before(rows[start + i], others[j])):
             row = rows[start + i]

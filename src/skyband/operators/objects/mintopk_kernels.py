@@ -238,42 +238,77 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
     There are many of each, so the k-th best score is worth finding first: few rows but the best k are admitted then.
     """
     order, start = order_by_code(group, i, end, len(groups))
-    scores, best = np.empty(end - i), np.empty(rule.k)
+    most = min(rule.k, end - i)
+    best, which, unranked = np.empty(most), np.empty(most, np.int64), 0
+    scores = np.empty(end - i if rule.k > SMALL else 0)
     for g in range(len(groups)):
         rows = order[start[g] : start[g + 1]]
         if len(rows) == 0:
             continue
+        index = find_cell(g, pane, groups, cells)
+        if index == NONE:
+            index = new_cell(g, pane, groups, cells, clock)
+            clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
+        cell = cells[index]
+        if rule.k <= SMALL:
+            n, missing = best_rows(score, time, rows, cell.threshold, best, which)
+            unranked += missing
+            if cell.length == 0:
+                fill_with(cell, best, which, n, time, first, rule, pool, clock)
+            else:
+                for r in which[:n]:
+                    if score[r] >= cell.threshold:
+                        admit(cell, score[r], time[r], first + r, rule, pool, clock)
+            continue
         for j in range(len(rows)):
             s = score[rows[j]]
-            clock[UNRANKED] += s != s
+            unranked += s != s
             scores[j] = s if s == s else -np.inf
-        bar = -np.inf
-        if len(rows) > rule.k:
-            few = rule.k <= SMALL
-            bar = lowest_of_best(scores, len(rows), best) if few else largest(scores[: len(rows)], rule.k - 1)
-        cell = find_cell(g, pane, groups, cells)
-        if cell == NONE:
-            cell = new_cell(g, pane, groups, cells, clock)
-            clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
+        bar = largest(scores[: len(rows)], rule.k - 1) if len(rows) > rule.k else -np.inf
         for r in rows:
-            if score[r] >= bar and score[r] >= cells[cell].threshold:
-                admit(cells[cell], score[r], time[r], first + r, rule, pool, clock)
+            if score[r] >= bar and score[r] >= cell.threshold:
+                admit(cell, score[r], time[r], first + r, rule, pool, clock)
+    clock[UNRANKED] += unranked
 
 
 @njit(cache=True, forceinline=True)
-def lowest_of_best(scores, n, best):  # type: ignore[no-untyped-def]
-    """The lowest of the len(best) best of n scores; `best` is scratch, and short."""
-    k = len(best)
-    best[:] = -np.inf
+def best_rows(score, time, rows, threshold, best, which):  # type: ignore[no-untyped-def]
+    """The best of these rows that reach the threshold, as many as `best` takes: their scores, and which they are.
+
+    Both best first. Also returns how many there are, and how many rows have no score. `rows` ascends.
+    """
+    n, missing, k = 0, 0, len(best)
+    for r in rows:
+        s = score[r]
+        missing += s != s
+        if not s >= threshold:
+            continue
+        if n == k and s == threshold and time[r] < time[which[k - 1]]:
+            continue
+        j = min(n, k - 1)
+        # Of equal scores the later time ranks first; of equal times the later arrival, which is this one.
+        while j > 0 and (best[j - 1] < s or (best[j - 1] == s and time[which[j - 1]] <= time[r])):
+            best[j], which[j] = best[j - 1], which[j - 1]
+            j -= 1
+        best[j], which[j] = s, r
+        n = min(n + 1, k)
+        if n == k:
+            threshold = best[k - 1]
+    return n, missing
+
+
+@njit(cache=True, forceinline=True)
+def fill_with(cell, best, which, n, time, first, rule, pool, clock):  # type: ignore[no-untyped-def]
+    """Put the n best rows of its pane into an empty cell."""
+    reserve(pool, cell, n)
     for j in range(n):
-        s = scores[j]
-        if s > best[k - 1]:
-            r = k - 1
-            while r > 0 and best[r - 1] < s:
-                best[r] = best[r - 1]
-                r -= 1
-            best[r] = s
-    return best[k - 1]
+        row = pool.rows[cell.offset + j]
+        row.score, row.time, row.position = best[j], time[which[j]], first + which[j]
+        row.last = row.flag = 0
+    cell.length = n
+    clock[TOTAL] += n
+    if n == rule.k:
+        cell.threshold = best[n - 1]
 
 
 @njit(cache=True, forceinline=True)

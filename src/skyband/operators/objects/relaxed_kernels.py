@@ -20,7 +20,7 @@ from numba import njit
 
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.structures.panes import BLOCK, WIDE, exceeding, largest, skip_scores
-from skyband.structures.ranking import ROW, SMALL, ranks_before, sort_best_first
+from skyband.structures.ranking import ROW, SMALL, ZERO, ranks_before, sort_best_first
 from skyband.structures.skyband import BAND, first_row, insert, merge, remove
 from skyband.structures.slabs import CLASSES, HEADER, reserve
 from skyband.windows import FOREVER
@@ -126,7 +126,7 @@ def push(g, j, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-
     return g, 0
 
 
-@njit(cache=True)
+@njit(inline="always")
 def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
     """Take rows j to end of group g. Returns end, or -1 - row if it stopped before that row."""
     group, clock = state.groups[g], state.clock
@@ -200,7 +200,8 @@ def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped
         for x in range(stop - j):
             score[carried + x] = batch.score[batch.order[j + x]]
     else:
-        score[carried : carried + stop - j] = batch.score[j:stop]
+        for x in range(stop - j):
+            score[carried + x] = batch.score[j + x]
     late = 0 if rule.by_count else late_rows(batch, j, stop, rule.size)
     if late:
         for x in range(stop - j):
@@ -298,7 +299,7 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
     clock[NEED] = 0 says that it stopped early, for lack of output room, if only before an expiry after the last row.
     """
     group, clock, score = state.groups[g], state.clock, work.score
-    x, alive = carried, 0  # rows before `alive` have expired
+    x, alive = carried, ZERO  # rows before `alive` have expired
     refills, bound, bounded = 0, -np.inf, 0  # after a FEW: no row before `bounded` has a score above `bound`
     while True:
         expiry = next_expiry(group, j, j + m - carried, horizon, batch, rule)
@@ -389,7 +390,7 @@ def first_reaching(score, x, end, threshold):  # type: ignore[no-untyped-def]
 @njit(cache=True, forceinline=True)
 def expire(group, k, expired, pool):  # type: ignore[no-untyped-def]
     """Take the expired rows out of the first k; return how many are left of these."""
-    rank, first = 0, min(k, group.length)
+    rank, first = ZERO, min(k, group.length)
     while rank < first:
         if pool.rows[first_row(group) + rank].time <= expired:
             remove(pool, group, rank)
@@ -505,7 +506,7 @@ def settle_block(g, j, carried, m, expired, batch, rule, pool, state, work):  # 
         row.time = time_of(x, j, carried, batch, rule, group, recent, pool)
         row.position = position_of(x, j, carried, batch, recent, pool)
         row.last, row.flag = 0, flag_of(x, carried, recent, pool)
-    sort_best_first(work.rows, 0, n)
+    sort_best_first(work.rows, ZERO, n)
     merge(pool, group, work.rows, n, expired, rule.k, work.heap)
     group.pruned = group.length
     recent.length = 0
@@ -517,7 +518,7 @@ def survivors(score, m, k, best, kept):  # type: ignore[no-untyped-def]
 
     `best` holds the k largest scores met so far, looking backwards, and up to k more before they are sorted out.
     """
-    n, count, threshold = 0, 0, -np.inf
+    n, count, threshold = ZERO, ZERO, -np.inf
     for wide in range((m - 1) // WIDE, -1, -1):
         top = min(m, (wide + 1) * WIDE)
         if count >= k and exceeding(score[wide * WIDE : top], threshold) == 0:
@@ -611,7 +612,7 @@ def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-
                 return g
             for x in range(m):
                 work.rows[x] = pool.rows[recent[g].offset + x]
-            sort_best_first(work.rows, 0, m)
+            sort_best_first(work.rows, ZERO, m)
             merge(pool, groups[g], work.rows, m, expired, rule.k, work.heap)
             groups[g].pruned = groups[g].length
             recent[g].length = 0

@@ -93,8 +93,8 @@ class RowExpression(NamedTuple):
 def to_polars(tree: exp.Expr) -> RowExpression:
     """The tree in polars. Divisors that do not depend on the row become columns.
 
-    Instead of dividing by a constant, polars multiplies by its reciprocal, which often differs in the last bit: the same
-    rows could rank otherwise on Spark.
+    Instead of dividing by a constant, polars multiplies by its reciprocal, which often differs in the last bit: rows
+    could rank otherwise than on Spark.
     """
     divisors: dict[str, float] = {}
 

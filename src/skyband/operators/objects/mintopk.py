@@ -27,11 +27,11 @@ from skyband.operators.objects.mintopk_kernels import (
     NEVER,
     NEXT,
     NOW,
-    OUT,
     TOTAL,
     UNRANKED,
     WANTED,
 )
+from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.panes import last_window, pane_of, pane_start, shape_of

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from skyband.operators.objects.showing import OUT, write
 from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
 from skyband.structures.codes import order_by_code
 from skyband.structures.heap import push_heap
@@ -33,13 +34,12 @@ from skyband.windows import FOREVER
 
 NEVER = 2**62
 
-# What the clock array holds.
-NOW = 0  # the largest time seen
-CLOSED = 1  # windows with a smaller index have closed
-NEXT = 2  # the earliest open window that has something to show, or NEVER
-LATE = 3  # rows dropped because all their windows had closed
-TOTAL = 4  # rows held
-OUT = 5  # entries written to the output
+# What the clock array holds, beside OUT.
+NOW = 1  # the largest time seen
+CLOSED = 2  # windows with a smaller index have closed
+NEXT = 3  # the earliest open window that has something to show, or NEVER
+LATE = 4  # rows dropped because all their windows had closed
+TOTAL = 5  # rows held
 FREE_CELL = 6  # the first free cell, or NONE
 UNRANKED = 7  # rows without a score
 WANTED = 8  # pool entries wanted beyond what is needed in any case, and a free cell for every group
@@ -477,7 +477,7 @@ def show_leaving(g, start, n, window, at, k, rows, clock, out):  # type: ignore[
         if rows[j].flag:
             old_rank += 1
             if not live or rank > k:
-                write(out, clock, at, g, old_rank, rows[j], LEAVE)
+                write(out, clock, at, g, old_rank, rows[j], LEAVE, 0)
                 rows[j].flag = 0
 
 
@@ -492,20 +492,8 @@ def show_best(g, start, n, window, at, rule, rows, clock, out):  # type: ignore[
         if rank > rule.k:
             break
         if rule.emit == WINDOWS or not rows[j].flag:
-            write(out, clock, at, g, rank, rows[j], ENTER)
+            write(out, clock, at, g, rank, rows[j], ENTER, 0)
         rows[j].flag = 1
-
-
-@njit(cache=True, forceinline=True)
-def write(out, clock, at, g, rank, row, change):  # type: ignore[no-untyped-def]
-    entry = out[clock[OUT]]
-    entry.at = at
-    entry.group = g
-    entry.rank = rank
-    entry.score = row.score
-    entry.position = row.position
-    entry.change = change
-    clock[OUT] += 1
 
 
 @njit(cache=True, forceinline=True)

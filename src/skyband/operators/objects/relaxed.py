@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from skyband.operators.objects import relaxed_kernels as kernels
 from skyband.operators.objects.asking import best_of
-from skyband.operators.objects.relaxed_kernels import LATE, NEED, NOW, OUT, UNRANKED
+from skyband.operators.objects.relaxed_kernels import LATE, NEED, NOW, UNRANKED
+from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.codes import order_by_code

@@ -18,17 +18,16 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.operators.objects.showing import OUT, show
 from skyband.structures.panes import BLOCK, WIDE, exceeding, largest, skip_scores
-from skyband.structures.ranking import ROW, SMALL, ZERO, ranks_before, sort_best_first
+from skyband.structures.ranking import ROW, SMALL, ZERO, sort_best_first
 from skyband.structures.skyband import BAND, first_row, insert, merge, remove
 from skyband.structures.slabs import CLASSES, HEADER, reserve
 from skyband.windows import FOREVER
 
-# What the clock array holds.
-NOW = 0  # the largest time seen
-LATE = 1  # rows dropped because they were older than the window
-OUT = 2  # entries written to the output
+# What the clock array holds, beside OUT.
+NOW = 1  # the largest time seen
+LATE = 2  # rows dropped because they were older than the window
 NEED = 3  # pool entries that the last call was short of
 UNRANKED = 4  # rows without a score
 CLOCKS = 5
@@ -155,7 +154,7 @@ def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[
         if stopped:
             return -1 - j
         if slides:
-            show(g, group.arrivals, row_index(batch, j - 1), rule.k, rule.emit, pool, state, out)
+            show_first(g, group.arrivals, row_index(batch, j - 1), rule, pool, state, out)
         if j == end:
             return end
 
@@ -341,7 +340,7 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
             group.oldest = oldest_of(group, rule.k, pool)
             if rule.each:
                 at = now + 1 if rule.by_count else now
-                show(g, at, i, rule.k, rule.emit, pool, state, out)
+                show_first(g, at, i, rule, pool, state, out)
 
 
 @njit(cache=True, forceinline=True)
@@ -553,51 +552,15 @@ def note(best, count, k, s, threshold):  # type: ignore[no-untyped-def]
     return count, threshold
 
 
-# -- answers ----------------------------------------------------------------------------------------------------------
+# -- all groups at once ----------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, forceinline=True)
-def show(g, at, order, k, emit, pool, state, out):  # type: ignore[no-untyped-def]
-    """Write the answer of group g, or how it differs from the last one. There is room for 2k entries."""
-    group, shown, clock, rows = state.groups[g], state.shown[g], state.clock, pool.rows
-    start, n = first_row(group), min(k, group.length)
-    if emit == CHANGES:
-        write_missing(g, at, order, shown.offset, shown.length, start, n, LEAVE, rows, clock, out)
-        write_missing(g, at, order, start, n, shown.offset, shown.length, ENTER, rows, clock, out)
-        reserve(pool, shown, n)
-        for r in range(n):
-            rows[shown.offset + r] = rows[start + r]
-        shown.length = n
-        return
-    for r in range(n):
-        row = rows[start + r]
-        if emit != ENTRIES or not row.flag:
-            write(out, clock, at, g, r + 1, row, ENTER, order)
-        row.flag = 1
-
-
-@njit(cache=True, forceinline=True)
-def write_missing(g, at, order, a, n, b, m, change, rows, clock, out):  # type: ignore[no-untyped-def]
-    """Write the rows of the ranked list at a that are not in the one at b."""
-    i = 0
-    for r in range(n):
-        while i < m and ranks_before(rows[b + i], rows[a + r]):
-            i += 1
-        if i == m or rows[b + i].position != rows[a + r].position:
-            write(out, clock, at, g, r + 1, rows[a + r], change, order)
-
-
-@njit(cache=True, forceinline=True)
-def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
-    entry = out[clock[OUT]]
-    entry.at = at
-    entry.group = g
-    entry.rank = rank
-    entry.score = row.score
-    entry.position = row.position
-    entry.change = change
-    entry.order = order
-    clock[OUT] += 1
+def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """Show the first k rows of group g. There is room for 2k entries."""
+    group = state.groups[g]
+    n = min(rule.k, group.length)
+    show(g, at, order, first_row(group), n, rule.emit, pool, state.shown[g], state.clock, out)
 
 
 @njit(cache=True)
@@ -629,7 +592,7 @@ def show_all(at, g, rule, pool, state, out):  # type: ignore[no-untyped-def]
         if short or len(out) - state.clock[OUT] < 2 * rule.k:
             state.clock[NEED] = 4 * rule.k + 8 if short else 0
             return g
-        show(g, at, 0, rule.k, rule.emit, pool, state, out)
+        show_first(g, at, ZERO, rule, pool, state, out)
         g += 1
     return g
 

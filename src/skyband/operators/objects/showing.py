@@ -1,0 +1,58 @@
+"""Answers, written by kernels: a ranked list as it is, or how it differs from the one shown before."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.structures.ranking import ranks_before
+from skyband.structures.slabs import reserve
+
+OUT = 0  # in every clock array: entries written to the output
+
+
+@njit(cache=True, forceinline=True)
+def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
+    """One entry of the answer. `order`: the batch's row that made it known, where that is not the order of writing."""
+    entry = out[clock[OUT]]
+    entry.at = at
+    entry.group = g
+    entry.rank = rank
+    entry.score = row.score
+    entry.position = row.position
+    entry.change = change
+    entry.order = order
+    clock[OUT] += 1
+
+
+@njit(cache=True, forceinline=True)
+def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore[no-untyped-def]
+    """Write group g's answer, the n rows from `start` on, or how it differs from `shown`, the last one.
+
+    There is room for all of both. In a row's flag stands whether it was ever shown (for entries).
+    """
+    rows = pool.rows
+    if emit == CHANGES:
+        write_missing(g, at, order, shown.offset, shown.length, start, n, LEAVE, rows, clock, out)
+        write_missing(g, at, order, start, n, shown.offset, shown.length, ENTER, rows, clock, out)
+        reserve(pool, shown, n)
+        for r in range(n):
+            rows[shown.offset + r] = rows[start + r]
+        shown.length = n
+        return
+    for r in range(n):
+        row = rows[start + r]
+        if emit != ENTRIES or not row.flag:
+            write(out, clock, at, g, r + 1, row, ENTER, order)
+        row.flag = 1
+
+
+@njit(cache=True, forceinline=True)
+def write_missing(g, at, order, a, n, b, m, change, rows, clock, out):  # type: ignore[no-untyped-def]
+    """Write the rows of the ranked list at a that are not in the one at b."""
+    i = 0
+    for r in range(n):
+        while i < m and ranks_before(rows[b + i], rows[a + r]):
+            i += 1
+        if i == m or rows[b + i].position != rows[a + r].position:
+            write(out, clock, at, g, r + 1, rows[a + r], change, order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,19 @@ settings.load_profile("skyband")
 # In this process kernels check every index, so that a stray write is an error here and not a crash elsewhere. Processes
 # that tests start (Spark's workers, the command line) run the kernels as users do.
 numba.config.BOUNDSCHECK = 1
-numba.config.CACHE_DIR = str(Path(__file__).parent.parent / ".pytest_cache" / "checked_kernels")
+
+
+def kernel_cache() -> Path:
+    """A folder for these kernels as they are now: numba itself looks only at the file of the outermost function."""
+    root = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for part in ("operators", "structures"):
+        for source in sorted((root / "src" / "skyband" / part).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return root / ".pytest_cache" / f"checked_kernels-{digest.hexdigest()[:16]}"
+
+
+numba.config.CACHE_DIR = str(kernel_cache())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,9 +6,7 @@ import inspect
 from collections.abc import Callable
 
 import pytest
-from conformance.driver import spec_of
 from hypothesis import settings
-from oracle import Question
 
 from skyband.operators.protocol import Operator, Spec
 from skyband.operators.registry import OBJECTS, Algorithm
@@ -22,13 +20,11 @@ def examples(count: int) -> settings:
 
 
 def capacities(algorithm: Algorithm) -> list[str]:
-    """The keyword arguments of the algorithm's constructor: its internal capacities."""
-    questions = (Question(k=1, size=2, every=1), Question(k=1, size=2, emit="changes"))
-    specs = [spec for spec in map(spec_of, questions) if algorithm.refuses(spec) is None]
-    parameters = inspect.signature(type(algorithm.open(specs[0]))).parameters.values()
-    return [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    """The algorithm's internal capacities: its options that are whole numbers."""
+    parameters = inspect.signature(algorithm.open).parameters
+    return [name for name in algorithm.options if isinstance(parameters[name].default, int)]
 
 
 def opener(algorithm: Algorithm, **capacity: int) -> Callable[[Spec], Operator]:
     """Opens the algorithm with these capacities instead of its own."""
-    return lambda spec: type(algorithm.open(spec))(spec, **capacity)
+    return lambda spec: algorithm.open(spec, **capacity)

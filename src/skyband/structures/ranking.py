@@ -123,7 +123,7 @@ def select_best(rows, low, high, k):  # type: ignore[no-untyped-def]
     _insertion_sort(rows, low, high)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=True)
 def sort_best_first(rows, low, high):  # type: ignore[no-untyped-def]
     """Sort [low, high) by rank."""
     if high - low <= SMALL:

@@ -34,7 +34,7 @@ from skyband.operators.objects.mintopk_kernels import (
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
-from skyband.structures.panes import last_window, pane_of, pane_start, shape_of
+from skyband.structures.panes import last_window, shape_of
 from skyband.structures.ranking import Rows, best_first
 from skyband.windows import FOREVER
 
@@ -56,8 +56,8 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return min(window_rows, spec.k * (1 + harmonic))
 
 
-def open(spec: Spec) -> MinTopK:
-    return MinTopK(spec)
+def open(spec: Spec, *, slack: int = 8, initial_room: int = 1024) -> MinTopK:
+    return MinTopK(spec, slack=slack, initial_room=initial_room)
 
 
 class MinTopK:
@@ -70,6 +70,7 @@ class MinTopK:
         self._groups = np.zeros(0, kernels.GROUP)
         self._cells = np.zeros(0, kernels.CELL)
         self._out = np.zeros(initial_room, ANSWER)
+        self._work = kernels.new_work(spec.k, 0, 1)
         self._clock = np.zeros(kernels.CLOCKS, np.int64)
         self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
         self._know_groups(1)
@@ -91,7 +92,8 @@ class MinTopK:
         rows = (batch.score, batch.group, batch.first) if self.spec.window.by_count else batch
         i, n = 0, len(batch.score)
         while True:
-            i = kernel(*rows, i, self._shape, self._rule, self._pool, self._groups, self._cells, self._clock, self._out)
+            self._fit_work(n)
+            i = kernel(*rows, i, self._shape, self._rule, self._pool, *self._arrays(), self._work)
             if i == n:
                 return self._take_answer()
             self._make_room()
@@ -183,6 +185,13 @@ class MinTopK:
             self._groups = slabs.grown(self._groups, max(count, 2 * known))
             self._groups["cell"][known:] = slabs.NONE
 
+    def _arrays(self) -> tuple[slabs.Headers, slabs.Headers, Ints, npt.NDArray[np.void]]:
+        return self._groups, self._cells, self._clock, self._out
+
+    def _fit_work(self, rows: int) -> None:
+        if self.spec.grouped and (len(self._work.order) < rows or len(self._work.start) <= len(self._groups)):
+            self._work = kernels.new_work(self.spec.k, rows, len(self._groups))
+
     def _make_room(self) -> None:
         """A kernel stopped because something might run out: enlarge whatever is short."""
         need = int(kernels.room_needed(self._rule, self._groups, self._clock))
@@ -199,9 +208,7 @@ class MinTopK:
         self._clock[WANTED] = 0
 
     def _close_until(self, window: int) -> None:
-        while not kernels.close_until(
-            window, self._shape, self._rule, self._pool, self._groups, self._cells, self._clock, self._out
-        ):
+        while not kernels.close_until(window, self._shape, self._rule, self._pool, *self._arrays(), self._work):
             self._make_room()
 
     def _last_window_with_rows(self) -> int:
@@ -235,11 +242,11 @@ class MinTopK:
         # Where the window that closes next begins; of a landmark, where nothing has closed yet.
         landmark = self.spec.window.size == FOREVER
         held_from = closed * every if landmark else (closed + 1) * every - self.spec.window.size
-        if start < held_from or pane_start(self._shape, pane_of(self._shape, start)) != start:
+        if start < held_from or (start - held_from) % every:
             raise InvalidQuery(
-                f"size={size} reaches back to {start}, which is not where a pane begins in the open window: of a pane "
-                f"only the {self.spec.k} best rows are kept, of closed windows none. Ask without a size for the window "
-                "as it stands, or make the query with ad_hoc=True to ask for any size."
+                f"size={size} reaches back to {start}, which is not where an open window begins: of what belongs to the "
+                f"same windows only the {self.spec.k} best rows are kept, of closed windows none. Ask without a size for "
+                "the window as it stands, or make the query with ad_hoc=True to ask for any size."
             )
         return start, end, now
 

@@ -56,7 +56,7 @@ class Recompute:
         self._now: int | None = None  # the largest time seen
         self._closed: int | None = None  # every window that ends here or before has closed
         self._due: int | None = None  # landmark: the end of the last window that has a row which no other had before
-        self._out: list[tuple[int, int, int, float, int, int]] = []
+        self._out: list[tuple[int, int, int, float, int, np.int8]] = []
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class Recompute:
         return _answer(out)
 
 
-def _answer(out: list[tuple[int, int, int, float, int, int]]) -> Answer:
+def _answer(out: list[tuple[int, int, int, float, int, np.int8]]) -> Answer:
     at, group, rank, score, position, change = zip(*out, strict=True) if out else [()] * 6
     return Answer(
         np.array(at, np.int64),

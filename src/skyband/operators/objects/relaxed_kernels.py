@@ -18,19 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from skyband.operators.objects.arriving import LATE, NEED, NOW, UNRANKED
 from skyband.operators.objects.showing import OUT, show
 from skyband.structures.panes import BLOCK, WIDE, exceeding, largest, skip_scores
 from skyband.structures.ranking import ROW, SMALL, ZERO, sort_best_first
 from skyband.structures.skyband import BAND, first_row, insert, merge, remove
 from skyband.structures.slabs import CLASSES, HEADER, reserve
 from skyband.windows import FOREVER
-
-# What the clock array holds, beside OUT.
-NOW = 1  # the largest time seen
-LATE = 2  # rows dropped because they were older than the window
-NEED = 3  # pool entries that the last call was short of
-UNRANKED = 4  # rows without a score
-CLOCKS = 5
 
 FEW = 16  # expiries in a block
 
@@ -98,16 +92,7 @@ def expired_at(now, size):  # type: ignore[no-untyped-def]
     return now - size if size != FOREVER else -2 * FOREVER
 
 
-@njit(cache=True)
-def running_maximum(time, now):  # type: ignore[no-untyped-def]
-    latest = np.empty(len(time), np.int64)
-    for i in range(len(time)):
-        now = max(now, time[i])
-        latest[i] = now
-    return latest
-
-
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def push(g, j, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
     """Take the rows of group g and those after it, from row j of g on; return where it stopped.
 
@@ -563,7 +548,7 @@ def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped
     show(g, at, order, first_row(group), n, rule.emit, pool, state.shown[g], state.clock, out)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-def]
     """Merge every group's recent rows and drop what is at `expired` or before. Returns a group it stopped at."""
     groups, recent = state.groups, state.recent
@@ -584,7 +569,7 @@ def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-
     return g
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def show_all(at, g, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """Show every group's answer. Returns a group it stopped at for lack of room."""
     while g < len(state.groups):

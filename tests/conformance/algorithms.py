@@ -11,7 +11,11 @@ from hypothesis import settings
 from skyband.operators.protocol import Operator, Spec
 from skyband.operators.registry import OBJECTS, Algorithm
 
-every_algorithm = pytest.mark.parametrize("algorithm", list(OBJECTS.values()), ids=list(OBJECTS))
+EXACT = {name: algorithm for name, algorithm in OBJECTS.items() if algorithm.exact}
+APPROXIMATE = {name: algorithm for name, algorithm in OBJECTS.items() if not algorithm.exact}
+
+every_algorithm = pytest.mark.parametrize("algorithm", list(EXACT.values()), ids=list(EXACT))
+every_approximate_one = pytest.mark.parametrize("algorithm", list(APPROXIMATE.values()), ids=list(APPROXIMATE))
 
 
 def examples(count: int) -> settings:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import numpy as np
 from oracle import Event, Question, Row, Shown
 
+from skyband.errors import InvalidQuery
 from skyband.operators.protocol import EMIT_CODES, LEAVE, Answer, Batch, Operator, Spec
 from skyband.windows import FOREVER, Ticks
 
@@ -107,3 +108,12 @@ class Driver:
             )
             for at, code, rank, score, position, change in zip(*(column.tolist() for column in answer), strict=True)
         ]
+
+
+def refuses(driver: Driver, k: int, size: int) -> bool:
+    """Does it say that it has not kept what this size asks for?"""
+    try:
+        driver.top(k, size)
+    except InvalidQuery as refusal:
+        return f"size={size} " in str(refusal) and "ad_hoc=True" in str(refusal)
+    return False

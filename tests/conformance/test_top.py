@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from conformance.algorithms import capacities, every_algorithm, examples, opener
-from conformance.driver import Driver
+from conformance.algorithms import EXACT, capacities, every_algorithm, examples, opener
+from conformance.driver import Driver, refuses
 from conformance.strategies import Case, batch_sizes, cases, kinds, question_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import Advance, Event, Row, by_group, top
 
-from skyband.errors import InvalidQuery
-from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.operators.registry import Algorithm
 
 
 def behind_the_rows(case: Case) -> Case:
@@ -59,16 +58,7 @@ def test_the_last_so_many(algorithm: Algorithm, data: st.DataObject, sizes: list
         assert by_group(driver.top(k, size)) == by_group(top(case.question, case.events, k, size))
 
 
-def refuses(driver: Driver, k: int, size: int) -> bool:
-    """Does it say that it has not kept what this size asks for?"""
-    try:
-        driver.top(k, size)
-    except InvalidQuery as refusal:
-        return f"size={size} " in str(refusal) and "ad_hoc=True" in str(refusal)
-    return False
-
-
-AD_HOC = [algorithm for algorithm in OBJECTS.values() if any(kind.ad_hoc for kind in kinds(algorithm))]
+AD_HOC = [algorithm for algorithm in EXACT.values() if any(kind.ad_hoc for kind in kinds(algorithm))]
 
 
 @pytest.mark.parametrize("algorithm", AD_HOC, ids=[algorithm.name for algorithm in AD_HOC])

@@ -107,7 +107,7 @@ class Session:
         """The best rows right now: of the window that closes next, or of the last `size`; up to the query's k and size.
 
         By value, the last `size` is what is later than now - size, where now is the latest time seen. With a slide,
-        sizes that do not end where a pane of the open window begins need a query with ad_hoc=True.
+        sizes that reach back to where no open window begins need a query with ad_hoc=True.
         """
         k = self.query.k if k is None else k
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.query.k:

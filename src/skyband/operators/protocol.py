@@ -33,6 +33,7 @@ class Spec:
     emit: int = WINDOWS
     grouped: bool = False
     ad_hoc: bool = False
+    error: float = 0.0  # the share sigma of a window's rows that may be missed: sigma N / n of N rows
 
     @property
     def slides_with_each_arrival(self) -> bool:

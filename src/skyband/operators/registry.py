@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from skyband.errors import InvalidQuery
-from skyband.operators.objects import filtered, mintopk, recompute, relaxed, strict
+from skyband.operators.objects import filtered, hybrid, mintopk, probabilistic, recompute, relaxed, strict
 from skyband.operators.protocol import Operator, Spec
 
 
@@ -21,6 +21,7 @@ class Algorithm:
     open: Callable[..., Operator]  # of a Spec, and of the algorithm's options, by keyword
     refuses: Callable[[Spec], str | None]  # why it cannot answer this, or None
     expected_rows: Callable[[Spec, float], float]  # rows held per group, for so many rows per window, in random order
+    exact: bool = True
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -30,12 +31,16 @@ class Algorithm:
 
 OBJECTS: dict[str, Algorithm] = {
     **{
-        algorithm.NAME: Algorithm(algorithm.NAME, algorithm.open, algorithm.refuses, algorithm.expected_rows)
-        for algorithm in (recompute, mintopk, strict, relaxed)
+        module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows)
+        for module in (recompute, mintopk, strict, relaxed)
     },
     **{
         name: Algorithm(name, filtered.opener(name), filtered.refuses, filtered.expected_rows)
         for name in filtered.NAMES
+    },
+    **{
+        module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows, exact=False)
+        for module in (probabilistic, hybrid)
     },
 }
 
@@ -48,7 +53,7 @@ def find(text: str) -> Algorithm:
     algorithm = OBJECTS[name]
     if unknown := [option for option in options if option not in algorithm.options]:
         raise InvalidQuery(f"{name!r} has no option {unknown[0]!r}. It has: {', '.join(algorithm.options)}.")
-    return Algorithm(text, partial(algorithm.open, **options), algorithm.refuses, algorithm.expected_rows)
+    return replace(algorithm, name=text, open=partial(algorithm.open, **options))
 
 
 _CALL = re.compile(r"\s*([\w+]+)\s*(?:\(([^()]*)\))?\s*")

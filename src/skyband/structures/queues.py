@@ -11,7 +11,12 @@ from skyband.structures.skyband import first_row, rehouse
 def push_back(pool, queue, score, time, position, mark):  # type: ignore[no-untyped-def]
     """Add a row behind the others; returns its index in the pool. `mark` is kept in its field `last`."""
     if queue.gap + queue.length == queue.capacity:
-        rehouse(pool, queue, 8)
+        if queue.gap <= queue.length:
+            rehouse(pool, queue, 8)
+        # Rows leave at the front and come at the back: back to the start of the slab, which has room for as many again.
+        for j in range(queue.length):
+            pool.rows[queue.offset + j] = pool.rows[queue.offset + queue.gap + j]
+        queue.gap = 0
     i = first_row(queue) + queue.length
     row = pool.rows[i]
     row.score, row.time, row.position, row.last, row.flag = score, time, position, mark, 0

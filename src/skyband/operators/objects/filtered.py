@@ -56,8 +56,7 @@ class Skyband(Stepwise):
     ) -> None:
         """`before`: the filter; `buffer`: how long rows stay there, in rows or in ticks; 0: as long as seems best."""
         size = spec.window.size
-        longest = (size + 1) // 2
-        span = min(longest, buffer or best_buffer(spec))
+        span = span_of(spec, buffer)
         held = candidates(span if spec.window.by_count else MANY_ROWS, spec.k, SIGMA)
         kind = Filtered(query, NONE if size == FOREVER else before, span, spec.k + held, gamma)
         super().__init__(spec, kind, lists=3, fields=FIELDS, initial_room=initial_room)
@@ -81,11 +80,16 @@ class Skyband(Stepwise):
                 assert not (best["score"] < self._state.groups["threshold"][g]).any(), "none is below its threshold"
 
 
+def span_of(spec: Spec, buffer: int) -> int:
+    """How long rows stay in the buffer: what is asked for, or what is best, but at most half of the window."""
+    return min((spec.window.size + 1) // 2, buffer or best_buffer(spec))
+
+
 def best_buffer(spec: Spec) -> int:
     """By count: rows enough for few of them to enter the filter; by value: an eighth of the window."""
     if not spec.window.by_count:
         return max(1, spec.window.size // 8)
-    return 64 * (spec.k + candidates(min(spec.window.size, MANY_ROWS), spec.k, SIGMA))
+    return 128 * (spec.k + candidates(min(spec.window.size, MANY_ROWS), spec.k, SIGMA))
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

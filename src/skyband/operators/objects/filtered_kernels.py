@@ -234,22 +234,30 @@ def leave_buffer(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, forceinline=True)
 def skip_rows(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
-    """With a probabilistic filter: rows below its threshold neither enter it nor, leaving, the skyband.
+    """With a probabilistic filter: rows below its threshold neither enter it nor, leaving, the skyband."""
+    if kind.filter != PROBABILISTIC or state.lists[FILTER, g].length < rule.k:
+        return j
+    return pass_below(kind, g, j, end, state.groups[g].threshold, True, batch, rule, pool, state)
 
-    For windows of arrivals, where with each row that comes one leaves the buffer.
+
+@njit(cache=True, forceinline=True)
+def pass_below(kind, g, j, end, threshold, both, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Let rows with scores below the threshold through the buffer; `both`: as long as those that leave it are, too.
+
+    For windows of arrivals, where with each row that comes one leaves. Returns the first row not let through.
     """
     group, buffer = state.groups[g], state.lists[BUFFER, g]
-    if kind.filter != PROBABILISTIC or not rule.by_count or rule.ahead or state.lists[FILTER, g].length < rule.k:
+    if not rule.by_count or rule.ahead:
         return j
     stop = quiet_until(group, group.expires, j, end, batch, rule)
     m = min(stop - j, buffer.length, buffer.capacity - buffer.gap - buffer.length)
     rows, start, arrivals = pool.rows, first_row(buffer), group.arrivals
     if m <= 0 or rows[start].time != arrivals - kind.span or rows[start + m - 1].time != arrivals - kind.span + m - 1:
         return j
-    back, threshold, x = start + buffer.length, group.threshold, 0
+    back, x = start + buffer.length, 0
     while x < m:
         score = batch.score[j + x]
-        if not (score < threshold and rows[start + x].score < threshold):
+        if not score < threshold or (both and not rows[start + x].score < threshold):
             break
         i = batch.order[j + x] if len(batch.order) else j + x
         row = rows[back + x]

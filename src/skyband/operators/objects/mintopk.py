@@ -244,9 +244,9 @@ class MinTopK:
         held_from = closed * every if landmark else (closed + 1) * every - self.spec.window.size
         if start < held_from or (start - held_from) % every:
             raise InvalidQuery(
-                f"size={size} reaches back to {start}, which is not where an open window begins: of what belongs to the "
-                f"same windows only the {self.spec.k} best rows are kept, of closed windows none. Ask without a size for "
-                "the window as it stands, or make the query with ad_hoc=True to ask for any size."
+                f"size={size} reaches back to {start}, which is not where an open window begins: of rows in the same "
+                f"windows only the {self.spec.k} best are kept, of closed windows none. Ask without a size for the "
+                "window as it stands, or make the query with ad_hoc=True to ask for any size."
             )
         return start, end, now
 

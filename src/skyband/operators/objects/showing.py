@@ -33,12 +33,21 @@ def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore
     """
     rows = pool.rows
     if emit == CHANGES:
-        write_missing(g, at, order, shown.offset, shown.length, start, n, LEAVE, rows, clock, out)
-        write_missing(g, at, order, start, n, shown.offset, shown.length, ENTER, rows, clock, out)
         reserve(pool, shown, n)
-        for r in range(n):
-            rows[shown.offset + r] = rows[start + r]
-        shown.length = n
+        same, m, last = 0, shown.length, shown.offset
+        while same < min(n, m) and rows[last + same].position == rows[start + same].position:
+            same += 1
+        if n == m:
+            while n > same and rows[last + n - 1].position == rows[start + n - 1].position:
+                n -= 1
+            m = n
+        # What differs is [same, m) of the last answer and [same, n) of this one.
+        write_missing(g, at, order, last, m, start, n, same, LEAVE, rows, clock, out)
+        write_missing(g, at, order, start, n, last, m, same, ENTER, rows, clock, out)
+        for r in range(same, n):
+            rows[last + r] = rows[start + r]
+        if n != m:
+            shown.length = n
         return
     for r in range(n):
         row = rows[start + r]
@@ -48,10 +57,10 @@ def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore
 
 
 @njit(cache=True, forceinline=True)
-def write_missing(g, at, order, a, n, b, m, change, rows, clock, out):  # type: ignore[no-untyped-def]
-    """Write the rows of the ranked list at a that are not in the one at b."""
-    i = 0
-    for r in range(n):
+def write_missing(g, at, order, a, n, b, m, first, change, rows, clock, out):  # type: ignore[no-untyped-def]
+    """Write rows [first, n) of the ranked list at a that are not among [first, m) of the one at b."""
+    i = first
+    for r in range(first, n):
         while i < m and ranks_before(rows[b + i], rows[a + r]):
             i += 1
         if i == m or rows[b + i].position != rows[a + r].position:

@@ -33,7 +33,8 @@ class Stepwise(Arriving):
         ahead = every > 0 and not spec.ad_hoc
         self._rule = kernels.Rule(spec.k, window.size, window.by_count, every, window.every == 0, ahead, spec.emit)
         self._kind = kind
-        self._fields = {"arrivals": 0, "oldest": NEVER, **(fields or {})}
+        # Those all have come last: of two records numba takes one that begins like the other for a kind of it.
+        self._fields = {**(fields or {}), "arrivals": 0, "oldest": NEVER}
         types = {int: np.int64, float: np.float64}
         self._group = np.dtype([(name, types[type(value)]) for name, value in self._fields.items()])
         self._state = kernels.State(

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress
 from typer.core import TyperGroup
 
 from skyband.errors import SkybandError
@@ -64,6 +65,13 @@ class Emit(StrEnum):
     windows = "windows"
     changes = "changes"
     entries = "entries"
+
+
+class Order(StrEnum):
+    random = "random"
+    rising = "rising"
+    falling = "falling"
+    bursty = "bursty"
 
 
 @app.command()
@@ -147,6 +155,25 @@ def limits(
     run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows)
 
 
+@bench_app.command()
+def planner(
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+    ] = None,
+) -> None:
+    """The planner's choice against the best algorithm, on 48 settings that it was not calibrated on. Some minutes."""
+    from skyband.bench import planner as bench
+
+    console = Console()
+    with console.status("") as status:
+        verdicts = bench.measure(status.update)
+    console.print(bench.table(verdicts))
+    console.print(bench.summary(verdicts))
+    if json_file:
+        bench.write(verdicts, json_file)
+
+
 @app.command()
 def explain(
     k: Annotated[int, typer.Option(help="How many rows each window shows.")] = 10,
@@ -181,8 +208,13 @@ def explain(
     algorithm: Annotated[
         str | None, typer.Option(help="One algorithm, by name, instead of the planner's choice.", show_default=False)
     ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(help="The share of a window's rows that may be missed, such as 0.001.", show_default=False),
+    ] = None,
+    expect: Annotated[Order | None, typer.Option(help="How scores come, if you know.", show_default=False)] = None,
 ) -> None:
-    """Which algorithm would answer a query, why, and how many rows it would hold.
+    """Which algorithm would answer a query, why, how many rows it would hold, and what a row would cost.
 
     For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`
     """
@@ -200,8 +232,32 @@ def explain(
         emit=None if emit is None else emit.value,
         algorithm=algorithm,
         ad_hoc=ad_hoc,
+        error=error,
+        expect=None if expect is None else expect.value,
     )
     typer.echo(str(explain_query(query, window_rows=window_rows)))
+
+
+@app.command()
+def calibrate(
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Write the figures here instead.", show_default=False)
+    ] = None,
+) -> None:
+    """Measure what a row costs each algorithm on this machine, so that the planner chooses by that.
+
+    Takes some minutes, and is worth doing on a machine that has nothing else to do. The figures are kept in the user's
+    cache ($SKYBAND_CACHE, or skyband in $XDG_CACHE_HOME or ~/.cache); until then those of some other machine are used.
+    """
+    from skyband.bench import calibrate as calibration
+    from skyband.planner.costs import cache_file, write
+
+    target = file or cache_file()
+    with Progress(*Progress.get_default_columns(), transient=True) as progress:
+        task = progress.add_task("", total=calibration.settings_to_measure())
+        costs = calibration.measure(lambda doing: progress.update(task, advance=1, description=f"{doing:<60}"))
+    write(costs, target)
+    typer.echo(f"Measured {len(costs.cells)} algorithms. Written to {target}.")
 
 
 @app.command()

@@ -60,7 +60,7 @@ class Session:
         self._layout = layout(query, self._plain, str(query.emit))
         self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
         saved = None if state is None else self._read(state)
-        self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
+        self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm, expect=query.expect).algorithm
         self._operator = find(self.algorithm).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
         self._groups = GroupCodes(pa.schema([self._plain.field(name) for name in query.per])) if query.per else None

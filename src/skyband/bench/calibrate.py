@@ -8,7 +8,7 @@ from itertools import product
 
 from skyband.bench.pushing import SCORES, cost, setting
 from skyband.operators.registry import OBJECTS, Algorithm
-from skyband.planner.costs import KS, ORDERS, SLIDES, WINDOW_ROWS, Costs
+from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs
 from skyband.planner.plan import NEVER_CHOSEN
 
 SECONDS = 0.02  # for one setting of one algorithm
@@ -17,7 +17,7 @@ ALGORITHMS = tuple(algorithm for name, algorithm in OBJECTS.items() if name not 
 
 
 def settings_to_measure() -> int:
-    return len(ALGORITHMS) * len(ORDERS) * len(SLIDES) * len(WINDOW_ROWS) * len(KS)
+    return len(ALGORITHMS) * len(ORDERS) * len(SHAPES) * len(WINDOW_ROWS) * len(KS)
 
 
 def measure(step: Callable[[str], None], *, seconds: float = SECONDS) -> Costs:
@@ -29,10 +29,10 @@ def measure(step: Callable[[str], None], *, seconds: float = SECONDS) -> Costs:
             step(f"{algorithm.name}: compiling")
         cells[algorithm.name] = {}
         for order in ORDERS:
-            grid: list[list[list[float | None]]] = [[[None] * len(KS) for _ in WINDOW_ROWS] for _ in SLIDES]
-            for (s, slides), (n, rows), (i, k) in product(enumerate(SLIDES), enumerate(WINDOW_ROWS), enumerate(KS)):
-                step(f"{algorithm.name}, {order}: k = {k}, {rows:,} rows, {slides} slides")
-                spec = setting(k, rows, slides)
+            grid: list[list[list[float | None]]] = [[[None] * len(KS) for _ in WINDOW_ROWS] for _ in SHAPES]
+            for (s, shape), (n, rows), (i, k) in product(enumerate(SHAPES), enumerate(WINDOW_ROWS), enumerate(KS)):
+                step(f"{algorithm.name}, {order}: k = {k}, {rows:,} rows, {shape.slides} slides")
+                spec = setting(k, rows, shape.slides, by_count=shape.by_count)
                 if algorithm.refuses(spec) is None:
                     found = cost(algorithm.open, spec, scores[order], seconds=seconds)
                     grid[s][n][i] = float(f"{found.ns_per_row:.3g}")
@@ -42,8 +42,8 @@ def measure(step: Callable[[str], None], *, seconds: float = SECONDS) -> Costs:
 
 def _compiled(algorithm: Algorithm) -> Iterator[None]:
     """Runs the algorithm once with each kind of window, so that no measurement includes compiling."""
-    for slides in SLIDES[:2]:
-        spec = setting(3, 100, slides)
+    for shape in SHAPES:
+        spec = setting(3, 100, shape.slides, by_count=shape.by_count)
         if algorithm.refuses(spec) is None:
             yield
             cost(algorithm.open, spec, SCORES["random"](1_000), seconds=0.001)

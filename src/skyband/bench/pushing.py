@@ -38,11 +38,11 @@ class Cost(NamedTuple):
     rows_held: int
 
 
-def setting(k: int, window_rows: int, slides: int, *, error: float = 0.0) -> Spec:
-    """A window of arrivals that slides so many times until it is another one; 0: with each arrival."""
+def setting(k: int, window_rows: int, slides: int, *, by_count: bool = True, error: float = 0.0) -> Spec:
+    """A window that slides so many times until it is another one; 0: with each arrival. By value, a row has a tick."""
     if slides == 0:
-        return Spec(k, Ticks(window_rows, 0, 0, True), CHANGES, error=error)
-    return Spec(k, Ticks(window_rows, window_rows // slides, 0, True), WINDOWS, error=error)
+        return Spec(k, Ticks(window_rows, 0, 0, by_count), CHANGES, error=error)
+    return Spec(k, Ticks(window_rows, window_rows // slides, 0, by_count), WINDOWS, error=error)
 
 
 def cost(open_operator: Callable[[Spec], Operator], spec: Spec, scores: Floats, *, seconds: float) -> Cost:
@@ -56,8 +56,9 @@ def cost(open_operator: Callable[[Spec], Operator], spec: Spec, scores: Floats, 
     full, started = False, time.perf_counter()
     while spent < seconds:
         rows = scores[first % len(scores) :][:batch]
+        times = _NO_TIMES if spec.window.by_count else np.arange(first, first + len(rows))
         begun = time.perf_counter()
-        operator.push(Batch(rows, _NO_TIMES, _NO_GROUPS, first))
+        operator.push(Batch(rows, times, _NO_GROUPS, first))
         took = time.perf_counter() - begun
         first += len(rows)
         if full or begun + took - started > 10 * seconds:

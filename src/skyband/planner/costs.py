@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from skyband.errors import SkybandError
 from skyband.operators.protocol import Spec
@@ -21,10 +21,20 @@ from skyband.windows import FOREVER
 
 VERSION: Final = 1
 
-# The grid: how many rows are shown, rows in a window, slides in a window (0: slides with each arrival), how scores come.
+
+class Shape(NamedTuple):
+    slides: int
+    by_count: bool
+
+
+# The grid: how many rows are shown, rows in a window, how it slides, how scores come. `Slides`: how many slides make a
+# window; 0: it slides with each arrival. By value with a slide, one figure has to do for all.
 KS: Final = (3, 30, 300)
 WINDOW_ROWS: Final = (1_000, 30_000, 1_000_000)
-SLIDES: Final = (0, 1, 10, 100)
+SHAPES: Final = tuple(
+    Shape(slides, by_count)
+    for slides, by_count in ((0, True), (1, True), (10, True), (100, True), (0, False), (10, False))
+)
 ORDERS: Final = ("random", "rising", "falling", "bursty")
 
 # How likely each order is when nobody says: most streams come in something like random order, but not all.
@@ -35,7 +45,7 @@ Cells = Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float | None]]]]]
 
 @dataclass(frozen=True)
 class Costs:
-    """Nanoseconds a row: of an algorithm, for an order, by slides, rows in a window, and k. None: not possible."""
+    """Nanoseconds a row: of an algorithm, for an order, by shape, rows in a window, and k. None: not possible."""
 
     machine: str
     cells: Cells
@@ -48,10 +58,12 @@ class Costs:
         if cells is None:
             return math.nan
         slides = _slides(spec)
-        at_slides = [self._between(cells[i], window_rows, spec.k) for i in range(len(SLIDES))]
-        if slides == 0:
-            return at_slides[0]
-        return _interpolate(SLIDES[1:], at_slides[1:], slides)
+        figures = {
+            shape.slides: self._between(cells[i], window_rows, spec.k)
+            for i, shape in enumerate(SHAPES)
+            if shape.by_count == spec.window.by_count and (shape.slides == 0) == (slides == 0)
+        }
+        return _interpolate(tuple(figures), tuple(figures.values()), slides)
 
     def _between(self, cells: Sequence[Sequence[float | None]], window_rows: float, k: int) -> float:
         by_rows = [_interpolate(KS, [math.nan if ns is None else ns for ns in row], k) for row in cells]
@@ -87,11 +99,15 @@ def cache_file() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband" / "costs.json"
 
 
+def _grid() -> dict[str, list[Any]]:
+    return {"k": list(KS), "window_rows": list(WINDOW_ROWS), "slides": [list(shape) for shape in SHAPES]}
+
+
 def write(costs: Costs, path: Path) -> None:
     described = {
         "version": VERSION,
         "machine": costs.machine,
-        "grid": {"k": KS, "window_rows": WINDOW_ROWS, "slides": SLIDES},
+        "grid": _grid(),
         "ns_per_row": costs.cells,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,8 +117,7 @@ def write(costs: Costs, path: Path) -> None:
 def read(path: Path) -> Costs:
     try:
         described: Any = json.loads(path.read_text())
-        grid = {name: tuple(points) for name, points in described["grid"].items()}
-        if described["version"] != VERSION or grid != {"k": KS, "window_rows": WINDOW_ROWS, "slides": SLIDES}:
+        if described["version"] != VERSION or described["grid"] != _grid():
             raise ValueError("it was written by another version of Skyband")
         return Costs(str(described["machine"]), described["ns_per_row"])
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:

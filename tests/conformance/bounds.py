@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from conformance.driver import Driver
@@ -55,6 +56,16 @@ def strict(question: Question, spec: Spec, events: Sequence[Event], driver: Driv
     return skybands + _waiting(question, events) + len(_shown(question, spec, events))
 
 
+def whole_window(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The largest window there was; and listed rows that have expired, which are dropped with the next answer."""
+    largest: dict[Hashable, int] = {}
+    for i in range(1, len(events) + 1):
+        live = Counter(member.group for member in live_members(question, events[:i]))
+        largest = {group: max(largest.get(group, 0), live[group]) for group in {*largest, *live}}
+    listed = len(largest) * driver.operator._kind.most
+    return sum(largest.values()) + listed + _waiting(question, events) + len(_shown(question, spec, events))
+
+
 def _largest_skybands(question: Question, events: Sequence[Event]) -> dict[Hashable, int]:
     """By group: the size of the largest k-skyband there was."""
     largest: dict[Hashable, int] = {}
@@ -81,6 +92,8 @@ STATED: dict[str, Bound] = {
     "strict": strict,
     "relaxed": relaxed,
     **dict.fromkeys(NAMES, filtered),
+    "tma": whole_window,
+    "sma": whole_window,
 }
 
 

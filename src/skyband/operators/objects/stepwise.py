@@ -22,18 +22,33 @@ from skyband.windows import FOREVER
 
 
 class Stepwise(Arriving):
-    """`fields`: of each group, beside those all have, with their values at the start. Rows may be in several lists."""
+    """`fields`: of each group, beside those all have, with their values at the start. Rows may be in several lists.
+
+    `room`: pool entries that a step may take, and how many more for each row of the group's lists.
+    """
 
     def __init__(
-        self, spec: Spec, kind: Any, *, lists: int = 1, fields: dict[str, int | float] | None = None, initial_room: int
+        self,
+        spec: Spec,
+        kind: Any,
+        *,
+        lists: int = 1,
+        fields: dict[str, int | float] | None = None,
+        room: tuple[int, int] | None = None,
+        initial_room: int,
     ) -> None:
         super().__init__(spec, initial_room)
         window = spec.window
         every = window.every if window.by_count else 0
         ahead = every > 0 and not spec.ad_hoc
-        self._rule = kernels.Rule(spec.k, window.size, window.by_count, every, window.every == 0, ahead, spec.emit)
+        # Unless it is known better: every row moves to another list, and every list moves.
+        room = room or (8 * lists * (2 * spec.k + 8), 8 * lists)
+        self._rule = kernels.Rule(
+            spec.k, window.size, window.by_count, every, window.every == 0, ahead, spec.emit, *room
+        )
         self._kind = kind
-        self._fields = {"arrivals": 0, "oldest": NEVER, **(fields or {})}
+        # Its own fields first: if one algorithm's record began as another's, numba would warn that it is a subtype.
+        self._fields = {**(fields or {}), "arrivals": 0, "oldest": NEVER}
         types = {int: np.int64, float: np.float64}
         self._group = np.dtype([(name, types[type(value)]) for name, value in self._fields.items()])
         self._state = kernels.State(

@@ -135,6 +135,18 @@ def earliest_time(top, pool):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def earliest_from(start, pool, windows):  # type: ignore[no-untyped-def]
+    """The earliest time of all groups' rows that are not before `start`, or NEVER."""
+    earliest = NEVER
+    for g in range(len(windows)):
+        window = windows[g]
+        i = find(pool, window, start, ZERO)
+        if i < first_row(window) + window.length:
+            earliest = min(earliest, pool.rows[i].time)
+    return earliest
+
+
+@njit(cache=True)
 def remember_shown(top, window, k, pool):  # type: ignore[no-untyped-def]
     """For entries: the first k rows are about to be shown. One that leaves the list and comes back has been."""
     for r in range(first_row(top), first_row(top) + min(k, top.length)):

@@ -77,7 +77,10 @@ def drop(kind, g, limit, rule, pool, state) -> Any:  # type: ignore[no-untyped-d
 
 
 def skip(kind, g, j, end, batch, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
-    """Pass over rows [j, end) of group g that change nothing, taking them in; return the first not passed over."""
+    """Pass over rows [j, end) of group g that change nothing, taking them in; return the first not passed over.
+
+    It takes no room from the pool.
+    """
     raise NotImplementedError
 
 
@@ -165,12 +168,12 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
         j, end = max(j, batch.start[g]), batch.start[g + 1]
         group = groups[g]
         while True:
-            if not enough_room(g, rule, pool, state, out):
-                return g, j
             before = j
             j = skip(kind, g, j, end, batch, rule, pool, state)
             if rule.by_count:
                 group.arrivals += j - before
+            if not enough_room(g, rule, pool, state, out):
+                return g, j
             arrival = row_index(batch, j) if j < end else n
             i = min(arrival, next_expiry(group, arrival, batch, rule))
             if i == n:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from conformance.driver import Driver
@@ -55,6 +56,22 @@ def strict(question: Question, spec: Spec, events: Sequence[Event], driver: Driv
     return skybands + _waiting(question, events) + len(_shown(question, spec, events))
 
 
+def pretopk(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """For each group k rows for each open window, and for the one that closed last."""
+    lists = 1 if question.size is None else 1 - (-question.size // question.every)
+    groups = len({member.group for member in members(question, events)})
+    return question.k * lists * groups + _waiting(question, events) + len(_shown(question, spec, events))
+
+
+def whole_window(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The largest window there was; rows that expire are dropped with the next row of their group."""
+    largest: dict[Hashable, int] = {}
+    for i in range(1, len(events) + 1):
+        live = Counter(member.group for member in live_members(question, events[:i]))
+        largest = {group: max(largest.get(group, 0), live[group]) for group in {*largest, *live}}
+    return sum(largest.values()) + _waiting(question, events) + len(_shown(question, spec, events))
+
+
 def _largest_skybands(question: Question, events: Sequence[Event]) -> dict[Hashable, int]:
     """By group: the size of the largest k-skyband there was."""
     largest: dict[Hashable, int] = {}
@@ -81,6 +98,9 @@ STATED: dict[str, Bound] = {
     "strict": strict,
     "relaxed": relaxed,
     **dict.fromkeys(NAMES, filtered),
+    "pretopk": pretopk,
+    "tma": whole_window,
+    "sma": whole_window,
 }
 
 

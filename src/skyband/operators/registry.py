@@ -9,7 +9,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from skyband.errors import InvalidQuery
-from skyband.operators.objects import filtered, hybrid, mintopk, probabilistic, recompute, relaxed, strict
+from skyband.operators.objects import (
+    filtered,
+    hybrid,
+    mintopk,
+    pretopk,
+    probabilistic,
+    recompute,
+    relaxed,
+    sma,
+    strict,
+    tma,
+)
 from skyband.operators.protocol import Operator, Spec
 
 
@@ -32,7 +43,7 @@ class Algorithm:
 OBJECTS: dict[str, Algorithm] = {
     **{
         module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows)
-        for module in (recompute, mintopk, strict, relaxed)
+        for module in (recompute, mintopk, pretopk, strict, relaxed, tma, sma)
     },
     **{
         name: Algorithm(name, filtered.opener(name), filtered.refuses, filtered.expected_rows)

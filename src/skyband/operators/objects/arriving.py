@@ -179,18 +179,33 @@ class Arriving(ABC):
         """The earliest open window that has something to show."""
         if self.spec.emit == CHANGES and self._shown()["length"].any():
             return self._closed
+        window = self.spec.window
+        begins = -2 * NEVER if window.size == FOREVER else (self._closed + 1) * window.every - window.size
+        earliest = self._earliest(begins)
+        return None if earliest is None else max(self._closed, earliest // window.every)
+
+    def _earliest(self, start: int) -> int | None:
+        """The earliest time of the rows held that are not before `start`."""
         time = self._rows()[1]["time"]
-        live = time[self._last_window(time) >= self._closed]
-        return max(self._closed, int(live.min()) // self.spec.window.every) if len(live) else None
+        live = time[time >= start]
+        return int(live.min()) if len(live) else None
 
     def _close_before(self, window: int) -> None:
         """Close every window with a smaller index."""
+        if window <= self._closed:
+            return
         while (following := self._next_window()) is not None and following < window:
-            pending, self._pending = self._pending, np.empty(0, PENDING)
-            self._take_due(pending[np.lexsort((pending["position"], pending["time"]))], following)
+            self._take_pending(following)
             self._end((following + 1) * self.spec.window.every)
             self._closed = max(self._closed, following + 1)
         self._closed = max(self._closed, window)
+        self._take_pending(self._closed)
+
+    def _take_pending(self, window: int) -> None:
+        """Take in those rows that waited for this window, or an earlier one, to be the next."""
+        if len(self._pending):
+            pending, self._pending = self._pending, np.empty(0, PENDING)
+            self._take_due(pending[np.lexsort((pending["position"], pending["time"]))], window)
 
     # -- looking at the state -------------------------------------------------------------------------------------
 

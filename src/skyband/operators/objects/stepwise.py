@@ -22,16 +22,30 @@ from skyband.windows import FOREVER
 
 
 class Stepwise(Arriving):
-    """`fields`: of each group, beside those all have, with their values at the start. Rows may be in several lists."""
+    """`fields`: of each group, beside those all have, with their values at the start. Rows may be in several lists.
+
+    `room`: pool entries that a step may take, and how many more for each row of the group's lists.
+    """
 
     def __init__(
-        self, spec: Spec, kind: Any, *, lists: int = 1, fields: dict[str, int | float] | None = None, initial_room: int
+        self,
+        spec: Spec,
+        kind: Any,
+        *,
+        lists: int = 1,
+        fields: dict[str, int | float] | None = None,
+        room: tuple[int, int] | None = None,
+        initial_room: int,
     ) -> None:
         super().__init__(spec, initial_room)
         window = spec.window
         every = window.every if window.by_count else 0
         ahead = every > 0 and not spec.ad_hoc
-        self._rule = kernels.Rule(spec.k, window.size, window.by_count, every, window.every == 0, ahead, spec.emit)
+        # Unless it is known better: every row moves to another list, and every list moves.
+        room = room or (8 * lists * (2 * spec.k + 8), 8 * lists)
+        self._rule = kernels.Rule(
+            spec.k, window.size, window.by_count, every, window.every == 0, ahead, spec.emit, *room
+        )
         self._kind = kind
         # Those all have come last: of two records numba takes one that begins like the other for a kind of it.
         self._fields = {**(fields or {}), "arrivals": 0, "oldest": NEVER}

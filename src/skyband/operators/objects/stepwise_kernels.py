@@ -1,8 +1,8 @@
 """The compiled loop of algorithms that take one row after another, as published.
 
-What an algorithm does with a row is said by three functions, `take`, `drop` and `skip`, chosen by the type of its
-`kind` when the loop is compiled, so that one loop serves all: see `steps`. Of the lists that a group has, the first is
-ranked, and its first k rows are the answer.
+What an algorithm does with a row is said by four functions, `take`, `drop`, `skip` and `ready`, chosen by the type of
+its `kind` when the loop is compiled, so that one loop serves all: see `steps`. Of the lists that a group has, the first
+is ranked, and its first k rows are the answer whenever one is shown.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Rule(NamedTuple):
     each: bool  # show with each arrival
     ahead: bool  # by count with a slide: rows before the start of the window that closes next are of no use
     emit: int
+    room: int  # pool entries that a step may take: so many,
+    room_per_row: int  # and so many for each row that the group's lists hold
 
 
 class State(NamedTuple):
@@ -75,12 +77,20 @@ def drop(kind, g, limit, rule, pool, state) -> Any:  # type: ignore[no-untyped-d
 
 
 def skip(kind, g, j, end, batch, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
-    """Pass over rows [j, end) of group g that change nothing, taking them in; return the first not passed over."""
+    """Pass over rows [j, end) of group g that change nothing, taking them in; return the first not passed over.
+
+    It takes no room from the pool.
+    """
     raise NotImplementedError
 
 
-def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None) -> None:
-    """Say what `take`, `drop` and `skip` do when `kind` is of this type: three compiled functions."""
+def ready(kind, g, at, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
+    """Group g's answer is about to be shown, called `at`: make the first k rows of its first list that answer."""
+    raise NotImplementedError
+
+
+def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make_ready: Any = None) -> None:
+    """Say what `take`, `drop`, `skip` and `ready` do when `kind` is of this type: compiled functions."""
 
     def when(function: Callable[..., Any], implementation: Callable[..., Any]) -> None:
         # The parameters must have the same names, so each function has its own.
@@ -110,9 +120,17 @@ def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None) -> N
             )
         return None
 
+    def choose_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
+        if of_this(kind) and make_ready is None:
+            return lambda kind, g, at, rule, pool, state: None
+        if of_this(kind):
+            return lambda kind, g, at, rule, pool, state: make_ready(kind, g, at, rule, pool, state)
+        return None
+
     when(take, choose_take)
     when(drop, choose_drop)
     when(skip, choose_skip)
+    when(ready, choose_ready)
 
 
 # -- the loop --------------------------------------------------------------------------------------------------------
@@ -150,12 +168,12 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
         j, end = max(j, batch.start[g]), batch.start[g + 1]
         group = groups[g]
         while True:
-            if not enough_room(g, rule, pool, state, out):
-                return g, j
             before = j
             j = skip(kind, g, j, end, batch, rule, pool, state)
             if rule.by_count:
                 group.arrivals += j - before
+            if not enough_room(g, rule, pool, state, out):
+                return g, j
             arrival = row_index(batch, j) if j < end else n
             i = min(arrival, next_expiry(group, arrival, batch, rule))
             if i == n:
@@ -174,7 +192,8 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
                 group.arrivals += rule.by_count
             slides = rule.every > 0 and group.arrivals % rule.every == 0
             if slides or (rule.each and changed):
-                show_first(g, group.arrivals if rule.by_count else batch.now[i], i, rule, pool, state, out)
+                at = group.arrivals if rule.by_count else batch.now[i]
+                show_first(kind, g, at, i, rule, pool, state, out)
         g, j = g + 1, 0
     return g, 0
 
@@ -233,10 +252,11 @@ def quiet_until(group, oldest, j, end, batch, rule):  # type: ignore[no-untyped-
 @njit(cache=True, forceinline=True)
 def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """Is there room for one step of group g? If not, clock[NEED] says what is missing; 0: room for the answer."""
-    rows = 0
-    for i in range(len(state.lists)):
-        rows += state.lists[i, g].length
-    state.clock[NEED] = 8 * (rows + 2 * rule.k + 8) * len(state.lists)
+    need = rule.room
+    if rule.room_per_row:
+        for i in range(len(state.lists)):
+            need += rule.room_per_row * state.lists[i, g].length
+    state.clock[NEED] = need
     if len(pool.rows) - pool.free[CLASSES] < state.clock[NEED]:
         return False
     if len(out) - state.clock[OUT] < 2 * rule.k:
@@ -246,7 +266,8 @@ def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, forceinline=True)
-def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
+def show_first(kind, g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    ready(kind, g, at, rule, pool, state)
     answer = state.lists[0, g]
     n = min(rule.k, answer.length)
     show(g, at, order, first_row(answer), n, rule.emit, pool, state.shown[g], state.clock, out)
@@ -264,6 +285,6 @@ def end_window(end, g, rule, kind, pool, state, out):  # type: ignore[no-untyped
             return g
         if state.groups[g].oldest < limit:
             drop(kind, g, limit, rule, pool, state)
-        show_first(g, end, ZERO, rule, pool, state, out)
+        show_first(kind, g, end, ZERO, rule, pool, state, out)
         g += 1
     return g

@@ -312,7 +312,7 @@ def close_partition(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     if rule.size != FOREVER:
         forget_partitions(g, group.latest - rule.size + 1, pool, state)
     close_gaps(g, pool, state)
-    group.partition = max(kind.partition, np.int64(np.sqrt(np.float64(rule.k) * group.came)))
+    group.partition = max(kind.partition, np.int64(2 * np.sqrt(np.float64(rule.k) * group.came)))
 
 
 @njit(cache=True)

@@ -16,7 +16,8 @@ from numba import njit
 from numba.extending import overload
 
 from skyband.operators.objects.arriving import LATE, NEED, NEVER, UNRANKED
-from skyband.operators.objects.showing import OUT, show
+from skyband.operators.objects.showing import OUT, show, show_replaced
+from skyband.operators.protocol import CHANGES
 from skyband.structures.ranking import ZERO
 from skyband.structures.skyband import BAND, first_row
 from skyband.structures.slabs import CLASSES
@@ -162,19 +163,40 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
                 break
             time = group.arrivals if rule.by_count else batch.time[i]
             limit = window_start(group.arrivals if rule.by_count else batch.now[i], rule)
-            changed = False
+            changed, taken, s, position = False, False, np.nan, ZERO
             if group.oldest < limit:
                 changed = drop(kind, g, limit, rule, pool, state)
             if i == arrival:
                 s = batch.score[j]
-                if s == s:
-                    position = batch.position[i] if len(batch.position) else batch.first + i
+                position = batch.position[i] if len(batch.position) else batch.first + i
+                taken = s == s
+                if taken:
                     changed |= take(kind, g, s, time, position, rule, pool, state)
                 j += 1
                 group.arrivals += rule.by_count
             slides = rule.every > 0 and group.arrivals % rule.every == 0
             if slides or (rule.each and changed):
-                show_first(g, group.arrivals if rule.by_count else batch.now[i], i, rule, pool, state, out)
+                at = group.arrivals if rule.by_count else batch.now[i]
+                if not (
+                    rule.each
+                    and rule.emit == CHANGES
+                    and show_replaced(
+                        g,
+                        at,
+                        i,
+                        taken,
+                        s,
+                        time,
+                        position,
+                        state.lists[0, g],
+                        rule.k,
+                        pool,
+                        state.shown[g],
+                        state.clock,
+                        out,
+                    )
+                ):
+                    show_first(g, at, i, rule, pool, state, out)
         g, j = g + 1, 0
     return g, 0
 
@@ -247,9 +269,13 @@ def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, forceinline=True)
 def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
-    answer = state.lists[0, g]
+    answer, shown = state.lists[0, g], state.shown[g]
     n = min(rule.k, answer.length)
-    show(g, at, order, first_row(answer), n, rule.emit, pool, state.shown[g], state.clock, out)
+    if shown.gap > 0:
+        for r in range(shown.offset, shown.offset + shown.length):
+            pool.rows[r] = pool.rows[r + shown.gap]
+        shown.gap = 0
+    show(g, at, order, first_row(answer), n, rule.emit, pool, shown, state.clock, out)
 
 
 @njit(cache=True, _nrt=False)

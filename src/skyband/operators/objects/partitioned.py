@@ -77,7 +77,9 @@ class Partitioned(Stepwise):
             assert len(filling) < max(1, group["partition"]), "a full partition is closed"
             self._check_ranked(filling, g)
             after = filling[~self._reach(filling, group) & (filling["time"] >= group["limit"])]
-            assert (after["score"] <= group["best"]).all(), "none of its live rows after the threshold is above its bound"
+            assert (after["score"] <= group["best"]).all(), (
+                "none of its live rows after the threshold is above its bound"
+            )
 
     def _check_ranked(self, rows: Rows, g: int) -> None:
         group = self._state.groups[g]

@@ -99,7 +99,10 @@ def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def
         row = pool.rows[first_row(expiry)]
         if row.time >= limit:
             break
-        rank = rank_of(pool, ranked, row.score, row.time, row.position)
+        # When scores fall, the oldest row is the best.
+        rank = ZERO
+        if pool.rows[first_row(ranked)].position != row.position:
+            rank = rank_of(pool, ranked, row.score, row.time, row.position)
         pop_front(expiry, 1)
         remove(pool, ranked, rank)
         best = min(best, rank)
@@ -299,8 +302,10 @@ def close_partition(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     """Sort the partition that is filling, without the rows that k later ones of it outrank."""
     group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
     low, high = first_row(store) + group.closed, first_row(store) + store.length
-    kept = keep_skyband(rows, low, high, rule.k, kind.scores)
-    sort_if_needed(rows, low, low + kept)
+    kept = high - low
+    if not is_sorted(rows, low, high):
+        kept = keep_skyband(rows, low, high, rule.k, kind.scores)
+        sort_best_first(rows, low, low + kept)
     cut_older(rows, low, kept, rule.k, group.start, parts, first_row(store))
     i = push_back(pool, parts, np.float64(high - low), group.latest, count_ranked(group, rows, low, kept), kept)
     rows[i].flag = kept
@@ -335,12 +340,12 @@ def keep_skyband(rows, low, high, k, scores):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def sort_if_needed(rows, low, high):  # type: ignore[no-untyped-def]
-    """Falling scores are sorted as they come."""
-    for r in range(low + 1, high):
-        if not ranks_before(rows[r - 1], rows[r]):
-            sort_best_first(rows, low, high)
-            return
+def is_sorted(rows, low, high):  # type: ignore[no-untyped-def]
+    """Are these rows, in order of time, best first? Then scores fall, and no later row outranks another."""
+    r = low + 1
+    while r < high and ranks_before(rows[r - 1], rows[r]):
+        r += 1
+    return r >= high
 
 
 @njit(cache=True)

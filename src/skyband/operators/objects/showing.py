@@ -60,12 +60,14 @@ def write_missing(g, at, order, a, n, b, m, change, rows, clock, out):  # type: 
 
 
 @njit(cache=True, forceinline=True)
-def show_replaced(g, at, order, taken, score, time, position, answer, k, pool, shown, clock, out):  # type: ignore[no-untyped-def]
+def show_replaced(g, at, order, row, answer, k, pool, shown, clock, out):  # type: ignore[no-untyped-def]
     """Write how the answer, the first k rows of a list, differs from `shown`, the answer one step before, a band.
 
-    False, and nothing is written, unless one row replaced one other, which is found without comparing all k. `taken`: in
-    this step the row with these three was taken in. Every other row that was not shown ranks after all that were.
+    False, and nothing is written, unless one row replaced one other, which is found without comparing all k. `row`: was
+    one taken in, in this step, and its score, time and position. Any other row that was not shown ranks after all that
+    were.
     """
+    taken, score, time, position = row
     if shown.length < k or answer.length < k:
         return False
     rows, new, old = pool.rows, first_row(answer), first_row(shown)
@@ -86,8 +88,8 @@ def show_replaced(g, at, order, taken, score, time, position, answer, k, pool, s
         else:
             high = middle
     write(out, clock, at, g, left + 1, rows[old + left], LEAVE, order)
-    row = rows[new + entered]
-    write(out, clock, at, g, entered + 1, row, ENTER, order)
+    one = rows[new + entered]
+    write(out, clock, at, g, entered + 1, one, ENTER, order)
     remove(pool, shown, left)
-    insert(pool, shown, entered, k, row.score, row.time, row.position)
+    insert(pool, shown, entered, k, one.score, one.time, one.position)
     return True

@@ -177,26 +177,7 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
             slides = rule.every > 0 and group.arrivals % rule.every == 0
             if slides or (rule.each and changed):
                 at = group.arrivals if rule.by_count else batch.now[i]
-                if not (
-                    rule.each
-                    and rule.emit == CHANGES
-                    and show_replaced(
-                        g,
-                        at,
-                        i,
-                        taken,
-                        s,
-                        time,
-                        position,
-                        state.lists[0, g],
-                        rule.k,
-                        pool,
-                        state.shown[g],
-                        state.clock,
-                        out,
-                    )
-                ):
-                    show_first(g, at, i, rule, pool, state, out)
+                show_step(g, at, i, taken, s, time, position, rule, pool, state, out)
         g, j = g + 1, 0
     return g, 0
 
@@ -268,10 +249,21 @@ def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, forceinline=True)
+def show_step(g, at, order, taken, score, time, position, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """Show the answer after one step, in which the row with these three was taken in, or none."""
+    if rule.each and rule.emit == CHANGES:
+        row, answer, shown = (taken, score, time, position), state.lists[0, g], state.shown[g]
+        if show_replaced(g, at, order, row, answer, rule.k, pool, shown, state.clock, out):
+            return
+    show_first(g, at, order, rule, pool, state, out)
+
+
+@njit(cache=True, forceinline=True)
 def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
     answer, shown = state.lists[0, g], state.shown[g]
     n = min(rule.k, answer.length)
     if shown.gap > 0:
+        # `show` wants a plain list; a band it was where one row replaced another.
         for r in range(shown.offset, shown.offset + shown.length):
             pool.rows[r] = pool.rows[r + shown.gap]
         shown.gap = 0

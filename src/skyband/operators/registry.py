@@ -13,6 +13,7 @@ from skyband.operators.objects import (
     filtered,
     hybrid,
     mintopk,
+    partitioned,
     pretopk,
     probabilistic,
     recompute,
@@ -43,7 +44,7 @@ class Algorithm:
 OBJECTS: dict[str, Algorithm] = {
     **{
         module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows)
-        for module in (recompute, mintopk, pretopk, strict, relaxed, tma, sma)
+        for module in (recompute, mintopk, pretopk, strict, relaxed, partitioned, tma, sma)
     },
     **{
         name: Algorithm(name, filtered.opener(name), filtered.refuses, filtered.expected_rows)

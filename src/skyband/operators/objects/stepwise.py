@@ -204,7 +204,7 @@ class Stepwise(Arriving):
         return group, rows
 
     def _shown(self) -> slabs.Headers:
-        return self._state.shown
+        return self._all_lists()[-1]
 
     def _arrivals(self) -> Ints:
         arrivals: Ints = self._state.groups["arrivals"]

@@ -16,7 +16,8 @@ from numba import njit
 from numba.extending import overload
 
 from skyband.operators.objects.arriving import LATE, NEED, NEVER, UNRANKED
-from skyband.operators.objects.showing import OUT, show
+from skyband.operators.objects.showing import OUT, show, show_replaced
+from skyband.operators.protocol import CHANGES
 from skyband.structures.ranking import ZERO
 from skyband.structures.skyband import BAND, first_row
 from skyband.structures.slabs import CLASSES
@@ -180,20 +181,21 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
                 break
             time = group.arrivals if rule.by_count else batch.time[i]
             limit = window_start(group.arrivals if rule.by_count else batch.now[i], rule)
-            changed = False
+            changed, taken, s, position = False, False, np.nan, ZERO
             if group.oldest < limit:
                 changed = drop(kind, g, limit, rule, pool, state)
             if i == arrival:
                 s = batch.score[j]
-                if s == s:
-                    position = batch.position[i] if len(batch.position) else batch.first + i
+                position = batch.position[i] if len(batch.position) else batch.first + i
+                taken = s == s
+                if taken:
                     changed |= take(kind, g, s, time, position, rule, pool, state)
                 j += 1
                 group.arrivals += rule.by_count
             slides = rule.every > 0 and group.arrivals % rule.every == 0
             if slides or (rule.each and changed):
                 at = group.arrivals if rule.by_count else batch.now[i]
-                show_first(kind, g, at, i, rule, pool, state, out)
+                show_step(kind, g, at, i, taken, s, time, position, rule, pool, state, out)
         g, j = g + 1, 0
     return g, 0
 
@@ -266,11 +268,27 @@ def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, forceinline=True)
+def show_step(kind, g, at, order, taken, score, time, position, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """Show the answer after one step, in which the row with these three was taken in, or none."""
+    if rule.each and rule.emit == CHANGES:
+        ready(kind, g, at, rule, pool, state)
+        row, answer, shown = (taken, score, time, position), state.lists[0, g], state.shown[g]
+        if show_replaced(g, at, order, row, answer, rule.k, pool, shown, state.clock, out):
+            return
+    show_first(kind, g, at, order, rule, pool, state, out)
+
+
+@njit(cache=True, forceinline=True)
 def show_first(kind, g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
     ready(kind, g, at, rule, pool, state)
-    answer = state.lists[0, g]
+    answer, shown = state.lists[0, g], state.shown[g]
     n = min(rule.k, answer.length)
-    show(g, at, order, first_row(answer), n, rule.emit, pool, state.shown[g], state.clock, out)
+    if shown.gap > 0:
+        # `show` wants a plain list; a band it was where one row replaced another.
+        for r in range(shown.offset, shown.offset + shown.length):
+            pool.rows[r] = pool.rows[r + shown.gap]
+        shown.gap = 0
+    show(g, at, order, first_row(answer), n, rule.emit, pool, shown, state.clock, out)
 
 
 @njit(cache=True, _nrt=False)

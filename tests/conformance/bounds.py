@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 
 from conformance.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
 
 from skyband.operators.objects.filtered import NAMES
+from skyband.operators.objects.staircase import best_growth
 from skyband.operators.protocol import CHANGES, Spec
 
 Bound = Callable[[Question, Spec, Sequence[Event], Driver], int]
@@ -55,6 +57,15 @@ def strict(question: Question, spec: Spec, events: Sequence[Event], driver: Driv
     return skybands + _waiting(question, events) + len(_shown(question, spec, events))
 
 
+def staircase(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The largest k-skyband there was, and as many rows more as may wait, which is a multiple of it."""
+    growth = best_growth(question.k)
+    skybands = sum(
+        size + max(1, math.ceil(growth * size)) for size in _largest_skybands(question, events).values()
+    )
+    return skybands + _waiting(question, events) + len(_shown(question, spec, events))
+
+
 def _largest_skybands(question: Question, events: Sequence[Event]) -> dict[Hashable, int]:
     """By group: the size of the largest k-skyband there was."""
     largest: dict[Hashable, int] = {}
@@ -80,6 +91,7 @@ STATED: dict[str, Bound] = {
     "mintopk": mintopk,
     "strict": strict,
     "relaxed": relaxed,
+    "staircase": staircase,
     **dict.fromkeys(NAMES, filtered),
 }
 

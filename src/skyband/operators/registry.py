@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from skyband.errors import InvalidQuery
-from skyband.operators.objects import filtered, mintopk, recompute, relaxed, strict
+from skyband.operators.objects import filtered, mintopk, recompute, relaxed, staircase, strict
 from skyband.operators.protocol import Operator, Spec
 
 
@@ -31,7 +31,7 @@ class Algorithm:
 OBJECTS: dict[str, Algorithm] = {
     **{
         algorithm.NAME: Algorithm(algorithm.NAME, algorithm.open, algorithm.refuses, algorithm.expected_rows)
-        for algorithm in (recompute, mintopk, strict, relaxed)
+        for algorithm in (recompute, mintopk, strict, relaxed, staircase)
     },
     **{
         name: Algorithm(name, filtered.opener(name), filtered.refuses, filtered.expected_rows)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from skyband.operators.objects.asking import NEXT_WINDOW, Asked, Held
+from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
@@ -54,7 +54,7 @@ class Arriving(ABC):
         self._pool = slabs.new_pool(initial_room)
         self._out = np.zeros(initial_room, ANSWER)
         self._clock = np.zeros(CLOCKS, np.int64)
-        self._clock[NOW] = -NEVER
+        self._clock[NOW], self._clock[START] = -NEVER, -2 * NEVER
         self._late = 0  # by value with a slide: windows decide what is late, not times
         self._unranked = 0  # by value with a slide: rows without a score are not taken in
         self._seen = -NEVER  # by value with a slide: the largest time seen; the clock's NOW is that of rows taken in
@@ -227,23 +227,15 @@ class Arriving(ABC):
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
         """What ad-hoc questions of these sizes cover, for each of these groups."""
-        window, shape = self.spec.window, (len(groups), len(size))
-        start, end, at = asked = Asked(*(np.empty(shape, np.int64) for _ in Asked._fields))
+        window, asked = self.spec.window, Asked.room(len(groups), len(size))
         if window.by_count:
-            at[:] = self._arrivals()[groups][:, np.newaxis]
-            end[:] = at
+            now = self._arrivals()[groups]
+            closing = (now // window.every + 1) * window.every if window.every else now
         else:
-            at[:] = self._seen if self._slides_by_value else self._clock[NOW]
-            end[:] = at + 1
-        upcoming = size == NEXT_WINDOW
-        start[:] = end - np.where(upcoming, window.size, size)
-        if window.every and upcoming.any():
-            closing = (at // window.every + 1) * window.every if window.by_count else self.next_close()
-            # Without a window to close there is nothing to show.
-            begins, closing = (0, 0) if closing is None else (closing - window.size, closing)
-            start[:], end[:], at[:] = (
-                np.where(upcoming, a, b) for a, b in ((begins, start), (closing, end), (closing, at))
-            )
+            now = np.full(len(groups), self._seen if self._slides_by_value else self._clock[NOW])
+            end = self.next_close() if NEXT_WINDOW in size else None
+            closing = np.full(len(groups), NOTHING if end is None else end)
+        cover(now, size, window.by_count, window.every, window.size, closing, asked)
         return asked
 
     def _saved_clock(self) -> Ints:
@@ -252,6 +244,7 @@ class Arriving(ABC):
     def _restore_clock(self, state: Arrays) -> None:
         self._held = None
         self._clock[:] = 0
+        self._clock[START] = -2 * NEVER
         self._clock[NOW], self._late, self._unranked, self._seen, self._closed, self._due = (
             int(x) for x in state["clock"]
         )

@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from skyband.operators.protocol import ENTER, Answer, AnswersMany, Codes, Floats, Ints, Operator
 from skyband.structures.codes import order_by_code
 from skyband.structures.ranking import Rows, ranks_before, sort_best_first
 from skyband.structures.search_tree import HEIGHT, build, leaves_for, search
+from skyband.windows import FOREVER
 
 NEXT_WINDOW = 0  # as a size: the window that closes next
+NOTHING = -2 * FOREVER  # as the end of that window: there is none
 
 
 class Asked(NamedTuple):
@@ -25,6 +26,11 @@ class Asked(NamedTuple):
     start: Ints
     end: Ints
     at: Ints
+
+    @classmethod
+    def room(cls, groups: int, questions: int) -> Asked:
+        shape = (groups, questions)
+        return cls(np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.int64))
 
 
 class Index(NamedTuple):
@@ -55,20 +61,45 @@ class Held:
 
     def best(self, k: int, asked: Asked) -> Answer:
         """The answer to one question: for each group its k best rows."""
-        n, *columns = best_of_each(k, asked, self._index)
+        first = self._index.first
+        room = min(k, len(self._index.score)) if len(first) == 2 else int(np.minimum(np.diff(first), k).sum())
+        columns = _columns(room)
+        n = best_of_each(k, asked, self._index, columns)
         return _answer(n, columns)
 
     def best_of_many(self, k: Ints, asked: Asked) -> tuple[Answer, Ints]:
         """The answers to many questions, one after the other, and where each starts and the last one ends."""
         room, begin = rooms(k, self._index.first)
-        columns = best_of_all(k, asked, self._index, room, begin)
-        ends, *columns = joined(begin, *columns)
+        columns = _columns(room)
+        got = best_of_all(k, asked, self._index, begin, columns)
+        ends = join(begin, got, columns)
         return _answer(int(ends[-1]), columns), ends
 
 
-def _answer(n: int, columns: list[npt.NDArray[np.generic]]) -> Answer:
-    at, group, rank, score, position = (column[:n] for column in columns)
-    return Answer(at, group, rank, score, position, np.full(n, ENTER, np.int8))
+class Columns(NamedTuple):
+    """Those of an answer, while they are being written."""
+
+    at: Ints
+    group: Codes
+    rank: Codes
+    score: Floats
+    position: Ints
+
+
+def _columns(room: int) -> Columns:
+    return Columns(
+        np.empty(room, np.int64),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.float64),
+        np.empty(room, np.int64),
+    )
+
+
+def _answer(n: int, columns: Columns) -> Answer:
+    if n < len(columns.at):
+        columns = Columns(*(column[:n] for column in columns))
+    return Answer(*columns, np.full(n, ENTER, np.int8))
 
 
 def top_many(operator: Operator, k: Ints, size: Ints) -> tuple[Answer, Ints]:
@@ -107,40 +138,46 @@ def index_rows(rows, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def best_of_each(k, asked, index):  # type: ignore[no-untyped-def]
-    """Algorithm 2: search the tree of each group. Returns how many rows were found, and columns of an answer."""
-    room = 0
-    for g in range(len(index.codes)):
-        room += min(k, index.first[g + 1] - index.first[g])
-    at, group, rank = np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int32)
-    score, position, found = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
-    stack = np.empty((HEIGHT, 3), np.int64)
+def cover(now, size, by_count, every, whole, closing, asked):  # type: ignore[no-untyped-def]
+    """Write what questions of these sizes cover to `asked`. By group: now, and the end of the window that closes next.
+
+    `every` is 0 without a slide; `whole` is the window's size. Without a window to close (closing == NOTHING) nothing is
+    covered.
+    """
+    for g in range(len(now)):
+        for q in range(len(size)):
+            if size[q] != NEXT_WINDOW or every == 0:
+                asked.end[g, q] = now[g] if by_count else now[g] + 1
+                asked.start[g, q] = asked.end[g, q] - (size[q] if size[q] != NEXT_WINDOW else whole)
+                asked.at[g, q] = now[g]
+            elif closing[g] == NOTHING:
+                asked.start[g, q] = asked.end[g, q] = asked.at[g, q] = 0
+            else:
+                asked.start[g, q], asked.end[g, q], asked.at[g, q] = closing[g] - whole, closing[g], closing[g]
+
+
+@njit(cache=True)
+def best_of_each(k, asked, index, out):  # type: ignore[no-untyped-def]
+    """Algorithm 2: search the tree of each group. Returns how many rows were found."""
+    found, stack = np.empty(len(out.at), np.int64), np.empty((HEIGHT, 3), np.int64)
     n = 0
     for g in range(len(index.codes)):
-        low, high = index.first[g], index.first[g + 1]
+        low, rows = index.first[g], index.first[g + 1] - index.first[g]
+        start, end, at = asked.start[g, 0], asked.end[g, 0], asked.at[g, 0]
         count = search(
-            high - low,
-            index.root[g],
-            index.node_time,
-            index.node_row,
-            asked.start[g, 0],
-            asked.end[g, 0],
-            min(k, high - low),
-            found,
-            n,
-            stack,
+            rows, index.root[g], index.node_time, index.node_row, start, end, min(k, rows), found, n, stack
         )
-        for r in range(count):
-            row = low + found[n + r]
-            at[n + r], group[n + r], rank[n + r] = asked.at[g, 0], index.codes[g], r + 1
-            score[n + r], position[n + r] = index.score[row], index.position[row]
+        for r in range(n, n + count):
+            row = low + found[r]
+            out.at[r], out.group[r], out.rank[r] = at, index.codes[g], r - n + 1
+            out.score[r], out.position[r] = index.score[row], index.position[row]
         n += count
-    return n, at, group, rank, score, position
+    return n
 
 
 @njit(cache=True)
 def rooms(k, first):  # type: ignore[no-untyped-def]
-    """By question and group, where to write its answer, and how many rows all can have at most."""
+    """How many rows all answers can have at most and, by question and group, where to write them."""
     begin, room = np.empty((len(k), len(first) - 1), np.int64), 0
     for q in range(len(k)):
         for g in range(len(first) - 1):
@@ -150,19 +187,17 @@ def rooms(k, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def best_of_all(k, asked, index, room, begin):  # type: ignore[no-untyped-def]
+def best_of_all(k, asked, index, begin, out):  # type: ignore[no-untyped-def]
     """Algorithm 7: hand each row, best first, to all questions that cover it, the longest windows first.
 
-    Returns how many rows each question and group got, and the columns of their answers, with room between them.
+    Returns how many rows each question got of each group.
     """
     questions, groups = begin.shape
     got = np.zeros((questions, groups), np.int64)
-    at, group, rank = np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int32)
-    score, position = np.empty(room), np.empty(room, np.int64)
     following = np.empty(questions + 1, np.int64)
     order = np.argsort(asked.start[0]) if groups else np.empty(0, np.int64)
     for g in range(groups):
-        start, end = asked.start[g], asked.end[g]
+        start, end, code = asked.start[g], asked.end[g], index.codes[g]
         for q in range(1, questions):
             if start[order[q - 1]] > start[order[q]]:
                 order = np.argsort(start)
@@ -175,27 +210,24 @@ def best_of_all(k, asked, index, room, begin):  # type: ignore[no-untyped-def]
             before, q = questions, following[questions]
             if q == questions:
                 break
-            time, code = index.time[r], index.codes[g]
-            row_score, row_position = index.score[r], index.position[r]
+            time, score, position = index.time[r], index.score[r], index.position[r]
             while q < questions and start[order[q]] <= time:
                 i = order[q]
                 if time < end[i]:
-                    n = got[i, g]
-                    to = begin[i, g] + n
-                    at[to], group[to], rank[to] = asked.at[g, i], code, n + 1
-                    score[to], position[to] = row_score, row_position
-                    got[i, g] = n + 1
-                    if n + 1 == k[i]:
-                        following[before] = following[q]
-                        q = following[q]
+                    got[i, g] += 1
+                    to = begin[i, g] + got[i, g] - 1
+                    out.at[to], out.group[to], out.rank[to] = asked.at[g, i], code, got[i, g]
+                    out.score[to], out.position[to] = score, position
+                    if got[i, g] == k[i]:
+                        q = following[before] = following[q]
                         continue
                 before, q = q, following[q]
-    return got, at, group, rank, score, position
+    return got
 
 
 @njit(cache=True)
-def joined(begin, got, at, group, rank, score, position):  # type: ignore[no-untyped-def]
-    """The same columns without the room between answers, and where each question's rows start and the last ones end."""
+def join(begin, got, out):  # type: ignore[no-untyped-def]
+    """Close the gaps between answers; returns where each question's rows start and the last ones end."""
     questions, groups = begin.shape
     ends = np.zeros(questions + 1, np.int64)
     n = 0
@@ -203,7 +235,8 @@ def joined(begin, got, at, group, rank, score, position):  # type: ignore[no-unt
         for g in range(groups):
             for r in range(begin[q, g], begin[q, g] + got[q, g]):
                 if n != r:
-                    at[n], group[n], rank[n], score[n], position[n] = at[r], group[r], rank[r], score[r], position[r]
+                    out.at[n], out.group[n], out.rank[n] = out.at[r], out.group[r], out.rank[r]
+                    out.score[n], out.position[n] = out.score[r], out.position[r]
                 n += 1
         ends[q + 1] = n
-    return ends, at, group, rank, score, position
+    return ends

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import mintopk_kernels as kernels
-from skyband.operators.objects.asking import NEXT_WINDOW, Asked, Held
+from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
 from skyband.operators.objects.mintopk_kernels import (
     CLOSED,
     FREE_CELL,
@@ -242,31 +242,29 @@ class MinTopK:
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
         """What ad-hoc questions of these sizes cover, for each of these groups."""
-        every, window, shape = self._shape.every, self.spec.window, (len(groups), len(size))
-        start, end, at = asked = Asked(*(np.empty(shape, np.int64) for _ in Asked._fields))
-        at[:] = self._groups["arrivals"][groups][:, np.newaxis] if window.by_count else self._clock[NOW]
-        end[:] = at if window.by_count else at + 1
-        start[:] = end - size
-        closed = at // every if window.by_count else int(self._clock[CLOSED])
-        upcoming = size == NEXT_WINDOW
+        every, window, asked = self._shape.every, self.spec.window, Asked.room(len(groups), len(size))
+        if window.by_count:
+            now = self._groups["arrivals"][groups]
+            closed = now[:, np.newaxis] // every
+            closing = (now // every + 1) * every
+        else:
+            now = np.full(len(groups), self._clock[NOW])
+            closed = int(self._clock[CLOSED])
+            end = self.next_close()
+            closing = np.full(len(groups), NOTHING if end is None else end)
+        cover(now, size, window.by_count, every, window.size, closing, asked)
         # Where the window that closes next begins; of a landmark, where nothing has closed yet.
         held_from = closed * every if window.size == FOREVER else (closed + 1) * every - window.size
-        within = (start - held_from % every) % every
+        within = (asked.start - held_from % every) % every
         if not window.by_count:
             held_from = max(held_from, -2 * NEVER)  # before anything has closed it fits in no int64
-        refused = np.argwhere(~upcoming & ((start < held_from) | (within > 0)))
+        refused = np.argwhere((size != NEXT_WINDOW) & ((asked.start < held_from) | (within > 0)))
         if len(refused):
             g, q = refused[0]
             raise InvalidQuery(
-                f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of what belongs "
-                f"to the same windows only the {self.spec.k} best rows are kept, of closed windows none. Ask without a "
-                "size for the window as it stands, or make the query with ad_hoc=True to ask for any size."
-            )
-        if upcoming.any():
-            closing = (closed + 1) * every if window.by_count else self.next_close()
-            begins, closing = (0, 0) if closing is None else (closing - window.size, closing)
-            start[:], end[:], at[:] = (
-                np.where(upcoming, a, b) for a, b in ((begins, start), (closing, end), (closing, at))
+                f"size={size[q]} reaches back to {asked.start[g, q]}, which is not where an open window begins: of what "
+                f"belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. Ask "
+                "without a size for the window as it stands, or make the query with ad_hoc=True to ask for any size."
             )
         return asked
 

@@ -75,8 +75,8 @@ class Stairs(Stepwise):
                 first = np.concatenate([band[k - 1 : k], alive])
                 assert best_first(first)[0] == 0, "no row gathered ranks before the last of the first k"
             assert (stairs[:-1] <= stairs[1:]).all(), "stairs rise from the best row to the worst"
-            for r in np.flatnonzero(stairs > max(NO_STAIR, self._window_start(g))):
-                # Of the rows that make a stair some may have expired, but then the stair has, too.
+            for r in np.flatnonzero((stairs != NO_STAIR) & (stairs >= groups["limit"][g])):
+                # Of a stair before the limit some of the rows that made it may have gone.
                 outlives = (band["time"][: r + 1] >= stairs[r]).sum()
                 assert outlives >= k, "a stair is the time of which k rows up to there have a later one or the same"
 

@@ -62,6 +62,9 @@ class Session:
         self._answer_layout = layout(query, self._plain, "windows")
         self._many_layout = layout(query, self._plain, "questions")
         self._on_type = None if query.window.on is None else schema.field(query.window.on).type
+        # The largest size that may be asked for without a unit.
+        plain = self._on_type is None or pa.types.is_integer(self._on_type)
+        self._longest = min(self._spec.window.size, FOREVER - 1) if plain else 0
         self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
         saved = None if state is None else self._read(state)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
@@ -120,11 +123,11 @@ class Session:
 
     def top_many(self, questions: Sequence[tuple[int | None, Span | None]]) -> pa.Table:
         """As `top` for each k and size, all at once, which is cheaper; the column `question` counts them from 0."""
-        asked = [self._asked(*_pair(question)) for question in questions]
+        asked = [self._read_question(question) for question in questions]
         k = np.array([k for k, _ in asked], np.int64)
         size = np.array([NEXT_WINDOW if ticks is None else ticks for _, ticks in asked], np.int64)
         answer, ends = top_many(self._operator, k, size)
-        question = np.repeat(np.arange(len(asked), dtype=np.int32), np.diff(ends))
+        question = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
         covered = np.where(size == NEXT_WINDOW, self._spec.window.size, size)[question]
         rows = self._rows.take(answer.position)
         return self._many_layout.table(answer, rows, self._spec.window, self.query.ascending, covered, question)
@@ -201,6 +204,15 @@ class Session:
         if ticks > self._spec.window.size:
             raise InvalidQuery(f"size={size} is larger than the query's window ({self.query.window}).")
         return k, ticks
+
+    def _read_question(self, question: Any) -> tuple[int, int | None]:
+        if not isinstance(question, (tuple, list)) or len(question) != 2:
+            raise InvalidQuery(f"A question is a k and a size, such as (10, 600); got {question!r}.")
+        k, size = question
+        # Most questions are two numbers, and there may be many: these need no more than this.
+        if type(k) is type(size) is int and 1 <= k <= self.query.k and 1 <= size <= self._longest:
+            return k, size
+        return self._asked(k, size)
 
     def _check_schema(self, schema: pa.Schema) -> None:
         if schema.names != self.schema.names or schema.types != self.schema.types:
@@ -350,13 +362,6 @@ def _answers(session: Session, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     for batch in batches:
         yield from session.push(batch).to_batches()
     yield from session.finish().to_batches()
-
-
-def _pair(question: Any) -> tuple[Any, Any]:
-    """A question's k and size, if it looks like one."""
-    if not isinstance(question, tuple | list) or len(question) != 2:
-        raise InvalidQuery(f"A question is a k and a size, such as (10, 600); got {question!r}.")
-    return question[0], question[1]
 
 
 def _type_of(name: str, schema: pa.Schema) -> str:

@@ -70,10 +70,11 @@ class Held:
     def best_of_many(self, k: Ints, asked: Asked) -> tuple[Answer, Ints]:
         """The answers to many questions, one after the other, and where each starts and the last one ends."""
         room, begin = rooms(k, self._index.first)
-        columns = _columns(room)
-        got = best_of_all(k, asked, self._index, begin, columns)
-        ends = join(begin, got, columns)
-        return _answer(int(ends[-1]), columns), ends
+        found, got = best_of_all(k, asked, self._index, begin, room)
+        n = int(got.sum())
+        columns = _columns(n)
+        ends = write_all(found, got, begin, asked, self._index, columns)
+        return _answer(n, columns), ends
 
 
 class Columns(NamedTuple):
@@ -107,7 +108,8 @@ def top_many(operator: Operator, k: Ints, size: Ints) -> tuple[Answer, Ints]:
     if isinstance(operator, AnswersMany):
         return operator.top_many(k, size)
     answers = [operator.top(int(a), None if b == NEXT_WINDOW else int(b)) for a, b in zip(k, size, strict=True)]
-    ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
+    answers.insert(0, _answer(0, _columns(0)))
+    ends = np.cumsum([len(answer.at) for answer in answers])
     return Answer(*(np.concatenate(columns) for columns in zip(*answers, strict=True))), ends
 
 
@@ -187,56 +189,65 @@ def rooms(k, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def best_of_all(k, asked, index, begin, out):  # type: ignore[no-untyped-def]
+def best_of_all(k, asked, index, begin, room):  # type: ignore[no-untyped-def]
     """Algorithm 7: hand each row, best first, to all questions that cover it, the longest windows first.
 
-    Returns how many rows each question got of each group.
+    Returns the rows by question and group, from `begin` on, and how many each got.
     """
     questions, groups = begin.shape
-    got = np.zeros((questions, groups), np.int64)
-    following = np.empty(questions + 1, np.int64)
+    got, found = np.zeros((questions, groups), np.int64), np.empty(room, np.int32)
     order = np.argsort(asked.start[0]) if groups else np.empty(0, np.int64)
+    # In this order, of the questions: [start, end), where the next row goes, and where there is room for no more.
+    start, end, to, full = (
+        np.empty(questions, np.int64),
+        np.empty(questions, np.int64),
+        np.empty(questions, np.int64),
+        np.empty(questions, np.int64),
+    )
+    following = np.empty(questions + 1, np.int64)
     for g in range(groups):
-        start, end, code = asked.start[g], asked.end[g], index.codes[g]
         for q in range(1, questions):
-            if start[order[q - 1]] > start[order[q]]:
-                order = np.argsort(start)
+            if asked.start[g, order[q - 1]] > asked.start[g, order[q]]:
+                order = np.argsort(asked.start[g])
                 break
-        # The questions that want more rows, as a linked list, in order of their starts; its head is the last entry.
+        rows = index.first[g + 1] - index.first[g]
         for q in range(questions):
+            i = order[q]
+            start[q], end[q], to[q] = asked.start[g, i], asked.end[g, i], begin[i, g]
+            full[q] = begin[i, g] + min(k[i], rows)
             following[q] = q + 1
+        # The questions that want more rows are a linked list; its head is the last entry.
         following[questions] = 0
         for r in range(index.first[g], index.first[g + 1]):
-            before, q = questions, following[questions]
+            before, q, time = questions, following[questions], index.time[r]
             if q == questions:
                 break
-            time, score, position = index.time[r], index.score[r], index.position[r]
-            while q < questions and start[order[q]] <= time:
-                i = order[q]
-                if time < end[i]:
-                    got[i, g] += 1
-                    to = begin[i, g] + got[i, g] - 1
-                    out.at[to], out.group[to], out.rank[to] = asked.at[g, i], code, got[i, g]
-                    out.score[to], out.position[to] = score, position
-                    if got[i, g] == k[i]:
+            while q < questions and start[q] <= time:
+                if time < end[q]:
+                    found[to[q]] = r
+                    to[q] += 1
+                    if to[q] == full[q]:
                         q = following[before] = following[q]
                         continue
                 before, q = q, following[q]
-    return got
+        for q in range(questions):
+            got[order[q], g] = to[q] - begin[order[q], g]
+    return found, got
 
 
 @njit(cache=True)
-def join(begin, got, out):  # type: ignore[no-untyped-def]
-    """Close the gaps between answers; returns where each question's rows start and the last ones end."""
+def write_all(found, got, begin, asked, index, out):  # type: ignore[no-untyped-def]
+    """Write the answers, one after the other; returns where each question's rows start and the last ones end."""
     questions, groups = begin.shape
     ends = np.zeros(questions + 1, np.int64)
     n = 0
     for q in range(questions):
         for g in range(groups):
-            for r in range(begin[q, g], begin[q, g] + got[q, g]):
-                if n != r:
-                    out.at[n], out.group[n], out.rank[n] = out.at[r], out.group[r], out.rank[r]
-                    out.score[n], out.position[n] = out.score[r], out.position[r]
+            at, code, low = asked.at[g, q], index.codes[g], begin[q, g]
+            for r in range(got[q, g]):
+                row = found[low + r]
+                out.at[n], out.group[n], out.rank[n] = at, code, r + 1
+                out.score[n], out.position[n] = index.score[row], index.position[row]
                 n += 1
         ends[q + 1] = n
     return ends

@@ -60,9 +60,7 @@ def strict(question: Question, spec: Spec, events: Sequence[Event], driver: Driv
 def staircase(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
     """The largest k-skyband there was, and as many rows more as may wait, which is a multiple of it."""
     growth = best_growth(question.k)
-    skybands = sum(
-        size + max(1, math.ceil(growth * size)) for size in _largest_skybands(question, events).values()
-    )
+    skybands = sum(size + max(1, math.ceil(growth * size)) for size in _largest_skybands(question, events).values())
     return skybands + _waiting(question, events) + len(_shown(question, spec, events))
 
 

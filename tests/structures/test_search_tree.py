@@ -18,7 +18,10 @@ class Tree:
     def __init__(self, times: list[int], first: int = 0, root: int = 0) -> None:
         self.n, self.root = len(times), root
         self.leaves = leaves_for(self.n)
-        self.node_time, self.node_row = np.full(root + 2 * self.leaves, 99), np.full(root + 2 * self.leaves, 99, np.int32)
+        self.node_time, self.node_row = (
+            np.full(root + 2 * self.leaves, 99),
+            np.full(root + 2 * self.leaves, 99, np.int32),
+        )
         build(np.array([99] * first + times, np.int64), first, self.n, root, self.node_time, self.node_row)
 
     def best(self, k: int, start: int, end: int) -> list[int]:

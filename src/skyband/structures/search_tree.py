@@ -2,10 +2,10 @@
 
 Paper:      McCreight, SIAM Journal on Computing 1985, as used by Shen and others, TKDE 2014, section 4.1.
 
-Rows are numbered by rank. The tree has a power of two of leaves, one for each rank, and nodes are numbered as in a heap:
-node 1 is the root, the children of node i are 2i and 2i + 1. A node stands for the ranks of the leaves below it. It has
-the latest of their rows that no node above it has, so no row of a subtree is later than the one at its top, and all rows
-of a left subtree rank before all of the right one.
+Rows are numbered by rank. The tree has a power of two of leaves, one for each rank, and nodes are numbered as in a
+heap: node 1 is the root, the children of node i are 2i and 2i + 1. A node stands for the ranks of the leaves below it.
+It has the latest of their rows that no node above it has, so no row of a subtree is later than the one at its top, and
+all rows of a left subtree rank before all of the right one.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def build(time, first, n, root, node_time, node_row):  # type: ignore[no-untyped
 
 @njit(cache=True)
 def search(n, root, node_time, node_row, start, end, k, found, at, stack):  # type: ignore[no-untyped-def]
-    """Write to `found`, from `at` on, which of n rows are the best k with time in [start, end), best first; return how many.
+    """Write which of n rows are the best k with time in [start, end) to `found`, from `at` on; return how many.
 
-    O(log n + k) rows are looked at, if none of them is at `end` or later. `stack` is scratch: HEIGHT by 3.
+    Best first. O(log n + k) rows are looked at, if none of them is at `end` or later. `stack` is scratch: HEIGHT by 3.
     """
     leaves, count = leaves_for(n), 0
     if n == 0 or k == 0 or node_time[root + 1] < start:

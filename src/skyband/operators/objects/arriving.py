@@ -184,7 +184,9 @@ class Arriving(ABC):
     def _first_live(self) -> int:
         """Rows before this are in no open window, nor among the last `size`."""
         every, size = self.spec.window.every, self.spec.window.size
-        return -2 * NEVER if size == FOREVER else max(-2 * NEVER, min((self._closed + 1) * every, self._seen + 1) - size)
+        return (
+            -2 * NEVER if size == FOREVER else max(-2 * NEVER, min((self._closed + 1) * every, self._seen + 1) - size)
+        )
 
     def _last_window(self, time: Ints) -> Ints:
         every, size = self.spec.window.every, self.spec.window.size

@@ -47,7 +47,7 @@ class Index(NamedTuple):
 
 
 class Held:
-    """The rows an operator holds, ready for any number of questions until it holds others. Sorts the rows it is given."""
+    """The rows an operator holds, ready for any number of questions until it holds others. It sorts them in place."""
 
     def __init__(self, group: Ints, rows: Rows) -> None:
         count = int(group.max(initial=-1)) + 1
@@ -99,7 +99,8 @@ def _columns(room: int) -> Columns:
 
 def _answer(n: int, columns: Columns) -> Answer:
     if n < len(columns.at):
-        columns = Columns(*(column[:n] for column in columns))
+        at, group, rank, score, position = columns
+        columns = Columns(at[:n], group[:n], rank[:n], score[:n], position[:n])
     return Answer(*columns, np.full(n, ENTER, np.int8))
 
 
@@ -143,8 +144,7 @@ def index_rows(rows, first):  # type: ignore[no-untyped-def]
 def cover(now, size, by_count, every, whole, closing, asked):  # type: ignore[no-untyped-def]
     """Write what questions of these sizes cover to `asked`. By group: now, and the end of the window that closes next.
 
-    `every` is 0 without a slide; `whole` is the window's size. Without a window to close (closing == NOTHING) nothing is
-    covered.
+    `every` is 0 without a slide; `whole` is the window's size. Without a window to close nothing is covered.
     """
     for g in range(len(now)):
         for q in range(len(size)):
@@ -166,9 +166,7 @@ def best_of_each(k, asked, index, out):  # type: ignore[no-untyped-def]
     for g in range(len(index.codes)):
         low, rows = index.first[g], index.first[g + 1] - index.first[g]
         start, end, at = asked.start[g, 0], asked.end[g, 0], asked.at[g, 0]
-        count = search(
-            rows, index.root[g], index.node_time, index.node_row, start, end, min(k, rows), found, n, stack
-        )
+        count = search(rows, index.root[g], index.node_time, index.node_row, start, end, min(k, rows), found, n, stack)
         for r in range(n, n + count):
             row = low + found[r]
             out.at[r], out.group[r], out.rank[r] = at, index.codes[g], r - n + 1

@@ -245,26 +245,26 @@ class MinTopK:
         every, window, asked = self._shape.every, self.spec.window, Asked.room(len(groups), len(size))
         if window.by_count:
             now = self._groups["arrivals"][groups]
-            closed = now[:, np.newaxis] // every
-            closing = (now // every + 1) * every
+            closed = now // every
+            closing = (closed + 1) * every
         else:
             now = np.full(len(groups), self._clock[NOW])
-            closed = int(self._clock[CLOSED])
+            # Before anything has closed, no size that may be asked for reaches back to where that would be.
+            closed = np.full(len(groups), max(int(self._clock[CLOSED]), -NEVER // every))
             end = self.next_close()
             closing = np.full(len(groups), NOTHING if end is None else end)
         cover(now, size, window.by_count, every, window.size, closing, asked)
         # Where the window that closes next begins; of a landmark, where nothing has closed yet.
         held_from = closed * every if window.size == FOREVER else (closed + 1) * every - window.size
-        within = (asked.start - held_from % every) % every
-        if not window.by_count:
-            held_from = max(held_from, -2 * NEVER)  # before anything has closed it fits in no int64
-        refused = np.argwhere((size != NEXT_WINDOW) & ((asked.start < held_from) | (within > 0)))
+        ahead = asked.start - held_from[:, np.newaxis]
+        refused = np.argwhere((size != NEXT_WINDOW) & ((ahead < 0) | (ahead % every > 0)))
         if len(refused):
             g, q = refused[0]
             raise InvalidQuery(
-                f"size={size[q]} reaches back to {asked.start[g, q]}, which is not where an open window begins: of what "
-                f"belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. Ask "
-                "without a size for the window as it stands, or make the query with ad_hoc=True to ask for any size."
+                f"size={size[q]} reaches back to {asked.start[g, q]}, which is not where an open window begins: of "
+                f"what belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
+                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
+                "size."
             )
         return asked
 

@@ -204,8 +204,8 @@ class Stepwise(Arriving):
             if len(refused):
                 g, q = refused[0]
                 raise InvalidQuery(
-                    f"size={size[q]} reaches back to {asked.start[g, q]}, before the window that closes next: what only "
-                    "closed windows held is not kept. Ask without a size for the window as it stands, or make the query "
-                    "with ad_hoc=True to ask for any size."
+                    f"size={size[q]} reaches back to {asked.start[g, q]}, before the window that closes next: what "
+                    "only closed windows held is not kept. Ask without a size for the window as it stands, or make the "
+                    "query with ad_hoc=True to ask for any size."
                 )
         return asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
@@ -9,6 +10,7 @@ from conformance.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
 
 from skyband.operators.objects.filtered import NAMES
+from skyband.operators.objects.staircase import best_growth
 from skyband.operators.protocol import CHANGES, Spec
 
 Bound = Callable[[Question, Spec, Sequence[Event], Driver], int]
@@ -94,6 +96,13 @@ def _largest_windows(question: Question, events: Sequence[Event]) -> dict[Hashab
     return largest
 
 
+def staircase(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The largest k-skyband there was, and as many rows more as may wait, which is a multiple of it."""
+    growth = best_growth(question.k)
+    skybands = sum(size + max(1, math.ceil(growth * size)) for size in _largest_skybands(question, events).values())
+    return skybands + _waiting(question, events) + len(_shown(question, spec, events))
+
+
 def _largest_skybands(question: Question, events: Sequence[Event]) -> dict[Hashable, int]:
     """By group: the size of the largest k-skyband there was."""
     largest: dict[Hashable, int] = {}
@@ -120,6 +129,7 @@ STATED: dict[str, Bound] = {
     "strict": strict,
     "relaxed": relaxed,
     "partitioned": partitioned,
+    "staircase": staircase,
     **dict.fromkeys(NAMES, filtered),
     "pretopk": pretopk,
     "tma": whole_window,

@@ -80,11 +80,39 @@ def test_any_k_and_size_with_ad_hoc(algorithm: Algorithm, data: st.DataObject, s
 
 
 @every_algorithm
+@examples(60)
+@given(st.data(), batch_sizes())
+def test_many_questions_at_once(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    """As one by one, and right; asked in between, so that what was prepared for questions must not be used again."""
+    case = behind_the_rows(data.draw(cases(algorithm, most=25, external_clock=None)))
+    driver = Driver(case.spec, algorithm.open)
+    k, size = st.integers(1, case.question.k), st.none() | st.sampled_from(sizes_to_ask(case))
+
+    def ask() -> None:
+        seen = case.events[: driver.events_taken]
+        if not any(isinstance(event, Row) for event in seen):
+            return
+        questions = [
+            (k, size)
+            for k, size in data.draw(st.lists(st.tuples(k, size), max_size=8), label="questions")
+            if size is None or case.spec.ad_hoc or not refuses(driver, k, size)
+        ]
+        found = driver.top_many(questions)
+        assert found == [driver.top(k, size) for k, size in questions]
+        for (k_asked, size_asked), lines in zip(questions, found, strict=True):
+            assert by_group(lines) == by_group(top(case.question, seen, k_asked, size_asked))
+
+    driver.run(case.events, sizes, after_each=ask)
+
+
+@every_algorithm
 def test_asking_before_the_first_row_gives_nothing(algorithm: Algorithm) -> None:
     for kind in kinds(algorithm):
         driver = Driver(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0)), algorithm.open)
         assert driver.top(1) == []
         assert driver.top(2, 3) == []
+        assert driver.top_many([(1, None), (2, 3)]) == [[], []]
+        assert driver.top_many([]) == []
         assert driver.operator.next_close() is None
         driver.finish()
         assert driver.lines == []

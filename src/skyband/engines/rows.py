@@ -43,6 +43,8 @@ class RowStore:
 
     def take(self, positions: Ints) -> pa.RecordBatch:
         """The rows at these positions, in their order."""
+        if len(self._batches) == 1 and len(positions):
+            return self._batches[0].take(pa.array(locate(self._positions, positions)))
         # Batch by batch: of a table, Arrow would copy all batches together first.
         parts, places = [], []
         for batch, place, index in self._find(positions):
@@ -56,9 +58,7 @@ class RowStore:
 
     def _find(self, positions: Ints) -> Iterator[tuple[int, Ints, Ints]]:
         """Which batch holds which of the positions, and where: (batch, which, where)."""
-        if len(self._batches) == 1:
-            if len(positions):
-                yield 0, np.arange(len(positions)), locate(self._positions, positions)
+        if not len(positions):
             return
         listed = positions < self._first
         which = np.flatnonzero(listed)

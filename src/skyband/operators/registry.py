@@ -19,6 +19,7 @@ from skyband.operators.objects import (
     recompute,
     relaxed,
     sma,
+    staircase,
     strict,
     tma,
 )
@@ -44,7 +45,7 @@ class Algorithm:
 OBJECTS: dict[str, Algorithm] = {
     **{
         module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows)
-        for module in (recompute, mintopk, pretopk, strict, relaxed, partitioned, tma, sma)
+        for module in (recompute, mintopk, pretopk, strict, relaxed, partitioned, staircase, tma, sma)
     },
     **{
         name: Algorithm(name, filtered.opener(name), filtered.refuses, filtered.expected_rows)

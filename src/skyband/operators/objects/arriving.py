@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from skyband.operators.objects.asking import best_of
+from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
@@ -28,7 +28,8 @@ NOW = 1  # the largest time seen
 LATE = 2  # rows dropped because they were older than the window
 NEED = 3  # pool entries that the last call was short of
 UNRANKED = 4  # rows without a score
-CLOCKS = 5
+START = 5  # rows before this are of no use to the group whose row is being taken
+CLOCKS = 6
 
 # A row that waits for its window, and its group.
 PENDING = np.dtype([*ROW.descr, ("group", np.int64)])
@@ -53,13 +54,14 @@ class Arriving(ABC):
         self._pool = slabs.new_pool(initial_room)
         self._out = np.zeros(initial_room, ANSWER)
         self._clock = np.zeros(CLOCKS, np.int64)
-        self._clock[NOW] = -NEVER
+        self._clock[NOW], self._clock[START] = -NEVER, -2 * NEVER
         self._late = 0  # by value with a slide: windows decide what is late, not times
         self._unranked = 0  # by value with a slide: rows without a score are not taken in
         self._seen = -NEVER  # by value with a slide: the largest time seen; the clock's NOW is that of rows taken in
         self._closed = -NEVER  # windows with a smaller index have closed
         self._due = -NEVER  # landmark: the last window that has a row which no earlier one had
         self._pending = np.empty(0, PENDING)
+        self._held: Held | None = None  # for questions; None: not made since rows came or left
 
     @property
     def late(self) -> int:
@@ -72,6 +74,7 @@ class Arriving(ABC):
     # -- the protocol ---------------------------------------------------------------------------------------------
 
     def push(self, batch: Batch) -> Answer:
+        self._held = None
         if len(batch.group):
             self._know_groups(int(batch.group.max()) + 1)
         if self._slides_by_value:
@@ -81,6 +84,7 @@ class Arriving(ABC):
         return self._take_answer()
 
     def advance(self, watermark: int) -> Answer:
+        self._held = None
         self._close_before(watermark // self.spec.window.every)
         return self._take_answer()
 
@@ -89,14 +93,19 @@ class Arriving(ABC):
         return None if window is None else (window + 1) * self.spec.window.every
 
     def finish(self) -> Answer:
+        self._held = None
         if self._slides_by_value:
             last = self._last_window(self._rows()[1]["time"]).max(initial=-NEVER)
             self._close_before((self._due if self.spec.window.size == FOREVER else int(last)) + 1)
         return self._take_answer()
 
     def top(self, k: int, size: int | None) -> Answer:
-        group, rows = self._rows()
-        return best_of(group, rows, k, {int(g): self._asked(int(g), size) for g in np.unique(group)})
+        held = self._ask()
+        return held.best(k, self._asked(held.codes, np.array([NEXT_WINDOW if size is None else size])))
+
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        held = self._ask()
+        return held.best_of_many(k, self._asked(held.codes, size))
 
     def held(self) -> Ints:
         positions = self._rows()[1]["position"]
@@ -169,7 +178,15 @@ class Arriving(ABC):
             score, time, position, group = (
                 np.ascontiguousarray(rows[name][due]) for name in ("score", "time", "position", "group")
             )
+            self._clock[START] = self._first_live()
             self._take(score, time, group, 0, position)
+
+    def _first_live(self) -> int:
+        """Rows before this are in no open window, nor among the last `size`."""
+        every, size = self.spec.window.every, self.spec.window.size
+        return (
+            -2 * NEVER if size == FOREVER else max(-2 * NEVER, min((self._closed + 1) * every, self._seen + 1) - size)
+        )
 
     def _last_window(self, time: Ints) -> Ints:
         every, size = self.spec.window.every, self.spec.window.size
@@ -219,24 +236,32 @@ class Arriving(ABC):
             pending[name] = self._pending[name]
         return np.concatenate([group, self._pending["group"]]), np.concatenate([rows, pending])
 
-    def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:
-        """What an ad-hoc question covers, as times [start, end), and what to call it."""
-        window = self.spec.window
+    def _ask(self) -> Held:
+        """The rows held, ready for questions."""
+        if self._held is None:
+            self._held = Held(*self._rows())
+        return self._held
+
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        """What ad-hoc questions of these sizes cover, for each of these groups."""
+        window, asked = self.spec.window, Asked.room(len(groups), len(size))
         if window.by_count:
-            now = int(self._arrivals()[group])
+            now = self._arrivals()[groups]
+            closing = (now // window.every + 1) * window.every if window.every else now
         else:
-            now = self._seen if self._slides_by_value else int(self._clock[NOW])
-        if size is None and window.every:
-            end = (now // window.every + 1) * window.every if window.by_count else self.next_close()
-            return (0, 0, 0) if end is None else (end - window.size, end, end)
-        size = window.size if size is None else size
-        return (now - size, now, now) if window.by_count else (now - size + 1, now + 1, now)
+            now = np.full(len(groups), self._seen if self._slides_by_value else self._clock[NOW])
+            end = self.next_close() if NEXT_WINDOW in size else None
+            closing = np.full(len(groups), NOTHING if end is None else end)
+        cover(now, size, window.by_count, window.every, window.size, closing, asked)
+        return asked
 
     def _saved_clock(self) -> Ints:
         return np.array([self._clock[NOW], self.late, self.unranked, self._seen, self._closed, self._due], np.int64)
 
     def _restore_clock(self, state: Arrays) -> None:
+        self._held = None
         self._clock[:] = 0
+        self._clock[START] = -2 * NEVER
         self._clock[NOW], self._late, self._unranked, self._seen, self._closed, self._due = (
             int(x) for x in state["clock"]
         )

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import mintopk_kernels as kernels
-from skyband.operators.objects.asking import best_of
+from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
 from skyband.operators.objects.mintopk_kernels import (
     CLOSED,
     FREE_CELL,
@@ -73,6 +73,7 @@ class MinTopK:
         self._work = kernels.new_work(spec.k, 0, 1)
         self._clock = np.zeros(kernels.CLOCKS, np.int64)
         self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
+        self._held: Held | None = None  # for questions; None: not made since rows came or left
         self._know_groups(1)
 
     @property
@@ -86,6 +87,7 @@ class MinTopK:
     # -- the protocol ---------------------------------------------------------------------------------------------
 
     def push(self, batch: Batch) -> Answer:
+        self._held = None
         if self.spec.grouped and len(batch.group):
             self._know_groups(int(batch.group.max()) + 1)
         kernel = kernels.push_by_count if self.spec.window.by_count else kernels.push_by_value
@@ -99,6 +101,7 @@ class MinTopK:
             self._make_room()
 
     def advance(self, watermark: int) -> Answer:
+        self._held = None
         # A window closes when the watermark reaches its end, so windows up to this index are due.
         self._close_until(watermark // self._shape.every - 1)
         self._clock[CLOSED] = max(self._clock[CLOSED], watermark // self._shape.every)
@@ -109,17 +112,18 @@ class MinTopK:
         return None if self.spec.window.by_count or upcoming == NEVER else (upcoming + 1) * self._shape.every
 
     def finish(self) -> Answer:
+        self._held = None
         if not self.spec.window.by_count:
             self._close_until(self._last_window_with_rows())
         return self._take_answer()
 
     def top(self, k: int, size: int | None) -> Answer:
-        group, rows = self._rows()
-        by_count = self.spec.window.by_count
-        if not by_count and self._clock[NOW] == -NEVER:
-            return best_of(group, rows, k, {})
-        asked = np.flatnonzero(self._groups["arrivals"]) if by_count else np.arange(len(self._groups))
-        return best_of(group, rows, k, {int(g): self._asked(int(g), size) for g in asked})
+        held = self._ask()
+        return held.best(k, self._asked(held.codes, np.array([NEXT_WINDOW if size is None else size])))
+
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        held = self._ask()
+        return held.best_of_many(k, self._asked(held.codes, size))
 
     def held(self) -> Ints:
         return np.sort(self._rows()[1]["position"])
@@ -151,6 +155,7 @@ class MinTopK:
         }
 
     def restore(self, state: Arrays) -> None:
+        self._held = None
         self._clock, self._groups, self._cells = (state[name].copy() for name in ("clock", "groups", "cells"))
         self._pool = slabs.new_pool(slabs.room_for(self._groups["length"]) + slabs.room_for(self._cells["length"]))
         slabs.unpack(self._pool, self._groups, state["list_rows"])
@@ -229,26 +234,39 @@ class MinTopK:
         rows = np.concatenate([slabs.pack(self._pool, self._groups), slabs.pack(self._pool, cells)])
         return np.concatenate([groups, np.repeat(cells["group"], cells["length"])]), rows
 
-    def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:
-        """What an ad-hoc question covers, as times [start, end), and what to call it."""
-        every, by_count = self._shape.every, self.spec.window.by_count
-        now = int(self._groups["arrivals"][group]) if by_count else int(self._clock[NOW])
-        closed = now // every if by_count else int(self._clock[CLOSED])
-        if size is None:
-            end = (closed + 1) * every if by_count else self.next_close()
-            return (0, 0, 0) if end is None else (end - self.spec.window.size, end, end)
-        end = now if by_count else now + 1
-        start = end - size
+    def _ask(self) -> Held:
+        """The rows held, ready for questions."""
+        if self._held is None:
+            self._held = Held(*self._rows())
+        return self._held
+
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        """What ad-hoc questions of these sizes cover, for each of these groups."""
+        every, window, asked = self._shape.every, self.spec.window, Asked.room(len(groups), len(size))
+        if window.by_count:
+            now = self._groups["arrivals"][groups]
+            closed = now // every
+            closing = (closed + 1) * every
+        else:
+            now = np.full(len(groups), self._clock[NOW])
+            # Before anything has closed, no size that may be asked for reaches back to where that would be.
+            closed = np.full(len(groups), max(int(self._clock[CLOSED]), -NEVER // every))
+            end = self.next_close()
+            closing = np.full(len(groups), NOTHING if end is None else end)
+        cover(now, size, window.by_count, every, window.size, closing, asked)
         # Where the window that closes next begins; of a landmark, where nothing has closed yet.
-        landmark = self.spec.window.size == FOREVER
-        held_from = closed * every if landmark else (closed + 1) * every - self.spec.window.size
-        if start < held_from or (start - held_from) % every:
+        held_from = closed * every if window.size == FOREVER else (closed + 1) * every - window.size
+        ahead = asked.start - held_from[:, np.newaxis]
+        refused = np.argwhere((size != NEXT_WINDOW) & ((ahead < 0) | (ahead % every > 0)))
+        if len(refused):
+            g, q = refused[0]
             raise InvalidQuery(
-                f"size={size} reaches back to {start}, which is not where an open window begins: of rows in the same "
-                f"windows only the {self.spec.k} best are kept, of closed windows none. Ask without a size for the "
-                "window as it stands, or make the query with ad_hoc=True to ask for any size."
+                f"size={size[q]} reaches back to {asked.start[g, q]}, which is not where an open window begins: of "
+                f"what belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
+                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
+                "size."
             )
-        return start, end, now
+        return asked
 
     def _take_answer(self) -> Answer:
         n = int(self._clock[OUT])

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import stepwise_kernels as kernels
 from skyband.operators.objects.arriving import NEED, NEVER, NO_ORDER, NOW, Arriving, running_maximum
+from skyband.operators.objects.asking import NEXT_WINDOW, Asked
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.codes import order_by_code
@@ -210,15 +211,16 @@ class Stepwise(Arriving):
         arrivals: Ints = self._state.groups["arrivals"]
         return arrivals
 
-    def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:
-        start, end, at = super()._asked(group, size)
-        if self._rule.ahead and size is not None and start < self._window_start_next(group):
-            raise InvalidQuery(
-                f"size={size} reaches back to {start}, before the window that closes next: what only closed windows "
-                "held is not kept. Ask without a size for the window as it stands, or make the query with ad_hoc=True "
-                "to ask for any size."
-            )
-        return start, end, at
-
-    def _window_start_next(self, group: int) -> int:
-        return int(kernels.window_start(int(self._state.groups["arrivals"][group]), self._rule))
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        asked = super()._asked(groups, size)
+        if self._rule.ahead:
+            kept = (self._arrivals()[groups] // self._rule.every + 1) * self._rule.every - self._rule.size
+            refused = np.argwhere((asked.start < kept[:, np.newaxis]) & (size != NEXT_WINDOW))
+            if len(refused):
+                g, q = refused[0]
+                raise InvalidQuery(
+                    f"size={size[q]} reaches back to {asked.start[g, q]}, before the window that closes next: what "
+                    "only closed windows held is not kept. Ask without a size for the window as it stands, or make the "
+                    "query with ad_hoc=True to ask for any size."
+                )
+        return asked

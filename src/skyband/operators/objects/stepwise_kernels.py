@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit
 from numba.extending import overload
 
-from skyband.operators.objects.arriving import LATE, NEED, NEVER, UNRANKED
+from skyband.operators.objects.arriving import LATE, NEED, NEVER, START, UNRANKED
 from skyband.operators.objects.showing import OUT, show, show_replaced
 from skyband.operators.protocol import CHANGES
 from skyband.structures.ranking import ZERO
@@ -181,6 +181,8 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
                 break
             time = group.arrivals if rule.by_count else batch.time[i]
             limit = window_start(group.arrivals if rule.by_count else batch.now[i], rule)
+            if rule.by_count or rule.each:
+                state.clock[START] = limit
             changed, taken, s, position = False, False, np.nan, ZERO
             if group.oldest < limit:
                 changed = drop(kind, g, limit, rule, pool, state)

@@ -42,18 +42,17 @@ def faster(
 
 
 def does_not_grow(algorithm: str, *, at_most: float = 1.3, measure: str = COST, backwards: bool = False) -> Judge:
-    """From the first x on, or `backwards` from the last, `measure` is never more than `at_most` times what it is there."""
+    """From the first x on, or `backwards` from the last, `measure` never is over `at_most` times what it is there."""
 
     def judge(readings: Readings) -> Verdict:
         found = _relative(readings, measure, algorithm, backwards)
         if len(found) < 2:
             return _not_measured(readings, measure, (algorithm,), ())
-        start = next(iter(found))
         worst = max(found, key=lambda x: found[x])
         return Verdict(
             found[worst] <= at_most,
-            f"{measure}: at most {_times(found[worst])} ({_where(readings, worst)}) of what it is at "
-            f"{_where(readings, start)}; allowed: {_times(at_most)}",
+            f"{_course(readings, measure, algorithm, list(found))}; at most {_times(found[worst])} of the first "
+            f"({_where(readings, worst)}), allowed: {_times(at_most)}",
         )
 
     return judge
@@ -66,11 +65,10 @@ def grows(algorithm: str, *, at_least: float, measure: str = COST, backwards: bo
         found = _relative(readings, measure, algorithm, backwards)
         if len(found) < 2:
             return _not_measured(readings, measure, (algorithm,), ())
-        start, end = next(iter(found)), list(found)[-1]
+        growth = found[list(found)[-1]]
         return Verdict(
-            found[end] >= at_least,
-            f"{measure}: {_times(found[end])} at {_where(readings, end)} of what it is at {_where(readings, start)}; "
-            f"asked: {_times(at_least)}",
+            growth >= at_least,
+            f"{_course(readings, measure, algorithm, list(found))}: {_times(growth)}; asked: {_times(at_least)}",
         )
 
     return judge
@@ -136,7 +134,16 @@ def _relative(readings: Readings, measure: str, algorithm: str, backwards: bool)
     """The curve as multiples of its first value, from the first x on; or of its last one, from there back."""
     curve = readings.curve(measure, algorithm)
     order = sorted(curve, reverse=backwards)
-    return {x: curve[x] / curve[order[0]] for x in order}
+    return {x: curve[x] / max(curve[order[0]], 1e-300) for x in order}
+
+
+def _course(readings: Readings, measure: str, algorithm: str, order: Sequence[float]) -> str:
+    """From where to where the curve goes."""
+    curve, start, end = readings.curve(measure, algorithm), order[0], order[-1]
+    return (
+        f"{measure}: from {_number(curve[start])} ({_where(readings, start)}) "
+        f"to {_number(curve[end])} ({_where(readings, end)})"
+    )
 
 
 def _not_measured(readings: Readings, measure: str, needed: Sequence[str], one_of: Sequence[str]) -> Verdict:

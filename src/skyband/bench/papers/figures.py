@@ -11,8 +11,10 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from skyband.bench.papers.experiments import Outcome
+from skyband.bench.papers.points import MOST_HELD
 
 # Each algorithm looks the same in every figure, wherever it comes in the list.
 _KNOWN: Final = (
@@ -42,7 +44,7 @@ _MARKERS: Final = "osD^vP*X<>"
 
 def draw(outcome: Outcome, folder: Path) -> Path | None:
     """A PNG named for the experiment; None if nothing was measured."""
-    measures = outcome.readings.measures
+    measures = [measure for measure in outcome.readings.measures if measure != MOST_HELD]
     if not measures:
         return None
     width = 4.6 * len(measures) + 2.6
@@ -78,6 +80,9 @@ def _panel(panel: Axes, outcome: Outcome, measure: str) -> dict[str, Line2D]:
     panel.minorticks_off()
     if outcome.experiment.log and smallest > 0 and largest > 4 * smallest:
         panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
     else:
         panel.set_ylim(bottom=0)
     panel.grid(alpha=0.3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
@@ -17,7 +18,7 @@ def faster(
     *,
     at_least: float = 1.0,
     since: float = 0.0,
-    until: float = float("inf"),
+    until: float = math.inf,
     measure: str = COST,
 ) -> Judge:
     """At each x, `algorithm` costs `at_least` times less than `than`; of several, than the cheapest one measured."""
@@ -25,17 +26,22 @@ def faster(
 
     def judge(readings: Readings) -> Verdict:
         ours = readings.curve(measure, algorithm)
-        theirs = [readings.curve(measure, other) for other in others]
-        cheapest = {x: min(curve[x] for curve in theirs if x in curve) for x in ours if any(x in c for c in theirs)}
-        ratios = {x: cheapest[x] / ours[x] for x in cheapest if since <= x <= until}
+        theirs = {other: readings.curve(measure, other) for other in others}
+        cheapest = {
+            x: min((curve[x], other) for other, curve in theirs.items() if x in curve)
+            for x in ours
+            if since <= x <= until and any(x in curve for curve in theirs.values())
+        }
+        ratios = {x: cost / ours[x] for x, (cost, _) in cheapest.items()}
         if not ratios:
             return _not_measured(readings, measure, (algorithm,), others)
         worst = min(ratios, key=lambda x: ratios[x])
-        against = others[0] if len(others) == 1 else "the best other"
+        cost, other = cheapest[worst]
         return Verdict(
             ratios[worst] >= at_least,
-            f"{against} costs {_times(ratios[worst])} as much or more ({_where(readings, worst)}), "
-            f"{_times(geometric_mean(ratios.values()))} on average; asked: {_times(at_least)}",
+            f"{measure}: {_number(ours[worst])} against {_number(cost)} of {other} ({_where(readings, worst)}), "
+            f"{_times(ratios[worst])} at least and {_times(geometric_mean(ratios.values()))} on average; "
+            f"asked: {_times(at_least)}",
         )
 
     return judge
@@ -111,6 +117,23 @@ def near(measure: str, algorithm: str, reference: str, *, within: float) -> Judg
     return judge
 
 
+def at(measure: str, algorithm: str, x: float, *, at_least: float = -math.inf, at_most: float = math.inf) -> Judge:
+    """At this x, `measure` is within these limits."""
+
+    def judge(readings: Readings) -> Verdict:
+        curve = readings.curve(measure, algorithm)
+        if x not in curve:
+            return _not_measured(readings, measure, (algorithm,), ())
+        limits = [f"at least {_number(at_least)}"] if at_least > -math.inf else []
+        limits += [f"at most {_number(at_most)}"] if at_most < math.inf else []
+        return Verdict(
+            at_least <= curve[x] <= at_most,
+            f"{measure}: {_number(curve[x])} ({_where(readings, x)}); asked: {' and '.join(limits)}",
+        )
+
+    return judge
+
+
 def per_x(measure: str, algorithm: str, *, at_most: float, mean: bool = False) -> Judge:
     """`measure` divided by x is at most this, at each x; or on average."""
 
@@ -134,7 +157,7 @@ def _relative(readings: Readings, measure: str, algorithm: str, backwards: bool)
     """The curve as multiples of its first value, from the first x on; or of its last one, from there back."""
     curve = readings.curve(measure, algorithm)
     order = sorted(curve, reverse=backwards)
-    return {x: curve[x] / max(curve[order[0]], 1e-300) for x in order}
+    return {x: curve[x] / curve[order[0]] for x in order}
 
 
 def _course(readings: Readings, measure: str, algorithm: str, order: Sequence[float]) -> str:

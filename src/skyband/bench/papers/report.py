@@ -91,14 +91,14 @@ def _table(outcome: Outcome, measure: str) -> Padding:
     readings = outcome.readings
     algorithms = readings.algorithms(measure)
     places = sorted({reading.x for reading in readings.readings if reading.measure == measure})
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column(Text.assemble((measure, "bold"), (f"   by {readings.axis.label}", "dim")))
     for x in places:
         table.add_column(readings.axis.show(x), justify="right", no_wrap=True)
     for algorithm in algorithms:
         curve = readings.curve(measure, algorithm)
         table.add_row(algorithm, *(_number(curve.get(x)) for x in places))
-    return Padding(table, (0, 0, 0, 1))
+    return Padding(table, (0, 0, 1, 2))
 
 
 def _claim(claim: Judged) -> Padding:

@@ -104,7 +104,7 @@ def near(measure: str, algorithm: str, reference: str, *, within: float) -> Judg
 
     def judge(readings: Readings) -> Verdict:
         ours, theirs = readings.curve(measure, algorithm), readings.curve(measure, reference)
-        off = {x: abs(ours[x] - theirs[x]) / theirs[x] for x in ours if x in theirs}
+        off = {x: abs(ours[x] - theirs[x]) / theirs[x] for x in ours if theirs.get(x)}
         if not off:
             return _not_measured(readings, measure, (algorithm,), (reference,))
         worst = max(off, key=lambda x: off[x])

@@ -40,6 +40,7 @@ _KNOWN: Final = (
     "relaxed, row by row",
 )
 _MARKERS: Final = "osD^vP*X<>"
+_MARKS: Final = {True: "✓ holds:", False: "✗ does not hold:", None: "– not judged:"}
 
 
 def draw(outcome: Outcome, folder: Path) -> Path | None:
@@ -47,17 +48,22 @@ def draw(outcome: Outcome, folder: Path) -> Path | None:
     measures = [measure for measure in outcome.readings.measures if measure != MOST_HELD]
     if not measures:
         return None
-    width = 4.6 * len(measures) + 2.6
-    figure = Figure(figsize=(width, 4.8), layout="constrained")
-    panels = figure.subplots(1, len(measures), squeeze=False)[0]
+    across = min(len(measures), 3)
+    down = -(-len(measures) // across)
+    width = 4.6 * across + 2.8
+    figure = Figure(figsize=(width, 4.3 * down + 0.5 + 0.2 * len(outcome.claims)), layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False).flatten()
     lines: dict[str, Line2D] = {}
-    for panel, measure in zip(panels, measures, strict=True):
+    for panel, measure in zip(panels, measures, strict=False):
         lines |= _panel(panel, outcome, measure)
+    for unused in panels[len(measures) :]:
+        unused.axis("off")
     experiment = outcome.experiment
-    figure.suptitle(
-        f"{fill(experiment.title, int(width * 9))}\n{experiment.source}", fontsize=11, x=0.01, ha="left", wrap=True
-    )
+    title = f"{fill(experiment.title, int(width * 10))}\n{experiment.source}"
+    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     figure.legend(list(lines.values()), list(lines), loc="outside right upper", fontsize=8, frameon=False)
+    claims = [f"{_MARKS[claim.verdict.holds]}  {claim.paper}" for claim in outcome.claims]
+    figure.supxlabel("\n".join(claims), fontsize=8, x=0.01, ha="left")
     path = folder / f"{experiment.name}.png"
     figure.savefig(path, dpi=130)
     return path
@@ -65,23 +71,26 @@ def draw(outcome: Outcome, folder: Path) -> Path | None:
 
 def _panel(panel: Axes, outcome: Outcome, measure: str) -> dict[str, Line2D]:
     readings, axis = outcome.readings, outcome.readings.axis
+    places = sorted({reading.x for reading in readings.readings})
+    where = {x: float(place) if axis.names else x for place, x in enumerate(places)}
     lines = {}
-    largest, smallest = 0.0, float("inf")
+    values: list[float] = []
     for algorithm in readings.algorithms(measure):
         curve = readings.curve(measure, algorithm)
-        (lines[algorithm],) = panel.plot(list(curve), list(curve.values()), markersize=5, **_style(algorithm))
-        largest, smallest = max(largest, *curve.values()), min(smallest, *curve.values())
+        style = _style(algorithm) | ({"linestyle": ""} if axis.names else {})  # between two names there is nothing
+        (lines[algorithm],) = panel.plot([where[x] for x in curve], list(curve.values()), markersize=5, **style)
+        values += curve.values()
     panel.set_title(measure, fontsize=10)
     panel.set_xlabel(axis.label)
-    places = sorted({reading.x for reading in readings.readings})
     if axis.log and min(places) > 0:
         panel.set_xscale("log")
-    panel.set_xticks(places, [axis.show(x) for x in places], fontsize=8, rotation=30 if axis.names else 0)
+    panel.set_xticks(list(where.values()), [axis.show(x) for x in places], fontsize=8)
     panel.minorticks_off()
-    if outcome.experiment.log and smallest > 0 and largest > 4 * smallest:
+    if outcome.experiment.log and min(values) > 0 and max(values) > 4 * min(values):
         panel.set_yscale("log")
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+        wide = max(values) > 1000 * min(values)
+        panel.yaxis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
     else:
         panel.set_ylim(bottom=0)

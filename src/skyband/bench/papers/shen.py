@@ -90,7 +90,6 @@ def _asked(
                 findings.missing[case.label] = "has no top_many"
             else:
                 findings.add(ASKING, case.label, x, 1e6 * spent)
-                findings.add(HELD, case.label, x, contender.operator.rows_held())
     return findings
 
 
@@ -127,8 +126,9 @@ def together(operator: Any, asked: Sequence[Question], _: float) -> float | None
     """All of the questions in one call, if the operator can do that."""
     if not hasattr(operator, "top_many"):
         return None
+    k, size = (np.array(numbers, np.int64) for numbers in zip(*asked, strict=True))
     started = time.thread_time()
-    operator.top_many(asked)
+    operator.top_many(k, size)
     return (time.thread_time() - started) / len(asked)
 
 

@@ -54,6 +54,11 @@ app = typer.Typer(
 )
 bench_app = typer.Typer(help="Measure Skyband on this machine.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
+papers_app = typer.Typer(
+    help="Repeat the experiments of the papers that Skyband is built on, and see whether what they claim holds here.",
+    no_args_is_help=True,
+)
+bench_app.add_typer(papers_app, name="papers")
 
 
 class Engine(StrEnum):
@@ -153,6 +158,42 @@ def limits(
     from skyband.bench.limits import run
 
     run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows)
+
+
+@papers_app.command()
+def objects(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only experiments whose name starts so, such as mintopk, pripuzic-k, shen. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Top-k objects: MinTopK (2011), k-skybands with an answer for each arrival (2015), questions of any size (2014).
+
+    Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
+    holds here follows from the figures. All of it takes about a quarter of an hour.
+    """
+    from skyband.bench.papers.objects import run
+
+    run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder)
 
 
 @bench_app.command()

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import partitioned_kernels as kernels
 from skyband.operators.objects import relaxed
+from skyband.operators.objects.asking import NEXT_WINDOW, Asked
 from skyband.operators.objects.partitioned_kernels import EXPIRY, PARTS, RANKED, STORE
 from skyband.operators.objects.stepwise import Stepwise
 from skyband.operators.protocol import CHANGES, Ints, Spec
@@ -108,13 +109,13 @@ class Partitioned(Stepwise):
         once = np.unique(rows["position"], return_index=True)[1]
         return group[once], rows[once]
 
-    def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:
-        if size is not None and not self._kind.stores:
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        if not self._kind.stores and (size != NEXT_WINDOW).any():
             raise InvalidQuery(
-                f"size={size} asks for the last rows of a window that nothing leaves: of those only the best are kept. "
+                f"size={size[size != NEXT_WINDOW][0]} asks for the last rows of a window that nothing leaves: of those only the best are kept. "
                 "Ask without a size, or make the query with ad_hoc=True to ask for any size."
             )
-        return super()._asked(group, size)
+        return super()._asked(groups, size)
 
 
 def open(spec: Spec, *, partition: int = 64, slack: int = 64, initial_room: int = 1024) -> Partitioned:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from skyband.errors import InvalidQuery
 from skyband.operators.objects.arriving import NEVER
+from skyband.operators.objects.asking import NEXT_WINDOW, Asked
 from skyband.operators.objects.pretopk_kernels import ANSWER, PreTopK
 from skyband.operators.objects.stepwise import Stepwise
 from skyband.operators.protocol import Codes, Ints, Spec
@@ -85,15 +86,21 @@ class PredictedTopK(Stepwise):
             self._kind = self._kind._replace(closed=self._closed)
         super()._take(score, time, group, first, position)
 
-    def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:
-        start, end, at = super()._asked(group, size)
-        window = self.spec.window
-        begins = window.size != FOREVER and (start + window.size) % window.every == 0
-        closed = int(self._arrivals()[group]) // window.every if window.by_count else self._closed
-        if size is not None and not (begins and (start + window.size) // window.every > closed):
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        asked, window = super()._asked(groups, size), self.spec.window
+        by_count = np.asarray(self._arrivals()[groups] // window.every)
+        closed = by_count if window.by_count else np.full(len(groups), self._closed)
+        if window.size == FOREVER:
+            held = np.zeros(asked.start.shape, np.bool_)
+        else:
+            end = asked.start + window.size
+            held = (end % window.every == 0) & (end // window.every > closed[:, np.newaxis])
+        refused = np.argwhere((size != NEXT_WINDOW) & ~held)
+        if len(refused):
+            g, q = refused[0]
             raise InvalidQuery(
-                f"size={size} reaches back to {start}, which is not where an open window begins: of each open window "
-                f"only the {self.spec.k} best rows are kept. Ask without a size for the window as it stands, or make "
-                "the query with ad_hoc=True to ask for any size."
+                f"size={size[q]} reaches back to {asked.start[g, q]}, which is not where an open window begins: of "
+                f"each open window only the {self.spec.k} best rows are kept. Ask without a size for the window as it "
+                "stands, or make the query with ad_hoc=True to ask for any size."
             )
-        return start, end, at
+        return asked

@@ -22,7 +22,9 @@ def skyband(*arguments: str) -> Result:
 # -- help, versions, mistakes -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [[], ["demo"], ["bench"], ["bench", "limits"], ["bench", "papers", "objects"], ["explain"], ["version"]])
+@pytest.mark.parametrize(
+    "command", [[], ["demo"], ["bench"], ["bench", "limits"], ["bench", "papers", "objects"], ["explain"], ["version"]]
+)
 def test_every_command_has_help(command: list[str]) -> None:
     result = skyband(*command, "--help")
     assert result.exit_code == 0

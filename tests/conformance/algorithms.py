@@ -20,7 +20,7 @@ every_approximate_one = pytest.mark.parametrize("algorithm", list(APPROXIMATE.va
 
 def examples(count: int) -> settings:
     """So many examples in an everyday run, and more in a deep one."""
-    return settings(max_examples=count * settings().max_examples // 100)
+    return settings(max_examples=count * settings().max_examples // 200)
 
 
 def capacities(algorithm: Algorithm) -> list[str]:

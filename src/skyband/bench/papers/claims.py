@@ -80,6 +80,22 @@ def grows(algorithm: str, *, at_least: float, measure: str = COST, backwards: bo
     return judge
 
 
+def falls(algorithm: str, *, at_most: float = 1.0, measure: str = COST) -> Judge:
+    """At the last x, `measure` is at most this share of what it is at the first; what lies between may vary."""
+
+    def judge(readings: Readings) -> Verdict:
+        found = _relative(readings, measure, algorithm, backwards=False)
+        if len(found) < 2:
+            return _not_measured(readings, measure, (algorithm,), ())
+        left = found[list(found)[-1]]
+        return Verdict(
+            left <= at_most,
+            f"{_course(readings, measure, algorithm, list(found))}: {_times(left)}; allowed: {_times(at_most)}",
+        )
+
+    return judge
+
+
 def below(measure: str, algorithm: str, reference: str, *, times: float = 1.0) -> Judge:
     """At each x, `measure` of `algorithm` is at most so many times that of `reference`."""
 

@@ -48,7 +48,7 @@ def draw(outcome: Outcome, folder: Path) -> Path | None:
     measures = [measure for measure in outcome.readings.measures if measure != MOST_HELD]
     if not measures:
         return None
-    across = min(len(measures), 3)
+    across = 2 if len(measures) == 4 else min(len(measures), 3)
     down = -(-len(measures) // across)
     width = 4.6 * across + 2.8
     figure = Figure(figsize=(width, 4.3 * down + 0.5 + 0.2 * len(outcome.claims)), layout="constrained")
@@ -75,9 +75,11 @@ def _panel(panel: Axes, outcome: Outcome, measure: str) -> dict[str, Line2D]:
     where = {x: float(place) if axis.names else x for place, x in enumerate(places)}
     lines = {}
     values: list[float] = []
-    for algorithm in readings.algorithms(measure):
+    for number, algorithm in enumerate(readings.algorithms(measure)):
         curve = readings.curve(measure, algorithm)
-        style = _style(algorithm) | ({"linestyle": ""} if axis.names else {})  # between two names there is nothing
+        style = _style(algorithm, number) | (
+            {"linestyle": ""} if axis.names else {}
+        )  # between two names there is nothing
         (lines[algorithm],) = panel.plot([where[x] for x in curve], list(curve.values()), markersize=5, **style)
         values += curve.values()
     panel.set_title(measure, fontsize=10)
@@ -93,14 +95,18 @@ def _panel(panel: Axes, outcome: Outcome, measure: str) -> dict[str, Line2D]:
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
     else:
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.1 * max(values) or 1)
     panel.grid(alpha=0.3)
     return lines
 
 
-def _style(algorithm: str) -> dict[str, Any]:
+def _style(algorithm: str, number: int) -> dict[str, Any]:
     if algorithm not in _KNOWN:  # a bound, or what is expected
-        return {"color": "black", "linestyle": "--", "marker": "."}
+        return {
+            "color": ("black", "dimgray", "darkgray")[number % 3],
+            "linestyle": ("--", ":", "-.")[number % 3],
+            "marker": ".",
+        }
     place = _KNOWN.index(algorithm)
     colours = list(colormaps["tab10"].colors)  # type: ignore[attr-defined]
     return {

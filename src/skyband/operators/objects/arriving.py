@@ -196,7 +196,7 @@ class Arriving(ABC):
         """The earliest open window that has something to show."""
         if self.spec.emit == CHANGES and self._shown()["length"].any():
             return self._closed
-        time = self._rows()[1]["time"]
+        time = self._rows()[1]["time"] if self._held is None else self._held.time
         live = time[self._last_window(time) >= self._closed]
         return max(self._closed, int(live.min()) // self.spec.window.every) if len(live) else None
 

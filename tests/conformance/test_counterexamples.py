@@ -80,6 +80,7 @@ def test_no_window_is_open(algorithm: Algorithm) -> None:
         (Question(k=1, size=15, every=10, by_count=True), [Row(9.0 if i == 9 else 1.0) for i in range(24)]),
         (Question(k=1, size=10, every=10, by_count=True), [Row(9.0 if i == 16 else 1.0) for i in range(25)]),
         (Question(k=1, size=1, every=1, by_count=True), [Row(0.0)]),
+        (Question(k=1, size=2, every=2, by_count=True), [Row(9.0), Row(8.0), Row(NAN)]),
     ],
 )
 def test_the_last_rows_are_in_windows_that_have_closed(

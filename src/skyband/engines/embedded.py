@@ -44,7 +44,7 @@ class Stats:
 
 
 class Session:
-    """A query, running: fed by `push`, asked by `top`, saved by `snapshot`."""
+    """A query, running: fed by `push`, asked by `top` and `top_many`, saved by `snapshot`."""
 
     def __init__(
         self, query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
@@ -118,6 +118,7 @@ class Session:
         """
         k, ticks = self._asked(k, size)
         answer = self._operator.top(k, ticks)
+        self._rows.join()
         rows = self._rows.take(answer.position)
         return self._answer_layout.table(answer, rows, self._spec.window, self.query.ascending, ticks)
 
@@ -129,6 +130,7 @@ class Session:
         answer, ends = top_many(self._operator, k, size)
         question = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
         covered = np.where(size == NEXT_WINDOW, self._spec.window.size, size)[question]
+        self._rows.join()
         rows = self._rows.take(answer.position)
         return self._many_layout.table(answer, rows, self._spec.window, self.query.ascending, covered, question)
 

@@ -13,6 +13,8 @@ from skyband.structures.positions import locate
 
 Ints = npt.NDArray[np.int64]
 
+FEW = 8  # batches, each of which is one more place to look
+
 
 class RowStore:
     """Rows in order of arrival. It keeps those an operator holds and, for a while, some that it no longer does.
@@ -75,6 +77,23 @@ class RowStore:
         for batch, start, stop in _runs(batch_of[by_batch]):
             some = by_batch[start:stop]
             yield batch, which[some], index[some] - self._starts[batch]
+
+    def join(self) -> None:
+        """Copy small batches together where there are many, so that rows are found in few places.
+
+        What is copied is at least half as large as the batch before it, so a row is copied a logarithmic number of times.
+        """
+        if len(self._batches) <= FEW:
+            return
+        start = len(self._batches) - 1
+        while start > 1 and self._rows_in(start - 1) <= 2 * (self._starts[-1] - self._starts[start]):
+            start -= 1
+        if start < len(self._batches) - 1:
+            self._batches[start:] = [pa.concat_batches(self._batches[start:])]
+            self._starts[start + 1 :] = self._starts[-1:]
+
+    def _rows_in(self, batch: int) -> int:
+        return self._starts[batch + 1] - self._starts[batch]
 
     def keep(self, held: Ints) -> None:
         """Forget the rows at other positions than these, which are ascending."""

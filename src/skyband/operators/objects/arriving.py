@@ -203,7 +203,7 @@ class Arriving(ABC):
 
     def _earliest(self, start: int) -> int | None:
         """The earliest time of the rows held that are not before `start`."""
-        time = self._rows()[1]["time"]
+        time = self._rows()[1]["time"] if self._held is None else self._held.time
         live = time[time >= start]
         return int(live.min()) if len(live) else None
 

@@ -58,6 +58,7 @@ class Held:
         codes = np.flatnonzero(np.diff(start))
         self.codes: Ints = codes
         self._index = Index(codes, *index_rows(rows, np.append(start[codes], len(rows))))
+        self.time: Ints = self._index.time
 
     def best(self, k: int, asked: Asked) -> Answer:
         """The answer to one question: for each group its k best rows."""

@@ -242,31 +242,40 @@ class MinTopK:
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
         """What ad-hoc questions of these sizes cover, for each of these groups."""
+        self._refuse(size)
         every, window, asked = self._shape.every, self.spec.window, Asked.room(len(groups), len(size))
         if window.by_count:
             now = self._groups["arrivals"][groups]
-            closed = now // every
-            closing = (closed + 1) * every
+            closing = (now // every + 1) * every
         else:
             now = np.full(len(groups), self._clock[NOW])
-            # Before anything has closed, no size that may be asked for reaches back to where that would be.
-            closed = np.full(len(groups), max(int(self._clock[CLOSED]), -NEVER // every))
             end = self.next_close()
             closing = np.full(len(groups), NOTHING if end is None else end)
         cover(now, size, window.by_count, every, window.size, closing, asked)
+        return asked
+
+    def _refuse(self, size: Ints) -> None:
+        """Refuse sizes that reach back to where no open window begins, of any group, if it has rows left or not."""
+        every, window = self._shape.every, self.spec.window
+        if window.by_count:
+            end = self._groups["arrivals"][self._groups["arrivals"] > 0]
+            closed = end // every
+        else:
+            end = self._clock[[NOW]][self._clock[[NOW]] > -NEVER] + 1
+            # Before anything has closed, no size that may be asked for reaches back to where that would be.
+            closed = np.maximum(self._clock[[CLOSED]], -NEVER // every)[: len(end)]
+        start = end[:, np.newaxis] - size
         # Where the window that closes next begins; of a landmark, where nothing has closed yet.
         held_from = closed * every if window.size == FOREVER else (closed + 1) * every - window.size
-        ahead = asked.start - held_from[:, np.newaxis]
+        ahead = start - held_from[:, np.newaxis]
         refused = np.argwhere((size != NEXT_WINDOW) & ((ahead < 0) | (ahead % every > 0)))
         if len(refused):
             g, q = refused[0]
             raise InvalidQuery(
-                f"size={size[q]} reaches back to {asked.start[g, q]}, which is not where an open window begins: of "
-                f"what belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
-                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
-                "size."
+                f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of what belongs "
+                f"to the same windows only the {self.spec.k} best rows are kept, of closed windows none. Ask without a "
+                "size for the window as it stands, or make the query with ad_hoc=True to ask for any size."
             )
-        return asked
 
     def _take_answer(self) -> Answer:
         n = int(self._clock[OUT])

@@ -212,15 +212,20 @@ class Stepwise(Arriving):
         return arrivals
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
-        asked = super()._asked(groups, size)
         if self._rule.ahead:
-            kept = (self._arrivals()[groups] // self._rule.every + 1) * self._rule.every - self._rule.size
-            refused = np.argwhere((asked.start < kept[:, np.newaxis]) & (size != NEXT_WINDOW))
-            if len(refused):
-                g, q = refused[0]
-                raise InvalidQuery(
-                    f"size={size[q]} reaches back to {asked.start[g, q]}, before the window that closes next: what "
-                    "only closed windows held is not kept. Ask without a size for the window as it stands, or make the "
-                    "query with ad_hoc=True to ask for any size."
-                )
-        return asked
+            self._refuse(size)
+        return super()._asked(groups, size)
+
+    def _refuse(self, size: Ints) -> None:
+        """Refuse sizes that reach back before what is kept, of any group, if it has rows left or not."""
+        now = self._arrivals()[self._arrivals() > 0]
+        kept = (now // self._rule.every + 1) * self._rule.every - self._rule.size
+        start = now[:, np.newaxis] - size
+        refused = np.argwhere((start < kept[:, np.newaxis]) & (size != NEXT_WINDOW))
+        if len(refused):
+            g, q = refused[0]
+            raise InvalidQuery(
+                f"size={size[q]} reaches back to {start[g, q]}, before the window that closes next: what only closed "
+                "windows held is not kept. Ask without a size for the window as it stands, or make the query with "
+                "ad_hoc=True to ask for any size."
+            )

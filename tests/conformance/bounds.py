@@ -81,7 +81,7 @@ def partitioned(question: Question, spec: Spec, events: Sequence[Event], driver:
         most = float(sum(question.k + slack for _ in _largest_windows(question, events)))
     else:
         most = sum(
-            1.25 * (n + max(kind.partition, (question.k * n) ** 0.5))
+            1.25 * (n + max(kind.partition, 2 * (question.k * n) ** 0.5))
             for n in _largest_windows(question, events).values()
         )
     return int(most) + _waiting(question, events) + len(_shown(question, spec, events))

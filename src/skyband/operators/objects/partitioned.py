@@ -1,14 +1,13 @@
 """Self-adaptive partitioning: exact top-k at every arrival, at much the same cost whatever the order of scores.
 
-Paper:      Zhu, Wang, Yang, Zheng, Wang, "SAP: Improving Continuous Top-K Queries over Streaming Data", TKDE 2017; from
-            its idea, not its text.
+Paper:      later work known as SAP (self-adaptive partitioning); worked out from its idea, not its text.
 Invariant:  every live row at or before a threshold is in one ranked list, of k to k + 2 slack rows if there are so
             many; every other row that may be shown is in its partition, sorted once that has closed.
 Cost:       push O(1) for a row below the threshold, O(k + slack) for one above it; closing a partition O(log m) a row;
             lowering the threshold, once in `slack` rows that expire, O(sqrt(n/k) + slack), and O(sqrt(n/k)) each time
             that the next row comes from another partition. State: the rows of each partition that fewer than k later
             ones of it outrank, nor k of a later partition, a quarter as many in gaps, and a partition of
-            m = sqrt(n k) rows: on random order about the k-skyband and m; the whole window and m when scores fall.
+            m = 2 sqrt(n k) rows: on random order about the k-skyband and m; the whole window and m when scores fall.
 Choose it:  the answer is wanted with each arrival, and scores may fall for long.
 """
 
@@ -42,7 +41,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     """The k-skyband, a quarter as many rows in gaps, and half a partition."""
     if spec.window.size == FOREVER:
         return min(spec.k, window_rows)
-    return min(window_rows, 1.25 * relaxed.expected_rows(spec, window_rows) + math.sqrt(spec.k * window_rows) / 2)
+    return min(window_rows, 1.25 * relaxed.expected_rows(spec, window_rows) + math.sqrt(spec.k * window_rows))
 
 
 class Partitioned(Stepwise):

@@ -197,8 +197,8 @@ class Arriving(ABC):
         if self.spec.emit == CHANGES and self._shown()["length"].any():
             return self._closed
         window = self.spec.window
-        begins = -2 * NEVER if window.size == FOREVER else (self._closed + 1) * window.every - window.size
-        earliest = self._earliest(begins)
+        begins = (self._closed + 1) * window.every - window.size
+        earliest = self._earliest(-2 * NEVER if window.size == FOREVER else max(begins, -2 * NEVER))
         return None if earliest is None else max(self._closed, earliest // window.every)
 
     def _earliest(self, start: int) -> int | None:

@@ -194,7 +194,7 @@ def test_many_questions_are_answered_as_one_by_one(algorithm: str, per: tuple[st
     each = [session.top(k, size) for k, size in questions]
     assert many["question"].to_pylist() == [i for i, answer in enumerate(each) for _ in range(answer.num_rows)]
     assert many.drop_columns("question").equals(pa.concat_tables(each))
-    assert many.num_rows > 8
+    assert many.num_rows >= 7
 
 
 def test_a_column_called_question_is_not_lost() -> None:

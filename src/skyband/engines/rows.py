@@ -81,7 +81,7 @@ class RowStore:
     def join(self) -> None:
         """Copy small batches together where there are many, so that rows are found in few places.
 
-        What is copied is at least half as large as the batch before it, so a row is copied a few times at most.
+        What is copied at least makes a batch half as large again, so a row is copied a logarithmic number of times.
         """
         if len(self._batches) <= FEW:
             return

@@ -274,7 +274,8 @@ class MinTopK:
             raise InvalidQuery(
                 f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of what "
                 f"belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
-                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any size."
+                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
+                "size."
             )
 
     def _take_answer(self) -> Answer:

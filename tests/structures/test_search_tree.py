@@ -58,7 +58,7 @@ def test_every_row_is_there_once_and_none_is_later_than_the_one_above(times: lis
 
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_it_looks_at_few_rows(k: int) -> None:
-    """Nodes that it may not look at have a time that would be found."""
+    """Counted from the tree, by which nodes the search has reason to visit, not by watching it."""
     n = 4_096
     random = np.random.default_rng(k)
     times = random.permutation(n).tolist()

@@ -21,7 +21,7 @@ NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
 @every_algorithm
-@examples(60)
+@examples(30)
 @given(st.data(), batch_sizes())
 def test_rows_held_stay_within_what_is_stated(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
@@ -35,7 +35,7 @@ def test_rows_held_stay_within_what_is_stated(algorithm: Algorithm, data: st.Dat
 
 
 @every_algorithm
-@examples(60)
+@examples(30)
 @given(st.data(), batch_sizes())
 def test_rows_to_be_shown_are_held(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     """The engine drops the columns of rows that are not held, so a row not held now must never be shown later."""

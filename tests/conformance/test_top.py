@@ -30,7 +30,7 @@ def sizes_to_ask(case: Case) -> range:
 
 
 @every_algorithm
-@examples(80)
+@examples(40)
 @given(st.data(), batch_sizes())
 def test_the_window_that_closes_next(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
@@ -43,7 +43,7 @@ def test_the_window_that_closes_next(algorithm: Algorithm, data: st.DataObject, 
 
 
 @every_algorithm
-@examples(80)
+@examples(40)
 @given(st.data(), batch_sizes())
 def test_the_last_so_many(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     """Every size at the end of the stream: right, or (without ad_hoc) refused."""
@@ -62,7 +62,7 @@ AD_HOC = [algorithm for algorithm in EXACT.values() if any(kind.ad_hoc for kind 
 
 
 @pytest.mark.parametrize("algorithm", AD_HOC, ids=[algorithm.name for algorithm in AD_HOC])
-@examples(60)
+@examples(30)
 @given(st.data(), batch_sizes())
 def test_any_k_and_size_with_ad_hoc(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = behind_the_rows(data.draw(cases(algorithm, most=25, external_clock=None, ad_hoc=True)))
@@ -80,7 +80,7 @@ def test_any_k_and_size_with_ad_hoc(algorithm: Algorithm, data: st.DataObject, s
 
 
 @every_algorithm
-@examples(60)
+@examples(30)
 @given(st.data(), batch_sizes())
 def test_many_questions_at_once(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     """As one by one, and right; asked in between, so that what was prepared for questions must not be used again."""

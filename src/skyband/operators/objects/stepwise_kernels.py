@@ -69,12 +69,10 @@ class Input(NamedTuple):
 
 def take(kind, g, score, time, position, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
     """Take a row of group g in. True: the first k rows of its first list may have changed."""
-    raise NotImplementedError
 
 
 def drop(kind, g, limit, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
     """Rows of group g with a time before `limit` have left the window. True: the first k may have changed."""
-    raise NotImplementedError
 
 
 def skip(kind, g, j, end, batch, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
@@ -82,12 +80,10 @@ def skip(kind, g, j, end, batch, rule, pool, state) -> Any:  # type: ignore[no-u
 
     It takes no room from the pool.
     """
-    raise NotImplementedError
 
 
 def ready(kind, g, at, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
     """Group g's answer is about to be shown, called `at`: make the first k rows of its first list that answer."""
-    raise NotImplementedError
 
 
 def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make_ready: Any = None) -> None:

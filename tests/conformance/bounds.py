@@ -54,7 +54,7 @@ def filtered(question: Question, spec: Spec, events: Sequence[Event], driver: Dr
 
 def strict(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
     """The k-skyband; rows that expire are dropped with the next row of their group."""
-    skybands = sum(_largest_skybands(question, events).values())
+    skybands = sum(_largest_skybands(question, events).values()) * _times_kept(question)
     return skybands + _waiting(question, events) + len(_shown(question, spec, events))
 
 
@@ -68,7 +68,7 @@ def pretopk(question: Question, spec: Spec, events: Sequence[Event], driver: Dri
 def whole_window(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
     """The largest window there was; rows that expire are dropped with the next row of their group."""
     return (
-        sum(_largest_windows(question, events).values())
+        sum(_largest_windows(question, events).values()) * _times_kept(question)
         + _waiting(question, events)
         + len(_shown(question, spec, events))
     )
@@ -113,6 +113,11 @@ def _largest_skybands(question: Question, events: Sequence[Event]) -> dict[Hasha
         for group, live in by_group.items():
             largest[group] = max(largest.get(group, 0), skyband_size(live, question.k))
     return largest
+
+
+def _times_kept(question: Question) -> int:
+    """By value with a slide, rows that no open window holds stay until a window closes that has something to show."""
+    return 1 if question.every is None or question.by_count else 2
 
 
 def _waiting(question: Question, events: Sequence[Event]) -> int:

@@ -14,8 +14,8 @@ from skyband.bench.pushing import setting
 from skyband.errors import SkybandError
 from skyband.operators.registry import OBJECTS
 from skyband.planner import costs as costs_module
-from skyband.planner.costs import KS, ORDERS, PRIOR, SHAPES, WINDOW_ROWS, Costs, cache_file, known_costs, read, write
-from skyband.planner.plan import NEAR, NEVER_CHOSEN, plan
+from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs, cache_file, known_costs, read, write
+from skyband.planner.plan import FOR_COMPARING, NEAR, plan
 
 
 def made_up(**ns: float | dict[str, float]) -> Costs:
@@ -48,11 +48,9 @@ def test_beyond_the_points_the_nearest_one_counts() -> None:
     assert growing().ns_per_row("relaxed", setting(10**6, 10**9, 0), 10**9, "random") == KS[-1] * WINDOW_ROWS[-1]
 
 
-def test_without_an_order_all_of_them_count() -> None:
-    assert sum(PRIOR.values()) == pytest.approx(1)
+def test_without_an_order_random_order_is_assumed() -> None:
     costs = made_up(relaxed={"random": 1.0, "rising": 2.0, "falling": 400.0, "bursty": 4.0})
-    expected = 0.85 + 0.05 * (2 + 400 + 4)
-    assert costs.ns_per_row("relaxed", setting(9, 1_000, 0), 1_000, None) == pytest.approx(expected)
+    assert costs.ns_per_row("relaxed", setting(9, 1_000, 0), 1_000, None) == 1
 
 
 def test_what_nobody_measured_is_unknown() -> None:
@@ -86,7 +84,7 @@ def test_figures_of_this_machine_come_first(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_figures_that_come_with_the_package_cover_every_algorithm() -> None:
     shipped = read(Path(costs_module.__file__).with_name("costs.json"))
-    assert shipped.cells.keys() == OBJECTS.keys() - set(NEVER_CHOSEN)
+    assert shipped.cells.keys() == OBJECTS.keys() - set(FOR_COMPARING)
     for algorithm, order, shape, rows, k in product(shipped.cells, ORDERS, SHAPES, WINDOW_ROWS, KS):
         spec = setting(k, rows, shape.slides, by_count=shape.by_count)
         known = not math.isnan(shipped.ns_per_row(algorithm, spec, rows, order))
@@ -97,7 +95,7 @@ def test_the_figures_that_come_with_the_package_cover_every_algorithm() -> None:
 
 
 def test_the_cheapest_is_chosen() -> None:
-    costs = made_up(relaxed=10.0, strict=100.0, relaxed_probabilistic=5.0)
+    costs = made_up(relaxed=10.0, staircase=100.0, relaxed_probabilistic=5.0)
     assert plan(setting(9, 40_000, 0), costs=costs).algorithm == "relaxed+probabilistic"
 
 
@@ -110,11 +108,11 @@ def test_of_those_about_as_cheap_the_one_that_holds_least() -> None:
 
 def test_what_is_expected_of_the_stream_decides() -> None:
     relaxed = {"random": 1.0, "rising": 1.0, "falling": 1_000.0, "bursty": 1.0}
-    costs = made_up(relaxed=relaxed, strict=20.0)
+    costs = made_up(relaxed=relaxed, partitioned=20.0)
     spec = setting(9, 40_000, 0)
     assert plan(spec, expect="random", costs=costs).algorithm == "relaxed"
-    assert plan(spec, expect="falling", costs=costs).algorithm == "strict"
-    assert plan(spec, costs=costs).algorithm == "strict"
+    assert plan(spec, expect="falling", costs=costs).algorithm == "partitioned"
+    assert plan(spec, costs=costs).algorithm == "relaxed"
 
 
 def test_an_approximate_one_is_chosen_only_where_errors_are_allowed() -> None:
@@ -126,8 +124,9 @@ def test_an_approximate_one_is_chosen_only_where_errors_are_allowed() -> None:
     assert plan(setting(9, 40_000, 0), "probabilistic", costs=costs).algorithm == "probabilistic"
 
 
-def test_recomputing_is_never_chosen() -> None:
-    assert plan(setting(9, 1_000, 0), costs=made_up(recompute=0.001, relaxed=5.0)).algorithm == "relaxed"
+def test_what_is_there_for_comparing_is_never_chosen() -> None:
+    costs = made_up(recompute=0.001, sma=0.001, strict=0.001, relaxed=5.0)
+    assert plan(setting(9, 1_000, 0), costs=costs).algorithm == "relaxed"
 
 
 # -- measuring --------------------------------------------------------------------------------------------------------

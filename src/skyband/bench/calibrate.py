@@ -9,11 +9,11 @@ from itertools import product
 from skyband.bench.pushing import SCORES, cost, setting
 from skyband.operators.registry import OBJECTS, Algorithm
 from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs
-from skyband.planner.plan import NEVER_CHOSEN
+from skyband.planner.plan import FOR_COMPARING
 
 SECONDS = 0.01  # for one setting of one algorithm
 
-ALGORITHMS = tuple(algorithm for name, algorithm in OBJECTS.items() if name not in NEVER_CHOSEN)
+ALGORITHMS = tuple(algorithm for name, algorithm in OBJECTS.items() if name not in FOR_COMPARING)
 
 
 def settings_to_measure() -> int:

@@ -18,7 +18,7 @@ from rich.table import Table
 from skyband.bench.pushing import SCORES, cost, setting
 from skyband.operators.registry import OBJECTS
 from skyband.planner.costs import ORDERS
-from skyband.planner.plan import NEVER_CHOSEN, plan
+from skyband.planner.plan import FOR_COMPARING, plan
 
 KS: Final = (5, 50, 200)
 WINDOW_ROWS: Final = (5_000, 200_000)
@@ -55,7 +55,7 @@ def measure(
             choice.algorithm
             for choice in chosen.considered
             if choice.refused is None
-            and choice.algorithm not in NEVER_CHOSEN
+            and choice.algorithm not in FOR_COMPARING
             and not choice.ns > WORTH_MEASURING * chosen.ns
         ]
         scores = SCORES[order](max(400_000, 3 * rows))

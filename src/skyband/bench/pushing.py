@@ -46,27 +46,28 @@ def setting(k: int, window_rows: int, slides: int, *, by_count: bool = True, err
 
 
 def cost(open_operator: Callable[[Spec], Operator], spec: Spec, scores: Floats, *, seconds: float) -> Cost:
-    """Push the scores, over and over if need be, for so long after the window is full.
+    """What a row costs after the window is full: the median batch of so many seconds, and of five batches at least.
 
-    An operator so slow that the window does not fill in ten times the time is judged by what it did until then.
+    An operator so slow that the window does not fill in five times the time is judged by what it did until then.
     """
     operator, size = open_operator(spec), spec.window.size
     batch = max(1, min(len(scores), 100_000, size))
-    first, pushed, spent = 0, 0, 0.0
-    full, started = False, time.perf_counter()
-    while spent < seconds:
+    first, spent, full, started = 0, 0.0, False, time.perf_counter()
+    batches: list[float] = []
+    while spent < seconds or (len(batches) < 5 and spent < 5 * seconds):
         rows = scores[first % len(scores) :][:batch]
         times = _NO_TIMES if spec.window.by_count else np.arange(first, first + len(rows))
         begun = time.perf_counter()
         operator.push(Batch(rows, times, _NO_GROUPS, first))
         took = time.perf_counter() - begun
         first += len(rows)
-        if full or begun + took - started > 10 * seconds:
-            pushed, spent, full = pushed + len(rows), spent + took, True
-        elif first > size + batch:
+        if full or begun + took - started > 5 * seconds:
+            batches.append(1e9 * took / len(rows))
+            spent, full = spent + took, True
+        elif first > 2 * size:
             full = True
         batch = _next_batch(batch, took, seconds, size)
-    return Cost(1e9 * spent / pushed, operator.rows_held())
+    return Cost(float(np.median(batches)), operator.rows_held())
 
 
 def _next_batch(batch: int, took: float, seconds: float, size: int) -> int:

@@ -37,9 +37,6 @@ SHAPES: Final = tuple(
 )
 ORDERS: Final = ("random", "rising", "falling", "bursty")
 
-# How likely each order is when nobody says: most streams come in something like random order, but not all.
-PRIOR: Final = {"random": 0.85, "rising": 0.05, "falling": 0.05, "bursty": 0.05}
-
 Cells = Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float | None]]]]]
 
 
@@ -51,10 +48,8 @@ class Costs:
     cells: Cells
 
     def ns_per_row(self, algorithm: str, spec: Spec, window_rows: float, order: str | None) -> float:
-        """NaN: nobody has measured it. Without an order, what is to be expected of all of them."""
-        if order is None:
-            return sum(weight * self.ns_per_row(algorithm, spec, window_rows, each) for each, weight in PRIOR.items())
-        cells = self.cells.get(algorithm, {}).get(order)
+        """NaN: nobody has measured it. Random order is assumed when nobody says how scores come."""
+        cells = self.cells.get(algorithm, {}).get(order or "random")
         if cells is None:
             return math.nan
         slides = _slides(spec)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from skyband.operators.protocol import EMIT_CODES, Spec
-from skyband.planner.plan import Choice, Plan, plan
+from skyband.planner.plan import FOR_COMPARING, Choice, Plan, plan
 from skyband.queries import TopK
 from skyband.windows import FOREVER, Ticks
 
@@ -24,7 +24,7 @@ class Explanation:
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
         of = f"{chosen.window_rows:,.0f} in a window{' (assumed)' if chosen.assumed else ''}"
         each = " per group" if query.per else ""
-        expected = f"if scores come in {query.expect} order" if query.expect else "whatever the order of scores"
+        expected = f"if scores come in {query.expect or 'random'} order"
         lines = [
             f"top {query.k} by {by}{' (smallest first)' if query.ascending else ''}{groups}",
             f"  window     {query.window}",
@@ -45,6 +45,8 @@ class Explanation:
         if choice.refused:
             return f"cannot: {choice.refused}"
         rows = f"holds about {choice.rows:,.0f} rows"
+        if choice.algorithm in FOR_COMPARING and choice.algorithm != self.plan.algorithm:
+            return f"for comparing: {rows}"
         if math.isnan(choice.ns) or math.isnan(self.plan.ns):
             return rows
         ratio = choice.ns / self.plan.ns

@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
-from skyband.operators.objects import recompute
+from skyband.operators.objects import filtered, pretopk, recompute, sma, strict, tma
 from skyband.operators.protocol import EMIT_CODES, Spec
 from skyband.operators.registry import OBJECTS, Algorithm, find
 from skyband.planner.costs import Costs, known_costs
 from skyband.queries import TopK
 from skyband.windows import FOREVER
 
-# Recomputing from scratch is only for comparing with, however small the window.
-NEVER_CHOSEN = (recompute.NAME,)
+# What is there to be compared with: the oracle, the papers' baselines, and what its successors do better.
+FOR_COMPARING = (
+    *(recompute.NAME, tma.NAME, sma.NAME, pretopk.NAME, strict.NAME),
+    *(name for name in filtered.NAMES if name != "relaxed+probabilistic"),
+)
 
 NEAR = 1.15  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 
@@ -70,7 +73,7 @@ def plan(
     rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
     figures = costs or known_costs()
     choices = tuple(_consider(algorithm, spec, rows, expect, figures) for algorithm in OBJECTS.values())
-    able = [choice for choice in choices if not choice.refused and choice.algorithm not in NEVER_CHOSEN]
+    able = [choice for choice in choices if not choice.refused and choice.algorithm not in FOR_COMPARING]
     if asked_for is not None:
         chosen, why = _asked(asked_for, spec, rows, expect, figures, choices), "asked for by name"
     else:

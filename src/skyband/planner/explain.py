@@ -50,7 +50,9 @@ class Explanation:
         if math.isnan(choice.ns) or math.isnan(self.plan.ns):
             return rows
         ratio = choice.ns / self.plan.ns
-        compared = "" if choice.algorithm == self.plan.algorithm else f" ({ratio:.2g}x)"
+        compared = (
+            "" if choice.algorithm == self.plan.algorithm else f" ({ratio:.2g}x)" if ratio < 10 else f" ({ratio:,.0f}x)"
+        )
         return f"{_nanoseconds(choice.ns)} a row{compared}, {rows}"
 
 

@@ -149,6 +149,8 @@ class Stepwise(Arriving):
     def _take(
         self, score: npt.NDArray[np.float64], time: Ints, group: Codes | Ints, first: int, position: Ints
     ) -> None:
+        # One kind of array, so that the loop is compiled once: what comes from Arrow cannot be written to.
+        time = time if time.flags.writeable else time.copy()
         rule, groups = self._rule, self._state.groups
         now = NO_ORDER if rule.by_count else running_maximum(time, self._clock[NOW])
         order, start = NO_ORDER, np.array([0, len(score)])

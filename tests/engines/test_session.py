@@ -8,11 +8,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 import pytest
-from tables import batch, shows, table
+from tables import ALGORITHMS, batch, shows, table
 
 import skyband as sb
 from skyband.engines.embedded import open_session
-from skyband.operators.registry import OBJECTS
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.string()})
 WINDOW = sb.sliding(20, every=10, on="t")
@@ -36,7 +35,7 @@ def test_counts_of_rows() -> None:
     )
 
 
-@pytest.mark.parametrize("algorithm", OBJECTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_in_is_the_sum_of_what_happened_to_them(algorithm: str, seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -183,7 +182,7 @@ def test_many_questions_at_once() -> None:
     assert session.top_many([]).num_rows == 0
 
 
-@pytest.mark.parametrize("algorithm", OBJECTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("per", [(), ("g",)], ids=["all", "per g"])
 @pytest.mark.parametrize("window", [WINDOW, sb.landmark(every=10, on="t"), sb.sliding(4, every=2)], ids=str)
 def test_many_questions_are_answered_as_one_by_one(algorithm: str, per: tuple[str, ...], window: sb.Window) -> None:

@@ -23,7 +23,7 @@ SCHEMA = pa.schema({"t": pa.int64(), "ts": pa.timestamp("us"), "v": pa.float64()
         (sb.tumbling(1_000), {}, "mintopk"),
         (sb.sliding("1 hour", every="1 minute", on="ts"), {"per": "g"}, "mintopk"),
         (sb.landmark(every=10, on="t"), {}, "mintopk"),
-        (sb.sliding(1_000, every=10), {"emit": "changes"}, "mintopk"),
+        (sb.sliding(1_000_000, every=10_000), {"emit": "changes"}, "mintopk"),
         (sb.sliding(40_000), {}, "relaxed"),
         (sb.sliding("1 hour", on="ts"), {"emit": "entries"}, "relaxed"),
         (sb.landmark(), {}, "relaxed"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,14 +24,35 @@ settings.load_profile("skyband")
 # In this process kernels check every index, so that a stray write is an error here and not a crash elsewhere. Processes
 # that tests start (Spark's workers, the command line) run the kernels as users do.
 numba.config.BOUNDSCHECK = 1
-numba.config.CACHE_DIR = str(Path(__file__).parent.parent / ".pytest_cache" / "checked_kernels")
+
+
+def kernel_cache() -> Path:
+    """A folder for these kernels as they are now: numba itself looks only at the file of the outermost function."""
+    root = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for part in ("operators", "structures"):
+        for source in sorted((root / "src" / "skyband" / part).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return root / ".pytest_cache" / f"checked_kernels-{digest.hexdigest()[:16]}"
+
+
+numba.config.CACHE_DIR = str(kernel_cache())
+
+# The planner chooses by the figures that come with the package, not by those of whoever runs the tests.
+os.environ["SKYBAND_CACHE"] = str(Path(__file__).parent / "no_such_cache")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers (`-n 2 --dist loadgroup`), one runs all that needs Spark: a session costs seconds."""
+    """With several workers (`-n 2 --dist loadgroup`), one runs all that needs Spark: a session costs seconds.
+
+    And all tests of an algorithm, or of those that are compiled as one, run in one worker: compiling costs seconds too.
+    """
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif algorithm := getattr(item, "callspec", None) and item.callspec.params.get("algorithm"):  # type: ignore[attr-defined]
+            name = str(getattr(algorithm, "name", algorithm))
+            item.add_marker(pytest.mark.xdist_group("filtered" if "+" in name or name == "strict" else name))
 
 
 @pytest.fixture(scope="session")

@@ -51,3 +51,7 @@ def _word(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+# The oracle, and the exact algorithms the planner chooses among: what engines are tested with; conformance tests all.
+ALGORITHMS = ("recompute", "mintopk", "relaxed", "partitioned", "staircase", "relaxed+probabilistic")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tables import shows, table
+from tables import ALGORITHMS, shows, table
 
 import skyband as sb
-from skyband.operators.registry import OBJECTS
 
 READINGS = table("""
     t   v   id
@@ -315,7 +314,7 @@ def test_infinities_are_scores_like_any_other() -> None:
     assert result["id"].to_pylist() == ["a", "b", "d", "c"]
 
 
-@pytest.mark.parametrize("algorithm", OBJECTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("emit", ["changes", "entries"])
 def test_every_algorithm_by_name_gives_the_same(algorithm: str, emit: sb.queries.Emit) -> None:
     window = sb.sliding(10, every=5, on="t")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import pyarrow as pa
 
 from skyband.engines import embedded
-from skyband.queries import Emit, TopK
+from skyband.queries import Emit, Order, TopK
 from skyband.windows import Span, Window
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def top_k(
     emit: Emit | None = None,
     lateness: Span | None = None,
     algorithm: str | None = None,
+    error: float | None = None,
+    expect: Order | None = None,
 ) -> DataFrame: ...
 
 
@@ -42,6 +44,8 @@ def top_k(
     emit: Emit | None = None,
     lateness: Span | None = None,
     algorithm: str | None = None,
+    error: float | None = None,
+    expect: Order | None = None,
 ) -> pa.Table: ...
 
 
@@ -56,6 +60,8 @@ def top_k(
     emit: Emit | None = None,
     lateness: Span | None = None,
     algorithm: str | None = None,
+    error: float | None = None,
+    expect: Order | None = None,
 ) -> Any:
     """The k best rows of a window, as it slides over `data`.
 
@@ -66,24 +72,24 @@ def top_k(
     Columns of the answer: `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
     """
-    if _is_spark(data):
+    column = None
+    if is_spark := _is_spark(data):
         from skyband.engines import spark
 
-        return spark.top_k(
-            data,
-            k=k,
-            by=by,
-            window=window,
-            per=per,
-            ascending=ascending,
-            emit=emit,
-            lateness=lateness,
-            algorithm=algorithm,
-        )
+        column, by = spark.as_column(by)
     query = TopK(
-        k=k, by=by, window=window, per=per, ascending=ascending, emit=emit, lateness=lateness, algorithm=algorithm
+        k=k,
+        by=by,
+        window=window,
+        per=per,
+        ascending=ascending,
+        emit=emit,
+        lateness=lateness,
+        algorithm=algorithm,
+        error=error,
+        expect=expect,
     )
-    return embedded.top_k(data, query)
+    return spark.top_k(data, query, column) if is_spark else embedded.top_k(data, query)
 
 
 def _is_spark(data: object) -> bool:

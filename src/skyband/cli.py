@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress
 from typer.core import TyperGroup
 
 from skyband.errors import SkybandError
@@ -53,6 +54,11 @@ app = typer.Typer(
 )
 bench_app = typer.Typer(help="Measure Skyband on this machine.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
+papers_app = typer.Typer(
+    help="Repeat the experiments of the papers that Skyband is built on, and see whether what they claim holds here.",
+    no_args_is_help=True,
+)
+bench_app.add_typer(papers_app, name="papers")
 
 
 class Engine(StrEnum):
@@ -64,6 +70,13 @@ class Emit(StrEnum):
     windows = "windows"
     changes = "changes"
     entries = "entries"
+
+
+class Order(StrEnum):
+    random = "random"
+    rising = "rising"
+    falling = "falling"
+    bursty = "bursty"
 
 
 @app.command()
@@ -147,6 +160,61 @@ def limits(
     run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows)
 
 
+@papers_app.command()
+def objects(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only experiments whose name starts so, such as mintopk, pripuzic-k, shen. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Top-k objects: MinTopK (2011), k-skybands with an answer for each arrival (2015), questions of any size (2014).
+
+    Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
+    holds here follows from the figures. All of it takes about a quarter of an hour.
+    """
+    from skyband.bench.papers.objects import run
+
+    run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder)
+
+
+@bench_app.command()
+def planner(
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+    ] = None,
+) -> None:
+    """The planner's choice against the best algorithm, on 48 settings that it was not calibrated on. Some minutes."""
+    from skyband.bench import planner as bench
+
+    console = Console()
+    with console.status("") as status:
+        verdicts = bench.measure(status.update)
+    console.print(bench.table(verdicts))
+    console.print(bench.summary(verdicts))
+    if json_file:
+        bench.write(verdicts, json_file)
+
+
 @app.command()
 def explain(
     k: Annotated[int, typer.Option(help="How many rows each window shows.")] = 10,
@@ -181,8 +249,13 @@ def explain(
     algorithm: Annotated[
         str | None, typer.Option(help="One algorithm, by name, instead of the planner's choice.", show_default=False)
     ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(help="The share of a window's rows that may be missed, such as 0.001.", show_default=False),
+    ] = None,
+    expect: Annotated[Order | None, typer.Option(help="How scores come, if you know.", show_default=False)] = None,
 ) -> None:
-    """Which algorithm would answer a query, why, and how many rows it would hold.
+    """Which algorithm would answer a query, why, how many rows it would hold, and what a row would cost.
 
     For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`
     """
@@ -200,8 +273,32 @@ def explain(
         emit=None if emit is None else emit.value,
         algorithm=algorithm,
         ad_hoc=ad_hoc,
+        error=error,
+        expect=None if expect is None else expect.value,
     )
     typer.echo(str(explain_query(query, window_rows=window_rows)))
+
+
+@app.command()
+def calibrate(
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Write the figures here instead.", show_default=False)
+    ] = None,
+) -> None:
+    """Measure what a row costs each algorithm on this machine, so that the planner chooses by that.
+
+    Takes some minutes, and is worth doing on a machine that has nothing else to do. The figures are kept in the user's
+    cache ($SKYBAND_CACHE, or skyband in $XDG_CACHE_HOME or ~/.cache); until then those of some other machine are used.
+    """
+    from skyband.bench import calibrate as calibration
+    from skyband.planner.costs import cache_file, write
+
+    target = file or cache_file()
+    with Progress(*Progress.get_default_columns(), transient=True) as progress:
+        task = progress.add_task("", total=calibration.settings_to_measure())
+        costs = calibration.measure(lambda doing: progress.update(task, advance=1, description=f"{doing:<60}"))
+    write(costs, target)
+    typer.echo(f"Measured {len(costs.cells)} algorithms. Written to {target}.")
 
 
 @app.command()

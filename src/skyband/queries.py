@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skyband.engines.embedded import Session
 
 Emit = Literal["windows", "changes", "entries"]
+Order = Literal["random", "rising", "falling", "bursty"]
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,11 @@ class TopK:
                 "changes": what entered and what left (default without `every`);
                 "entries": each row once, when it first enters.
     lateness    how long windows by value wait for rows that come out of order.
-    algorithm   by name, for study; the planner chooses one if it is None.
+    algorithm   by name, for study, with options if need be: "relaxed(gamma=0.5)"; None: the planner chooses.
     ad_hoc      keep what `Session.top(k, size)` needs to answer for any size up to the window's.
+    error       how many rows may be missed: as a share of those that leave the window, so error * N / n of N rows in
+                windows of n. None: none. It holds where scores come in random order; see docs/semantics.md.
+    expect      how scores come, if known: "random", "rising", "falling" or "bursty". Only the cost depends on it.
     """
 
     k: int
@@ -49,6 +53,8 @@ class TopK:
     lateness: int | timedelta | None = None
     algorithm: str | None = None
     ad_hoc: bool = False
+    error: float | None = None
+    expect: Order | None = None
 
     def __init__(
         self,
@@ -62,6 +68,8 @@ class TopK:
         lateness: Span | None = None,
         algorithm: str | None = None,
         ad_hoc: bool = False,
+        error: float | None = None,
+        expect: Order | None = None,
     ) -> None:
         _check_k(k)
         check_text(by)
@@ -77,6 +85,8 @@ class TopK:
         put(self, "lateness", _check_lateness(lateness, window))
         put(self, "algorithm", algorithm)
         put(self, "ad_hoc", bool(ad_hoc))
+        put(self, "error", _check_error(error))
+        put(self, "expect", _check_expect(expect))
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless the columns this query names outside `by` are all there."""
@@ -103,6 +113,7 @@ class TopK:
             "emit": self.emit,
             "lateness": repr(self.lateness),
             "ad_hoc": self.ad_hoc,
+            "error": self.error,
             "columns": [f"{field.name}: {field.type}" for field in schema],
         }
         return hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=16).hexdigest()
@@ -158,3 +169,17 @@ def _check_lateness(lateness: Span | None, window: Window) -> int | timedelta | 
     if lateness == 0 or lateness == timedelta(0):
         return None
     return parse_span(lateness, "lateness")
+
+
+def _check_error(error: object) -> float | None:
+    if error is None:
+        return None
+    if isinstance(error, bool) or not isinstance(error, (int, float)) or not 0 < error < 1:
+        raise InvalidQuery(f"error must be a number between 0 and 1, such as 0.001, or None for none; got {error!r}.")
+    return float(error)
+
+
+def _check_expect(expect: object) -> Order | None:
+    if expect is not None and expect not in get_args(Order):
+        raise InvalidQuery(f"expect must be one of {', '.join(get_args(Order))}, got {expect!r}.")
+    return expect  # type: ignore[return-value]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from conformance.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
 
+from skyband.operators.objects.filtered import NAMES
+from skyband.operators.objects.staircase import best_growth
 from skyband.operators.protocol import CHANGES, Spec
 
 Bound = Callable[[Question, Spec, Sequence[Event], Driver], int]
@@ -30,6 +34,77 @@ def mintopk(question: Question, spec: Spec, events: Sequence[Event], driver: Dri
 def relaxed(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
     """Twice the largest k-skyband there was, and `slack`; by value with a slide, rows of windows after the next too."""
     slack = driver.operator._rule.slack
+    return (
+        sum(2 * size + slack + 2 * question.k for size in _largest_skybands(question, events).values())
+        + _waiting(question, events)
+        + len(_shown(question, spec, events))
+    )
+
+
+def filtered(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The k-skyband and, relaxed, gamma times as many rows more, or 5k; and the rows of the buffer."""
+    gamma = driver.operator._kind.gamma
+    skybands = sum(
+        max((1 + gamma) * size, 4 * question.k) + 2 * question.k
+        for size in _largest_skybands(question, events).values()
+    )
+    buffered = driver.operator._state.lists["length"][1].sum()
+    return int(skybands + buffered) + _waiting(question, events) + len(_shown(question, spec, events))
+
+
+def strict(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The k-skyband; rows that expire are dropped with the next row of their group."""
+    skybands = sum(_largest_skybands(question, events).values()) * _times_kept(question)
+    return skybands + _waiting(question, events) + len(_shown(question, spec, events))
+
+
+def pretopk(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """For each group k rows for each open window, and for the one that closed last."""
+    lists = 1 if question.size is None else 1 - (-question.size // question.every)
+    groups = len({member.group for member in members(question, events)})
+    return question.k * lists * groups + _waiting(question, events) + len(_shown(question, spec, events))
+
+
+def whole_window(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The largest window there was; rows that expire are dropped with the next row of their group."""
+    return (
+        sum(_largest_windows(question, events).values()) * _times_kept(question)
+        + _waiting(question, events)
+        + len(_shown(question, spec, events))
+    )
+
+
+def partitioned(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The rows of the largest window there was, a partition, a quarter more in gaps; from the start k + 2 slack."""
+    kind, slack = driver.operator._kind, 2 * driver.operator._kind.slack
+    if not kind.stores:
+        most = float(sum(question.k + slack for _ in _largest_windows(question, events)))
+    else:
+        most = sum(
+            1.25 * (n + max(kind.partition, 2 * (question.k * n) ** 0.5))
+            for n in _largest_windows(question, events).values()
+        )
+    return int(most) + _waiting(question, events) + len(_shown(question, spec, events))
+
+
+def _largest_windows(question: Question, events: Sequence[Event]) -> dict[Hashable, int]:
+    """By group: the most rows that were live at once."""
+    largest: dict[Hashable, int] = {}
+    for i in range(1, len(events) + 1):
+        for group, n in Counter(member.group for member in live_members(question, events[:i])).items():
+            largest[group] = max(largest.get(group, 0), n)
+    return largest
+
+
+def staircase(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """The largest k-skyband there was, and as many rows more as may wait, which is a multiple of it."""
+    growth = best_growth(question.k)
+    skybands = sum(size + max(1, math.ceil(growth * size)) for size in _largest_skybands(question, events).values())
+    return skybands + _waiting(question, events) + len(_shown(question, spec, events))
+
+
+def _largest_skybands(question: Question, events: Sequence[Event]) -> dict[Hashable, int]:
+    """By group: the size of the largest k-skyband there was."""
     largest: dict[Hashable, int] = {}
     for i in range(1, len(events) + 1):
         by_group: dict[Hashable, list[Member]] = {}
@@ -37,18 +112,34 @@ def relaxed(question: Question, spec: Spec, events: Sequence[Event], driver: Dri
             by_group.setdefault(member.group, []).append(member)
         for group, live in by_group.items():
             largest[group] = max(largest.get(group, 0), skyband_size(live, question.k))
-    waiting = 0
-    if question.every is not None and not question.by_count:
-        slide = watermark_of(question, events) // question.every
-        waiting = sum(member.time // question.every > slide for member in live_members(question, events))
-    return (
-        sum(2 * size + slack + 2 * question.k for size in largest.values())
-        + waiting
-        + len(_shown(question, spec, events))
-    )
+    return largest
 
 
-STATED: dict[str, Bound] = {"recompute": recompute, "mintopk": mintopk, "relaxed": relaxed}
+def _times_kept(question: Question) -> int:
+    """By value with a slide, rows that no open window holds stay until a window closes that has something to show."""
+    return 1 if question.every is None or question.by_count else 2
+
+
+def _waiting(question: Question, events: Sequence[Event]) -> int:
+    """By value with a slide: rows that wait for a window after the next."""
+    if question.every is None or question.by_count:
+        return 0
+    slide = watermark_of(question, events) // question.every
+    return sum(member.time // question.every > slide for member in live_members(question, events))
+
+
+STATED: dict[str, Bound] = {
+    "recompute": recompute,
+    "mintopk": mintopk,
+    "strict": strict,
+    "relaxed": relaxed,
+    "partitioned": partitioned,
+    "staircase": staircase,
+    **dict.fromkeys(NAMES, filtered),
+    "pretopk": pretopk,
+    "tma": whole_window,
+    "sma": whole_window,
+}
 
 
 def skyband_size(rows: Sequence[Member], k: int) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from oracle import Event, Question, Row, Shown
 
+from skyband.errors import InvalidQuery
+from skyband.operators.objects.asking import NEXT_WINDOW, top_many
 from skyband.operators.protocol import EMIT_CODES, LEAVE, Answer, Batch, Operator, Spec
 from skyband.windows import FOREVER, Ticks
 
@@ -48,6 +51,16 @@ class Driver:
 
     def top(self, k: int, size: int | None = None) -> list[Shown]:
         return self._read(self.operator.top(k, size))
+
+    def top_many(self, questions: Sequence[tuple[int, int | None]]) -> list[list[Shown]]:
+        """The answer to each question, all asked at once."""
+        k = np.array([k for k, _ in questions], np.int64)
+        size = np.array([size or NEXT_WINDOW for _, size in questions], np.int64)
+        answer, ends = top_many(self.operator, k, size)
+        lines = self._read(answer)
+        assert ends[0] == 0
+        assert ends[-1] == len(lines)
+        return [lines[a:b] for a, b in pairwise(ends.tolist())]
 
     def restart(self) -> None:
         """Go on with another operator that knows only the state of this one."""
@@ -107,3 +120,12 @@ class Driver:
             )
             for at, code, rank, score, position, change in zip(*(column.tolist() for column in answer), strict=True)
         ]
+
+
+def refuses(driver: Driver, k: int, size: int) -> bool:
+    """Does it say that it has not kept what this size asks for?"""
+    try:
+        driver.top(k, size)
+    except InvalidQuery as refusal:
+        return f"size={size} " in str(refusal) and "ad_hoc=True" in str(refusal)
+    return False

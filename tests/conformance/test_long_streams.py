@@ -11,11 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conformance.algorithms import EXACT
 from conformance.driver import spec_of
 from oracle import Question
 
 from skyband.operators.protocol import ENTER, Answer, Batch, Operator
-from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.operators.registry import Algorithm
+from skyband.planner.plan import FOR_COMPARING
 from skyband.structures.panes import SAMPLE
 
 Floats = npt.NDArray[np.float64]
@@ -24,8 +26,8 @@ NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
 def all_that_take(question: Question) -> pytest.MarkDecorator:
-    """Every algorithm for such a query but recomputing from scratch, for which these streams are too long."""
-    able = [a for a in OBJECTS.values() if a.name != "recompute" and a.refuses(spec_of(question)) is None]
+    """Every algorithm for such a query that is not only for comparing: for those these streams are too long."""
+    able = [a for a in EXACT.values() if a.name not in FOR_COMPARING and a.refuses(spec_of(question)) is None]
     return pytest.mark.parametrize("algorithm", able, ids=[algorithm.name for algorithm in able])
 
 

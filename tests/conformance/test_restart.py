@@ -20,7 +20,7 @@ def run(case: Case, driver: Driver, sizes: list[int], after_each) -> Driver:  # 
 
 
 @every_algorithm
-@examples(80)
+@examples(50)
 @given(st.data(), batch_sizes())
 def test_snapshot_and_restore_at_every_step(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
@@ -39,7 +39,7 @@ def test_snapshot_and_restore_at_every_step(algorithm: Algorithm, data: st.DataO
 
 
 @every_algorithm
-@examples(80)
+@examples(50)
 @given(st.data(), batch_sizes())
 def test_forgetting_dead_groups_at_every_step(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None, grouped=True))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from conformance.algorithms import capacities, every_algorithm, examples, opener
-from conformance.driver import Driver
+from conformance.algorithms import EXACT, capacities, every_algorithm, examples, opener
+from conformance.driver import Driver, refuses
 from conformance.strategies import Case, batch_sizes, cases, kinds, question_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import Advance, Event, Row, by_group, top
 
-from skyband.errors import InvalidQuery
-from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.operators.registry import Algorithm
 
 
 def behind_the_rows(case: Case) -> Case:
@@ -31,7 +30,7 @@ def sizes_to_ask(case: Case) -> range:
 
 
 @every_algorithm
-@examples(80)
+@examples(40)
 @given(st.data(), batch_sizes())
 def test_the_window_that_closes_next(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
@@ -44,7 +43,7 @@ def test_the_window_that_closes_next(algorithm: Algorithm, data: st.DataObject, 
 
 
 @every_algorithm
-@examples(80)
+@examples(40)
 @given(st.data(), batch_sizes())
 def test_the_last_so_many(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     """Every size at the end of the stream: right, or (without ad_hoc) refused."""
@@ -54,25 +53,16 @@ def test_the_last_so_many(algorithm: Algorithm, data: st.DataObject, sizes: list
     driver = Driver(case.spec, algorithm.open)
     driver.run(case.events, sizes)
     for size in sizes_to_ask(case):
-        if algorithm.name == "mintopk" and refuses(driver, k, size):
+        if not case.spec.ad_hoc and refuses(driver, k, size):
             continue
         assert by_group(driver.top(k, size)) == by_group(top(case.question, case.events, k, size))
 
 
-def refuses(driver: Driver, k: int, size: int) -> bool:
-    """Does it say that this size cuts a pane in two?"""
-    try:
-        driver.top(k, size)
-    except InvalidQuery as refusal:
-        return f"size={size} " in str(refusal) and "ad_hoc=True" in str(refusal)
-    return False
-
-
-AD_HOC = [algorithm for algorithm in OBJECTS.values() if any(kind.ad_hoc for kind in kinds(algorithm))]
+AD_HOC = [algorithm for algorithm in EXACT.values() if any(kind.ad_hoc for kind in kinds(algorithm))]
 
 
 @pytest.mark.parametrize("algorithm", AD_HOC, ids=[algorithm.name for algorithm in AD_HOC])
-@examples(60)
+@examples(30)
 @given(st.data(), batch_sizes())
 def test_any_k_and_size_with_ad_hoc(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = behind_the_rows(data.draw(cases(algorithm, most=25, external_clock=None, ad_hoc=True)))
@@ -90,11 +80,39 @@ def test_any_k_and_size_with_ad_hoc(algorithm: Algorithm, data: st.DataObject, s
 
 
 @every_algorithm
+@examples(30)
+@given(st.data(), batch_sizes())
+def test_many_questions_at_once(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+    """As one by one, and right; asked in between, so that what was prepared for questions must not be used again."""
+    case = behind_the_rows(data.draw(cases(algorithm, most=25, external_clock=None)))
+    driver = Driver(case.spec, algorithm.open)
+    k, size = st.integers(1, case.question.k), st.none() | st.sampled_from(sizes_to_ask(case))
+
+    def ask() -> None:
+        seen = case.events[: driver.events_taken]
+        if not any(isinstance(event, Row) for event in seen):
+            return
+        questions = [
+            (k, size)
+            for k, size in data.draw(st.lists(st.tuples(k, size), max_size=8), label="questions")
+            if size is None or case.spec.ad_hoc or not refuses(driver, k, size)
+        ]
+        found = driver.top_many(questions)
+        assert found == [driver.top(k, size) for k, size in questions]
+        for (k_asked, size_asked), lines in zip(questions, found, strict=True):
+            assert by_group(lines) == by_group(top(case.question, seen, k_asked, size_asked))
+
+    driver.run(case.events, sizes, after_each=ask)
+
+
+@every_algorithm
 def test_asking_before_the_first_row_gives_nothing(algorithm: Algorithm) -> None:
     for kind in kinds(algorithm):
         driver = Driver(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0)), algorithm.open)
         assert driver.top(1) == []
         assert driver.top(2, 3) == []
+        assert driver.top_many([(1, None), (2, 3)]) == [[], []]
+        assert driver.top_many([]) == []
         assert driver.operator.next_close() is None
         driver.finish()
         assert driver.lines == []

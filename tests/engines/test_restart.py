@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tables import ALGORITHMS
 
 import skyband as sb
 from skyband.engines.embedded import open_session
-from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.operators.registry import Algorithm, find
 from skyband.planner.plan import specify
 
 SCHEMA = pa.schema(
@@ -65,7 +66,7 @@ def emits(window: sb.Window) -> list[Any]:
 
 CASES = [
     (algorithm, window)
-    for algorithm in OBJECTS.values()
+    for algorithm in map(find, ALGORITHMS)
     for window in WINDOWS
     if not algorithm.refuses(specify(sb.TopK(k=2, by="v", window=WINDOWS[window]), SCHEMA))
 ]

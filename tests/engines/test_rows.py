@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skyband.engines.rows import RowStore
+from skyband.engines.rows import FEW, RowStore
 
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.dictionary(pa.int32(), pa.string())})
 
@@ -21,6 +21,8 @@ def test_rows_are_found_by_position(seed: int) -> None:
         names = pa.array([str(i) for i in numbers], pa.string()).dictionary_encode()
         store.append(arrived, pa.record_batch([numbers, names], schema=SCHEMA))
         held, arrived = np.concatenate([held, numbers]), arrived + n
+        if random.random() < 0.5:
+            store.join()
         asked = random.choice(held, int(random.integers(0, 20))) if len(held) else held
         found = store.take(asked)
         assert found.column("n").to_pylist() == asked.tolist(), "in the order asked for, some twice"
@@ -28,6 +30,18 @@ def test_rows_are_found_by_position(seed: int) -> None:
         if random.random() < 0.4:
             held = held[random.random(len(held)) < 0.3]
             store.keep(held)
+
+
+def test_however_many_batches_come_there_are_few_places_to_look() -> None:
+    store, copied = RowStore(pa.schema({"n": pa.int64()})), 0
+    for i in range(1_000):
+        store.append(i, pa.record_batch({"n": [i]}))
+        before = {id(batch) for batch in store._batches}
+        store.join()
+        copied += sum(batch.num_rows for batch in store._batches if id(batch) not in before)
+        assert len(store._batches) <= 2 * FEW
+    assert store.take(np.arange(1_000)).column("n").to_pylist() == list(range(1_000))
+    assert copied <= 1_000 * 10
 
 
 def test_it_is_wasteful_when_less_than_half_is_held() -> None:

@@ -8,11 +8,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 import pytest
-from tables import batch, shows, table
+from tables import ALGORITHMS, batch, shows, table
 
 import skyband as sb
 from skyband.engines.embedded import open_session
-from skyband.operators.registry import OBJECTS
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.string()})
 WINDOW = sb.sliding(20, every=10, on="t")
@@ -36,7 +35,7 @@ def test_counts_of_rows() -> None:
     )
 
 
-@pytest.mark.parametrize("algorithm", OBJECTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_in_is_the_sum_of_what_happened_to_them(algorithm: str, seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -164,6 +163,61 @@ def test_top_by_time_takes_durations() -> None:
     session.push(pa.record_batch({"ts": pa.array([0, 1800, 3599], pa.timestamp("s")), "v": [3.0, 2.0, 1.0]}))
     assert session.top(size="30 minutes")["score"].to_pylist() == [2.0, 1.0]
     assert session.top(size=dt.timedelta(hours=1))["score"].to_pylist() == [3.0, 2.0]
+
+
+def test_many_questions_at_once() -> None:
+    session = sb.TopK(k=3, by="v", window=sb.sliding(100, on="t")).open(SCHEMA)
+    session.push(rows((1, 9.0, "a"), (50, 5.0, "b"), (99, 7.0, "c"), (99, 1.0, "d")))
+    assert shows(
+        session.top_many([(2, 50), (1, None), (3, 1)]),
+        """
+        question  window_start  window_end  rank  score  t   g
+        0         49            99          1     7      99  c
+        0         49            99          2     5      50  b
+        1         -1            99          1     9      1   a
+        2         98            99          1     7      99  c
+        2         98            99          2     1      99  d
+        """,
+    )
+    assert session.top_many([]).num_rows == 0
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("per", [(), ("g",)], ids=["all", "per g"])
+@pytest.mark.parametrize("window", [WINDOW, sb.landmark(every=10, on="t"), sb.sliding(4, every=2)], ids=str)
+def test_many_questions_are_answered_as_one_by_one(algorithm: str, per: tuple[str, ...], window: sb.Window) -> None:
+    session = sb.TopK(k=3, by="v", window=window, per=per, ascending=True, algorithm=algorithm).open(SCHEMA)
+    session.push(rows(*((i % 17, i * 7 % 13, "abc"[i % 3]) for i in range(40))))
+    questions = [(3, None), (1, None), (None, None), (2, None)]
+    many = session.top_many(questions)
+    each = [session.top(k, size) for k, size in questions]
+    assert many["question"].to_pylist() == [i for i, answer in enumerate(each) for _ in range(answer.num_rows)]
+    assert many.drop_columns("question").equals(pa.concat_tables(each))
+    assert many.num_rows >= 7
+
+
+def test_a_column_called_question_is_not_lost() -> None:
+    session = sb.TopK(k=1, by="v", window=sb.sliding(5)).open(pa.schema({"v": pa.float64(), "question": pa.string()}))
+    session.push(pa.record_batch({"v": [1.0], "question": ["why"]}))
+    assert session.top_many([(1, 5)]).column_names == [
+        *("question", "window_start", "window_end", "rank", "score", "question_")
+    ]
+
+
+def test_many_questions_may_have_units_or_be_wrong() -> None:
+    stamps = pa.schema({"ts": pa.timestamp("s"), "v": pa.float64()})
+    session = sb.TopK(k=2, by="v", window=sb.sliding("1 hour", on="ts")).open(stamps)
+    session.push(pa.record_batch({"ts": pa.array([0, 1800, 3599], pa.timestamp("s")), "v": [3.0, 2.0, 1.0]}))
+    many = session.top_many([(1, "30 minutes"), (2, dt.timedelta(hours=1))])
+    assert many["score"].to_pylist() == [2.0, 3.0, 2.0]
+    for question, message in (
+        ((3, None), "from 1 to the query's 2, got 3"),
+        ((1, 30), "size=30 has no unit"),
+        ((1, "2 hours"), "larger than the query's window"),
+        (1, "A question is a k and a size"),
+    ):
+        with pytest.raises(sb.InvalidQuery, match=message):
+            session.top_many([(1, None), question])
 
 
 def test_ascending_asks_and_answers_with_the_scores_as_given() -> None:

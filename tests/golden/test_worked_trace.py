@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tables import shows
+from tables import ALGORITHMS, shows
 
 import skyband as sb
-from skyband.operators.registry import OBJECTS
 
 SCORES = [4, 1, 2, 7, 5, 10, 3, 7.5, 6, 11, 9]
 ROWS = pa.table({"score_of": pa.array(SCORES, pa.float64()), "object": [f"o{i}" for i in range(1, 12)]})
 BEST = ["o1", "o2", "o2", "o2", "o2", "o2", "o2", "o3", "o7", "o7", "o7"]
 
-able = pytest.mark.parametrize("algorithm", [name for name in OBJECTS if name != "mintopk"])
+able = pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "mintopk"])
 
 
 @able
@@ -48,7 +47,7 @@ def test_the_best_after_each_arrival(algorithm: str) -> None:
     assert found == BEST
 
 
-@pytest.mark.parametrize("algorithm", OBJECTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_same_as_windows_that_slide_by_one(algorithm: str) -> None:
     window = sb.sliding(6, every=1)
     result = sb.top_k(ROWS, k=1, by="score_of", window=window, ascending=True, algorithm=algorithm)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pyarrow as pa
 import pytest
@@ -22,7 +23,7 @@ SCHEMA = pa.schema({"t": pa.int64(), "ts": pa.timestamp("us"), "v": pa.float64()
         (sb.tumbling(1_000), {}, "mintopk"),
         (sb.sliding("1 hour", every="1 minute", on="ts"), {"per": "g"}, "mintopk"),
         (sb.landmark(every=10, on="t"), {}, "mintopk"),
-        (sb.sliding(1_000, every=10), {"emit": "changes"}, "mintopk"),
+        (sb.sliding(1_000_000, every=10_000), {"emit": "changes"}, "mintopk"),
         (sb.sliding(40_000), {}, "relaxed"),
         (sb.sliding("1 hour", on="ts"), {"emit": "entries"}, "relaxed"),
         (sb.landmark(), {}, "relaxed"),
@@ -61,3 +62,27 @@ def test_an_external_clock_never_moves_with_rows() -> None:
     query = sb.TopK(k=1, by="v", window=sb.tumbling(10, on="t"), lateness=3)
     assert specify(query, SCHEMA).window.lateness == 3
     assert specify(query, SCHEMA, external_clock=True).window.lateness == FOREVER
+
+
+def test_options_behind_the_name() -> None:
+    query = sb.TopK(k=1, by="v", window=sb.sliding(6), algorithm="relaxed(gamma=0.5)")
+    session = query.open(SCHEMA)
+    assert session.algorithm == "relaxed(gamma=0.5)"
+    assert session._operator._kind.gamma == 0.5  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "said"),
+    [
+        ("fastest", "No algorithm 'fastest'"),
+        ("relaxed(delta=1)", "has no option 'delta'. It has: block"),
+        ("relaxed(gamma=lots)", "Cannot read"),
+        ("relaxed(gamma=1", "Cannot read"),
+        ("__import__('os')", "Cannot read"),
+        ("", "Cannot read"),
+    ],
+)
+def test_names_that_are_not_there(algorithm: str, said: str) -> None:
+    query = sb.TopK(k=1, by="v", window=sb.sliding(6), algorithm=algorithm)
+    with pytest.raises(sb.SkybandError, match=re.escape(said)):
+        query.open(SCHEMA)

@@ -63,15 +63,20 @@ def write(results: Sequence[Result], path: Path, *, official: bool, sizes: Sizes
     described = {
         "official": official,
         "sizes": asdict(sizes),
-        "machine": {
-            "processor": platform.processor() or platform.machine(),
-            "system": platform.system(),
-            "python": platform.python_version(),
-            **{package: version(package) for package in ("skyband", "numpy", "numba", "pyarrow")},
-        },
+        "machine": machine(),
         "results": [asdict(result) | {"met": result.met} for result in results],
     }
     path.write_text(json.dumps(described, indent=2) + "\n")
+
+
+def machine() -> dict[str, str]:
+    """What the figures were measured on."""
+    return {
+        "processor": platform.processor() or platform.machine(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in ("skyband", "numpy", "numba", "pyarrow")},
+    }
 
 
 def _millions(rows_per_second: float | None) -> str:

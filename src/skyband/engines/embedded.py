@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from skyband.engines.output import layout
 from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
 from skyband.errors import InvalidInput, InvalidQuery, SnapshotCorrupt, SnapshotMismatch
+from skyband.operators.objects.asking import NEXT_WINDOW, top_many
 from skyband.operators.protocol import Answer, Batch, Ints
 from skyband.operators.registry import find
 from skyband.planner.plan import plan, specify
@@ -43,7 +44,7 @@ class Stats:
 
 
 class Session:
-    """A query, running: fed by `push`, asked by `top`, saved by `snapshot`."""
+    """A query, running: fed by `push`, asked by `top` and `top_many`, saved by `snapshot`."""
 
     def __init__(
         self, query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
@@ -58,9 +59,15 @@ class Session:
         self._score = expressions.bind(query.by, self._plain)
         self._spec = specify(query, schema, external_clock=external_clock)
         self._layout = layout(query, self._plain, str(query.emit))
+        self._answer_layout = layout(query, self._plain, "windows")
+        self._many_layout = layout(query, self._plain, "questions")
+        self._on_type = None if query.window.on is None else schema.field(query.window.on).type
+        # The largest size that may be asked for without a unit.
+        plain = self._on_type is None or pa.types.is_integer(self._on_type)
+        self._longest = min(self._spec.window.size, FOREVER - 1) if plain else 0
         self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
         saved = None if state is None else self._read(state)
-        self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
+        self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm, expect=query.expect).algorithm
         self._operator = find(self.algorithm).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
         self._groups = GroupCodes(pa.schema([self._plain.field(name) for name in query.per])) if query.per else None
@@ -107,21 +114,25 @@ class Session:
         """The best rows right now: of the window that closes next, or of the last `size`; up to the query's k and size.
 
         By value, the last `size` is what is later than now - size, where now is the latest time seen. With a slide,
-        sizes that do not end where a pane of the open window begins need a query with ad_hoc=True.
+        sizes that reach back to where no open window begins need a query with ad_hoc=True.
         """
-        k = self.query.k if k is None else k
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.query.k:
-            raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.query.k}, got {k!r}.")
-        ticks = None
-        if size is not None:
-            on = self.query.window.on
-            ticks = span_ticks(parse_span(size, "size"), on, None if on is None else self.schema.field(on).type, "size")
-            if ticks > self._spec.window.size:
-                raise InvalidQuery(f"size={size} is larger than the query's window ({self.query.window}).")
+        k, ticks = self._asked(k, size)
         answer = self._operator.top(k, ticks)
-        shown = layout(self.query, self._plain, "windows")
+        self._rows.join()
         rows = self._rows.take(answer.position)
-        return shown.table(answer, rows, self._spec.window, self.query.ascending, ticks)
+        return self._answer_layout.table(answer, rows, self._spec.window, self.query.ascending, ticks)
+
+    def top_many(self, questions: Sequence[tuple[int | None, Span | None]]) -> pa.Table:
+        """As `top` for each k and size, all at once, which is cheaper; the column `question` counts them from 0."""
+        asked = [self._read_question(question) for question in questions]
+        k = np.array([k for k, _ in asked], np.int64)
+        size = np.array([NEXT_WINDOW if ticks is None else ticks for _, ticks in asked], np.int64)
+        answer, ends = top_many(self._operator, k, size)
+        question = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
+        covered = np.where(size == NEXT_WINDOW, self._spec.window.size, size)[question]
+        self._rows.join()
+        rows = self._rows.take(answer.position)
+        return self._many_layout.table(answer, rows, self._spec.window, self.query.ascending, covered, question)
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -183,6 +194,27 @@ class Session:
         self._stats = Stats(**counters)
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _asked(self, k: int | None, size: Span | None) -> tuple[int, int | None]:
+        """A question's k, and its size in ticks."""
+        k = self.query.k if k is None else k
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.query.k:
+            raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.query.k}, got {k!r}.")
+        if size is None:
+            return k, None
+        ticks = span_ticks(parse_span(size, "size"), self.query.window.on, self._on_type, "size")
+        if ticks > self._spec.window.size:
+            raise InvalidQuery(f"size={size} is larger than the query's window ({self.query.window}).")
+        return k, ticks
+
+    def _read_question(self, question: Any) -> tuple[int, int | None]:
+        if not isinstance(question, (tuple, list)) or len(question) != 2:
+            raise InvalidQuery(f"A question is a k and a size, such as (10, 600); got {question!r}.")
+        k, size = question
+        # Most questions are two numbers, and there may be many: these need no more than this.
+        if type(k) is type(size) is int and 1 <= k <= self.query.k and 1 <= size <= self._longest:
+            return k, size
+        return self._asked(k, size)
 
     def _check_schema(self, schema: pa.Schema) -> None:
         if schema.names != self.schema.names or schema.types != self.schema.types:

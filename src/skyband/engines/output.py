@@ -7,11 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from skyband.operators.protocol import LEAVE, Answer
+from skyband.operators.protocol import LEAVE, Answer, Codes, Ints
 from skyband.queries import TopK
 from skyband.windows import FOREVER, Ticks
 
 _CHANGES = pa.array(["enter", "leave"])
+
+# The columns before the others: of what a query emits, and of many ad-hoc questions.
+_LEAD = {
+    "windows": ["window_start", "window_end"],
+    "changes": ["at", "change"],
+    "entries": ["at"],
+    "questions": ["question", "window_start", "window_end"],
+}
+_LEAD_TYPES = {"change": pa.string(), "question": pa.int32()}  # the others have the type of the window's column
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +34,36 @@ class Layout:
     per: int  # how many of the shown input columns are `per` columns; they come first
 
     def table(
-        self, answer: Answer, rows: pa.Table, window: Ticks, ascending: bool, size: int | None = None
+        self,
+        answer: Answer,
+        rows: pa.RecordBatch,
+        window: Ticks,
+        ascending: bool,
+        size: int | Ints | None = None,
+        question: Codes | None = None,
     ) -> pa.Table:
-        """`answer` with its `rows`, as the user sees it."""
+        """`answer` with its `rows`, as the user sees it; `size` and `question` are of ad-hoc questions."""
         score = -answer.score if ascending else answer.score
         columns = rows.columns
         when = self._window_columns(answer, window, window.size if size is None else size)
+        if question is not None:
+            when.insert(0, pa.array(question))
         ranking = [pa.array(answer.rank), pa.array(score)]
         return pa.Table.from_arrays([*when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema)
 
-    def _window_columns(self, answer: Answer, window: Ticks, size: int) -> list[pa.Array]:
+    def _window_columns(self, answer: Answer, window: Ticks, size: int | Ints) -> list[pa.Array]:
         at = _times(answer.at, self.time_type)
         if self.emit == "changes":
             return [at, _CHANGES.take(pa.array(answer.change == LEAVE).cast(pa.int8()))]
         if self.emit == "entries":
             return [at]
         if window.by_count:
-            return [_times(np.maximum(answer.at - size, 0) if size != FOREVER else answer.at * 0, self.time_type), at]
-        if size == FOREVER:
-            return [pa.nulls(len(answer.at), self.time_type), at]
+            # A window from the start on is longer than any number of arrivals.
+            return [_times(np.maximum(answer.at - size, 0), self.time_type), at]
+        endless = size == FOREVER
+        if endless is True or (isinstance(endless, np.ndarray) and endless.any()):
+            unknown = np.broadcast_to(endless, len(answer.at))
+            return [pa.array(answer.at - size, pa.int64(), mask=unknown).view(self.time_type), at]
         return [_times(answer.at - size, self.time_type), at]
 
 
@@ -52,7 +72,7 @@ def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
     on_type = None if query.window.on is None else schema.field(query.window.on).type
     # Window bounds can lie outside a narrow integer type.
     time_type = on_type if on_type is not None and pa.types.is_timestamp(on_type) else pa.int64()
-    lead = {"windows": ["window_start", "window_end"], "changes": ["at", "change"], "entries": ["at"]}[emit]
+    lead = _LEAD[emit]
     others = [name for name in schema.names if name not in query.per and name != query.by]
     taken = {*lead, "rank", "score"}
     fields: list[pa.Field] = []
@@ -60,7 +80,7 @@ def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
         fields.append(schema.field(name).with_name(_free_name(name, taken)))
         taken.add(fields[-1].name)
     n = len(query.per)
-    lead_fields = [pa.field(name, pa.string() if name == "change" else time_type) for name in lead]
+    lead_fields = [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in lead]
     ranking = [pa.field("rank", pa.int32()), pa.field("score", pa.float64())]
     return Layout(
         pa.schema([*lead_fields, *fields[:n], *ranking, *fields[n:]]),
@@ -77,5 +97,6 @@ def _free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def _times(ticks: np.typing.NDArray[np.int64], time_type: pa.DataType) -> pa.Array:
-    return pa.array(ticks, pa.int64()).view(time_type)
+def _times(ticks: Ints, time_type: pa.DataType) -> pa.Array:
+    times = pa.array(ticks)
+    return times if times.type is time_type or times.type == time_type else times.view(time_type)

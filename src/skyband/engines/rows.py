@@ -13,6 +13,8 @@ from skyband.structures.positions import locate
 
 Ints = npt.NDArray[np.int64]
 
+FEW = 8  # batches, each of which is one more place to look
+
 
 class RowStore:
     """Rows in order of arrival. It keeps those an operator holds and, for a while, some that it no longer does.
@@ -43,6 +45,8 @@ class RowStore:
 
     def take(self, positions: Ints) -> pa.RecordBatch:
         """The rows at these positions, in their order."""
+        if len(self._batches) == 1 and len(positions):
+            return self._batches[0].take(pa.array(locate(self._positions, positions)))
         # Batch by batch: of a table, Arrow would copy all batches together first.
         parts, places = [], []
         for batch, place, index in self._find(positions):
@@ -56,9 +60,7 @@ class RowStore:
 
     def _find(self, positions: Ints) -> Iterator[tuple[int, Ints, Ints]]:
         """Which batch holds which of the positions, and where: (batch, which, where)."""
-        if len(self._batches) == 1:
-            if len(positions):
-                yield 0, np.arange(len(positions)), locate(self._positions, positions)
+        if not len(positions):
             return
         listed = positions < self._first
         which = np.flatnonzero(listed)
@@ -75,6 +77,23 @@ class RowStore:
         for batch, start, stop in _runs(batch_of[by_batch]):
             some = by_batch[start:stop]
             yield batch, which[some], index[some] - self._starts[batch]
+
+    def join(self) -> None:
+        """Copy small batches together where there are many, so that rows are found in few places.
+
+        What is copied at least makes a batch half as large again, so a row is copied a logarithmic number of times.
+        """
+        if len(self._batches) <= FEW:
+            return
+        start = len(self._batches) - 1
+        while start > 1 and self._rows_in(start - 1) <= 2 * (self._starts[-1] - self._starts[start]):
+            start -= 1
+        if start < len(self._batches) - 1:
+            self._batches[start:] = [pa.concat_batches(self._batches[start:])]
+            self._starts[start + 1 :] = self._starts[-1:]
+
+    def _rows_in(self, batch: int) -> int:
+        return self._starts[batch + 1] - self._starts[batch]
 
     def keep(self, held: Ints) -> None:
         """Forget the rows at other positions than these, which are ascending."""

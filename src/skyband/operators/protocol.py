@@ -7,7 +7,7 @@ the operator holds, and looks them up when they are answered.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ class Spec:
     emit: int = WINDOWS
     grouped: bool = False
     ad_hoc: bool = False
+    error: float = 0.0  # the share sigma of a window's rows that may be missed: sigma N / n of N rows
 
     @property
     def slides_with_each_arrival(self) -> bool:
@@ -141,4 +142,16 @@ class Operator(Protocol):
 
     def check(self) -> None:
         """Assert every invariant of the algorithm, in words."""
+        ...
+
+
+@runtime_checkable
+class AnswersMany(Protocol):
+    """An operator that answers many ad-hoc questions at once for less than one by one."""
+
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        """As `top` for each k[i] and size[i]; size 0: of the window that closes next.
+
+        The answers one after the other, and where each starts among their rows and the last one ends.
+        """
         ...

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from skyband.errors import InvalidQuery
-from skyband.operators.objects import mintopk, recompute, relaxed
+from skyband.operators.objects import (
+    filtered,
+    hybrid,
+    mintopk,
+    partitioned,
+    pretopk,
+    probabilistic,
+    recompute,
+    relaxed,
+    sma,
+    staircase,
+    strict,
+    tma,
+)
 from skyband.operators.protocol import Operator, Spec
 
 
@@ -15,19 +31,57 @@ class Algorithm:
     """What the planner and the engines know of an algorithm."""
 
     name: str
-    open: Callable[[Spec], Operator]
+    open: Callable[..., Operator]  # of a Spec, and of the algorithm's options, by keyword
     refuses: Callable[[Spec], str | None]  # why it cannot answer this, or None
     expected_rows: Callable[[Spec, float], float]  # rows held per group, for so many rows per window, in random order
+    exact: bool = True
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        parameters = inspect.signature(self.open).parameters.values()
+        return tuple(parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
 OBJECTS: dict[str, Algorithm] = {
-    algorithm.NAME: Algorithm(algorithm.NAME, algorithm.open, algorithm.refuses, algorithm.expected_rows)
-    for algorithm in (recompute, mintopk, relaxed)
+    **{
+        module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows)
+        for module in (recompute, mintopk, pretopk, strict, relaxed, partitioned, staircase, tma, sma)
+    },
+    **{
+        name: Algorithm(name, filtered.opener(name), filtered.refuses, filtered.expected_rows)
+        for name in filtered.NAMES
+    },
+    **{
+        module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows, exact=False)
+        for module in (probabilistic, hybrid)
+    },
 }
 
 
-def find(name: str) -> Algorithm:
-    """The algorithm of that name."""
+def find(text: str) -> Algorithm:
+    """The algorithm of that name, opened with the options behind it, if any: "relaxed" or "relaxed(gamma=0.5)"."""
+    name, options = _read(text)
     if name not in OBJECTS:
         raise InvalidQuery(f"No algorithm {name!r}. There are: {', '.join(OBJECTS)}.")
-    return OBJECTS[name]
+    algorithm = OBJECTS[name]
+    if unknown := [option for option in options if option not in algorithm.options]:
+        raise InvalidQuery(f"{name!r} has no option {unknown[0]!r}. It has: {', '.join(algorithm.options)}.")
+    return replace(algorithm, name=text, open=partial(algorithm.open, **options))
+
+
+_CALL = re.compile(r"\s*([\w+]+)\s*(?:\(([^()]*)\))?\s*")
+_OPTION = re.compile(r"\s*(\w+)\s*=\s*([-+.\deE]+)\s*")
+
+
+def _read(text: str) -> tuple[str, dict[str, int | float]]:
+    """The name and the options of "name(option=1, other=0.5)"."""
+    call = _CALL.fullmatch(text)
+    parts = [_OPTION.fullmatch(part) for part in (call[2] or "").split(",") if part.strip()] if call else []
+    try:
+        if call is None or None in parts:
+            raise ValueError
+        return call[1], {part[1]: float(part[2]) if "." in part[2] else int(part[2]) for part in parts if part}
+    except ValueError:
+        raise InvalidQuery(
+            f"Cannot read {text!r} as an algorithm. Write a name, or a name with options: 'relaxed(gamma=0.5)'."
+        ) from None

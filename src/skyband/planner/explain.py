@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from skyband.operators.protocol import EMIT_CODES, Spec
-from skyband.planner.plan import Plan, plan
+from skyband.planner.plan import FOR_COMPARING, Choice, Plan, plan
 from skyband.queries import TopK
 from skyband.windows import FOREVER, Ticks
 
@@ -23,23 +24,40 @@ class Explanation:
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
         of = f"{chosen.window_rows:,.0f} in a window{' (assumed)' if chosen.assumed else ''}"
         each = " per group" if query.per else ""
+        expected = f"if scores come in {query.expect or 'random'} order"
         lines = [
             f"top {query.k} by {by}{' (smallest first)' if query.ascending else ''}{groups}",
             f"  window     {query.window}",
             f"  gives      {query.emit}",
             f"  algorithm  {chosen.algorithm}: {chosen.why}",
             f"  holds      about {chosen.rows:,.0f} rows{each} of the {of}, if scores come in random order",
+            f"  costs      {_nanoseconds(chosen.ns)} a row, {expected}" if not math.isnan(chosen.ns) else "",
             "  considered",
         ]
-        for choice in chosen.considered:
-            verdict = f"cannot: {choice.refused}" if choice.refused else f"would hold about {choice.rows:,.0f} rows"
-            mark = "->" if choice.algorithm == chosen.algorithm else "  "
-            lines.append(f"    {mark} {choice.algorithm:<10} {verdict}")
+        lines = [line for line in lines if line]
+        width = max(len(choice.algorithm) for choice in chosen.considered)
+        for choice in sorted(chosen.considered, key=_by_cost):
+            mark = "->" if choice.algorithm == chosen.algorithm.partition("(")[0] else "  "
+            lines.append(f"    {mark} {choice.algorithm:<{width}} {self._verdict(choice)}")
         return "\n".join(lines)
+
+    def _verdict(self, choice: Choice) -> str:
+        if choice.refused:
+            return f"cannot: {choice.refused}"
+        rows = f"holds about {choice.rows:,.0f} rows"
+        if choice.algorithm in FOR_COMPARING and choice.algorithm != self.plan.algorithm:
+            return f"for comparing: {rows}"
+        if math.isnan(choice.ns) or math.isnan(self.plan.ns):
+            return rows
+        ratio = choice.ns / self.plan.ns
+        compared = (
+            "" if choice.algorithm == self.plan.algorithm else f" ({ratio:.2g}x)" if ratio < 10 else f" ({ratio:,.0f}x)"
+        )
+        return f"{_nanoseconds(choice.ns)} a row{compared}, {rows}"
 
 
 def explain(query: TopK, *, window_rows: float | None = None) -> Explanation:
-    """Which algorithm the planner chooses for `query`, why, and how many rows it expects to hold.
+    """Which algorithm the planner chooses for `query`, why, and what it expects it to hold and to cost.
 
     `window_rows` says how many rows a window by value holds; a window of arrivals knows.
     """
@@ -47,8 +65,18 @@ def explain(query: TopK, *, window_rows: float | None = None) -> Explanation:
     # Durations and numbers mean the same to the planner: it only compares them with each other.
     size = FOREVER if window.size is None else _number(window.size)
     ticks = Ticks(size, 0 if window.every is None else _number(window.every), 0, window.by_count)
-    spec = Spec(query.k, ticks, EMIT_CODES[str(query.emit)], bool(query.per), query.ad_hoc)
-    return Explanation(query, plan(spec, query.algorithm, window_rows=window_rows))
+    spec = Spec(query.k, ticks, EMIT_CODES[str(query.emit)], bool(query.per), query.ad_hoc, query.error or 0.0)
+    return Explanation(query, plan(spec, query.algorithm, expect=query.expect, window_rows=window_rows))
+
+
+def _by_cost(choice: Choice) -> tuple[bool, float]:
+    return choice.refused is not None, math.inf if math.isnan(choice.ns) else choice.ns
+
+
+def _nanoseconds(ns: float) -> str:
+    if ns < 1_000:
+        return f"{ns:.2g} ns" if ns < 10 else f"{ns:.0f} ns"
+    return f"{ns / 1_000:.2g} µs" if ns < 10_000 else f"{ns / 1_000:.0f} µs"
 
 
 def _number(span: object) -> int:

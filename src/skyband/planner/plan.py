@@ -1,4 +1,4 @@
-"""The planner: which algorithm answers a query, why, and what it will hold."""
+"""The planner: which algorithm answers a query, why, and what it will hold and cost."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
-from skyband.operators.objects import mintopk, relaxed
+from skyband.operators.objects import filtered, pretopk, recompute, sma, strict, tma
 from skyband.operators.protocol import EMIT_CODES, Spec
 from skyband.operators.registry import OBJECTS, Algorithm, find
+from skyband.planner.costs import Costs, known_costs
 from skyband.queries import TopK
 from skyband.windows import FOREVER
 
-# Where there are panes they are the cheaper way. The oracle is only for comparing with, however small the window.
-PREFERRED = (mintopk.NAME, relaxed.NAME)
+# What is there to be compared with: the oracle, the papers' baselines, and what its successors do better.
+FOR_COMPARING = (
+    *(recompute.NAME, tma.NAME, sma.NAME, pretopk.NAME, strict.NAME),
+    *(name for name in filtered.NAMES if name != "relaxed+probabilistic"),
+)
+
+NEAR = 1.15  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 
 ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds
 
@@ -27,6 +33,7 @@ class Choice:
     algorithm: str
     refused: str | None  # why it cannot answer the query
     rows: float  # expected to be held per group, on random order; NaN if it cannot
+    ns: float  # expected to be spent on a row; NaN if it cannot, or if nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,7 @@ class Plan:
     algorithm: str
     why: str
     rows: float
+    ns: float
     window_rows: float
     assumed: bool  # nobody said how many rows a window holds
     considered: tuple[Choice, ...]
@@ -46,35 +54,67 @@ def specify(query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> 
     ticks = query.window.ticks(schema, query.lateness)
     if external_clock:
         ticks = replace(ticks, lateness=FOREVER)
-    return Spec(query.k, ticks, EMIT_CODES[str(query.emit)], bool(query.per), query.ad_hoc)
+    return Spec(query.k, ticks, EMIT_CODES[str(query.emit)], bool(query.per), query.ad_hoc, query.error or 0.0)
 
 
-def plan(spec: Spec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:
-    """The algorithm asked for by name, or else the first of those preferred that can answer."""
+def plan(
+    spec: Spec,
+    asked_for: str | None = None,
+    *,
+    expect: str | None = None,
+    window_rows: float | None = None,
+    costs: Costs | None = None,
+) -> Plan:
+    """The algorithm asked for by name, or else the cheapest; of those about as cheap, the one that holds least.
+
+    `expect`: the order in which scores come (costs.ORDERS), if somebody says.
+    """
     assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
     rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
-    choices = tuple(_consider(algorithm, spec, rows) for algorithm in OBJECTS.values())
+    figures = costs or known_costs()
+    choices = tuple(_consider(algorithm, spec, rows, expect, figures) for algorithm in OBJECTS.values())
+    able = [choice for choice in choices if not choice.refused and choice.algorithm not in FOR_COMPARING]
     if asked_for is not None:
-        refused = find(asked_for).refuses(spec)
-        if refused:
-            possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
-            raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
-        chosen, why = next(choice for choice in choices if choice.algorithm == asked_for), "asked for by name"
+        chosen, why = _asked(asked_for, spec, rows, expect, figures, choices), "asked for by name"
     else:
-        able = {choice.algorithm: choice for choice in choices if not choice.refused}
-        chosen = next(able[name] for name in PREFERRED if name in able)
-        why = _reason(spec)
-    return Plan(chosen.algorithm, why, chosen.rows, rows, assumed, choices)
+        cheapest = min((choice.ns for choice in able if not math.isnan(choice.ns)), default=math.nan)
+        near = [choice for choice in able if choice.ns <= NEAR * cheapest] or able
+        chosen = min(near, key=lambda choice: choice.rows)
+        why = _reason(spec, chosen, cheapest)
+    return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, rows, assumed, choices)
 
 
-def _consider(algorithm: Algorithm, spec: Spec, window_rows: float) -> Choice:
+def _consider(algorithm: Algorithm, spec: Spec, window_rows: float, expect: str | None, costs: Costs) -> Choice:
     refused = algorithm.refuses(spec)
-    return Choice(algorithm.name, refused, math.nan if refused else algorithm.expected_rows(spec, window_rows))
+    if refused is None and not algorithm.exact and not spec.error:
+        refused = "it may miss rows, and the query allows no error"
+    if refused:
+        return Choice(algorithm.name, refused, math.nan, math.nan)
+    ns = costs.ns_per_row(algorithm.name, spec, window_rows, expect)
+    return Choice(algorithm.name, None, algorithm.expected_rows(spec, window_rows), ns)
 
 
-def _reason(spec: Spec) -> str:
+def _asked(
+    name: str, spec: Spec, window_rows: float, expect: str | None, costs: Costs, choices: tuple[Choice, ...]
+) -> Choice:
+    """The algorithm asked for, if it can. One that may be wrong can be asked for also where no error is allowed."""
+    algorithm = find(name)
+    if refused := algorithm.refuses(spec):
+        possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
+        raise InvalidQuery(f"{name!r} cannot answer this: {refused}. Possible here: {possible}.")
+    ns = costs.ns_per_row(name, spec, window_rows, expect)
+    return Choice(name, None, algorithm.expected_rows(spec, window_rows), ns)
+
+
+def _reason(spec: Spec, chosen: Choice, cheapest: float) -> str:
     if spec.slides_with_each_arrival:
-        return "the answer may change with each arrival, so every row that may still enter it is kept: the k-skyband"
-    if spec.ad_hoc:
-        return "ad-hoc questions may start anywhere in the window, so the whole k-skyband is kept"
-    return "the window slides by panes, and of each pane only the k best rows can be shown"
+        what = "the answer may change with each arrival"
+    elif spec.ad_hoc:
+        what = "ad-hoc questions may start anywhere in the window"
+    else:
+        what = "the window slides by panes"
+    if math.isnan(chosen.ns):
+        return f"{what}; it holds the fewest rows"
+    if chosen.ns <= cheapest:
+        return f"{what}; a row costs least"
+    return f"{what}; a row costs at most {NEAR}x the least, and it holds fewer rows"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -87,18 +89,30 @@ def first_rows(codes, known, count):  # type: ignore[no-untyped-def]
     return rows
 
 
-@njit(cache=True)
-def order_by_code(codes, begin, end, count):  # type: ignore[no-untyped-def]
-    """Rows [begin, end) sorted by code, in their order within each code, and where each code starts among them."""
-    start = np.zeros(count + 1, np.int64)
-    for code in codes[begin:end]:
-        start[code + 1] += 1
-    for code in range(count):
+def order_by_code(codes: npt.NDArray[Any], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The rows sorted by code, in their order within each code, and where each code starts among them."""
+    order, start, following = (
+        np.empty(len(codes), np.int64),
+        np.empty(count + 1, np.int64),
+        np.empty(count + 1, np.int64),
+    )
+    sort_by_code(codes, 0, len(codes), order, start, following)
+    return order, start
+
+
+@njit(cache=True, _nrt=False)
+def sort_by_code(codes, begin, end, order, start, following):  # type: ignore[no-untyped-def]
+    """Write rows [begin, end), sorted by code, to `order`, and to `start` where each code starts among them.
+
+    `following` is scratch of the same length as `start`: one more than there are codes.
+    """
+    start[:] = 0
+    for i in range(begin, end):
+        start[codes[i] + 1] += 1
+    for code in range(len(start) - 1):
         start[code + 1] += start[code]
-    order = np.empty(end - begin, np.int64)
-    following = start.copy()
+        following[code] = start[code]
     for i in range(begin, end):
         code = codes[i]
         order[following[code]] = i
         following[code] += 1
-    return order, start

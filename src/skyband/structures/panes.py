@@ -124,11 +124,10 @@ def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def guess_threshold(score, i, end, k):  # type: ignore[no-untyped-def]
+def guess_threshold(score, i, end, k, sample):  # type: ignore[no-untyped-def]
     """A score that somewhat more than k rows of [i, end) probably reach, from a sample; -inf: a guess is no use."""
     if k < SAMPLE // 64 or end - i < 16 * k or end - i < 4 * SAMPLE:
         return -np.inf
-    sample = np.empty(SAMPLE)
     stride = (end - i) // SAMPLE
     for j in range(SAMPLE):
         value = score[i + j * stride]

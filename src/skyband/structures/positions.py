@@ -11,9 +11,11 @@ def locate(positions, wanted):  # type: ignore[no-untyped-def]
     """For each number wanted, its index in `positions`, which ascend and have it.
 
     The range is cut into about as many equal parts as there are positions: one look tells where a part starts, and a
-    few steps find the number. Bisection would miss the cache at most of its steps.
+    few steps find the number. Bisection would miss the cache at most of its steps; it is for a few numbers among many.
     """
     n = len(positions)
+    if 8 * len(wanted) < n:
+        return np.searchsorted(positions, wanted)
     base, shift = positions[0], 0
     while (positions[n - 1] - base) >> shift > n:
         shift += 1

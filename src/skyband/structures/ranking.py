@@ -38,7 +38,7 @@ def ranks_before(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, forceinline=True)
-def _exceeds(row, score, time, position):  # type: ignore[no-untyped-def]
+def exceeds(row, score, time, position):  # type: ignore[no-untyped-def]
     """Does `row` rank before the row with these three? They are in registers, and mostly the score decides."""
     if row.score != score:
         return row.score > score
@@ -82,7 +82,7 @@ def _partition(rows, low, high):  # type: ignore[no-untyped-def]
     while True:
         # Everything before i is better than the pivot or is it; everything after j is worse or is it.
         i += 1
-        while _exceeds(rows[i], score, time, position):
+        while exceeds(rows[i], score, time, position):
             i += 1
         j -= 1
         while _trails(rows[j], score, time, position):
@@ -97,7 +97,7 @@ def settle(rows, low, i):  # type: ignore[no-untyped-def]
     """Move row i to its place among the sorted rows [low, i)."""
     row = rows[i]
     score, time, position, last, flag = row.score, row.time, row.position, row.last, row.flag
-    while i > low and not _exceeds(rows[i - 1], score, time, position):
+    while i > low and not exceeds(rows[i - 1], score, time, position):
         rows[i] = rows[i - 1]
         i -= 1
     row = rows[i]
@@ -123,7 +123,7 @@ def select_best(rows, low, high, k):  # type: ignore[no-untyped-def]
     _insertion_sort(rows, low, high)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=True)
 def sort_best_first(rows, low, high):  # type: ignore[no-untyped-def]
     """Sort [low, high) by rank."""
     if high - low <= SMALL:

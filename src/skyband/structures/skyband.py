@@ -1,7 +1,7 @@
-"""A k-skyband of one group: its rows best first, the first k of them the answer, cheap to change at that end.
+"""A k-skyband of one group: its rows best first, the first k of them the answer, cheap to change at both ends.
 
-The rows lie in a slab of a pool (slabs.py), with a gap before them: a row that enters or leaves the first k moves only
-rows before it, at most k of them, however many wait behind. Rows behind the first k may be expired.
+The rows lie in a slab of a pool (slabs.py), with gaps before and behind them: a row that enters or leaves the first k
+moves at most k rows, however many wait behind. Rows behind the first k may be expired.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from skyband.structures.heap import push_heap
-from skyband.structures.ranking import ZERO, ranks_before
+from skyband.structures.ranking import ZERO, exceeds, ranks_before
 from skyband.structures.slabs import HEADER, give_slab, size_class, take_slab
 
 BAND = [("gap", np.int64), *HEADER]  # gap: free entries of the slab before the first row
@@ -23,33 +23,55 @@ def first_row(band):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def insert(pool, band, rank, k, score, time, position):  # type: ignore[no-untyped-def]
-    """Put a row in at `rank` (0 is best), which is below k."""
-    if band.gap == 0:
+    """Put a row in at `rank` (0 is best), moving whichever rows are fewer: those before it or those behind."""
+    if band.gap == 0 or band.gap + band.length == band.capacity:
         rehouse(pool, band, k)
     rows = pool.rows
     start = band.offset + band.gap
-    for j in range(start, start + rank):
-        rows[j - 1] = rows[j]
-    band.gap -= 1
+    if 2 * rank <= band.length:
+        for j in range(start, start + rank):
+            rows[j - 1] = rows[j]
+        band.gap -= 1
+        start -= 1
+    else:
+        for j in range(start + band.length, start + rank, -1):
+            rows[j] = rows[j - 1]
     band.length += 1
-    row = rows[start + rank - 1]
+    row = rows[start + rank]
     row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
 
 
 @njit(cache=True)
 def remove(pool, band, rank):  # type: ignore[no-untyped-def]
-    """Take out the row at `rank`."""
+    """Take out the row at `rank`, moving whichever rows are fewer."""
     rows = pool.rows
     start = band.offset + band.gap
-    for j in range(start + rank, start, -1):
-        rows[j] = rows[j - 1]
-    band.gap += 1
+    if 2 * rank < band.length:
+        for j in range(start + rank, start, -1):
+            rows[j] = rows[j - 1]
+        band.gap += 1
+    else:
+        for j in range(start + rank, start + band.length - 1):
+            rows[j] = rows[j + 1]
     band.length -= 1
+
+
+@njit(cache=True, forceinline=True)
+def rank_of(pool, band, score, time, position):  # type: ignore[no-untyped-def]
+    """How many of the band's rows rank before the row with these three."""
+    start, low, high = first_row(band), 0, band.length
+    while low < high:
+        middle = (low + high) >> 1
+        if exceeds(pool.rows[start + middle], score, time, position):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True)
 def rehouse(pool, band, k):  # type: ignore[no-untyped-def]
-    """Move the rows to a slab with a gap before them."""
+    """Move the rows to a slab with gaps before and behind them."""
     n = band.length
     c = size_class(2 * (n + k))
     new = take_slab(pool, c)

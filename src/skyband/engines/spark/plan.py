@@ -9,7 +9,7 @@ a window that slides with each arrival every row may be shown for a moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count
 from typing import Any, Final
 
@@ -34,8 +34,7 @@ from skyband.engines.spark.pages import (
 from skyband.engines.spark.processor import BucketProcessor
 from skyband.engines.spark.recipe import BUCKET, GROUP, SCORE, TIE, WEIGHT, Recipe, quoted, resolve
 from skyband.errors import EnvironmentProblem, InvalidQuery
-from skyband.queries import Emit, TopK
-from skyband.windows import Span, Window
+from skyband.queries import TopK
 
 BUCKETS_SETTING: Final = "spark.skyband.buckets"
 DEFAULT_BUCKETS: Final = 16
@@ -45,19 +44,10 @@ _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateSt
 _metrics_numbers = count(1)
 
 
-def top_k(
-    df: DataFrame,
-    *,
-    k: int,
-    by: str | Column | Callable[..., Any],
-    window: Window,
-    per: str | Sequence[str] = (),
-    ascending: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-) -> DataFrame:
-    """The k best rows of a window as it slides over `df`, batch or streaming. Arguments and columns: `skyband.top_k`.
+def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
+    """The k best rows of a window as it slides over `df`, batch or streaming. Columns: as of `skyband.top_k`.
+
+    `score` is the column by which rows are ranked, if the query has only its text.
 
     Write a streaming result in append mode, or in update mode with emit="changes" and emit="entries". Windows close
     when the watermark reaches their end: the one set on the window's column, or else one that waits for `lateness`.
@@ -69,19 +59,9 @@ def top_k(
     Groups are hashed to `spark.skyband.buckets` buckets of state: 16 unless set, and about 8 a core is right. A
     checkpoint belongs to one number of buckets.
     """
-    score = by if isinstance(by, Column) else None
-    query = TopK(
-        k=k,
-        by=str(by) if isinstance(by, Column) else by,
-        window=window,
-        per=per,
-        ascending=ascending,
-        emit=emit,
-        lateness=lateness,
-        algorithm=algorithm,
-    )
+    given = score is not None
     recipe, score = resolve(df, query, score)
-    if isinstance(by, Column) and score is not None:
+    if given and score is not None:
         # Computed once, so that what is shown is what was compared, even if the column is random.
         df, score = df.withColumn(SCORE, score), sf.col(SCORE)
     packed = _streaming(df, recipe, score) if df.isStreaming else _batch(df, recipe, score)
@@ -90,6 +70,11 @@ def top_k(
         *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in COUNTS),
     )
     return counted.mapInArrow(unpacker(recipe.output.names), _output_type(df.schema, recipe))
+
+
+def as_column(by: Any) -> tuple[Column | None, Any]:
+    """A score that is a Spark column, and its text; other scores are only that."""
+    return (by, str(by)) if isinstance(by, Column) else (None, by)
 
 
 def _streaming(df: DataFrame, recipe: Recipe, score: Column | None) -> DataFrame:

@@ -76,7 +76,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[Recipe, C
     query.check_columns(schema.names)
     _check_order(query, schema)
     ticks = query.window.ticks(schema, query.lateness)
-    plan(specify(query, schema), query.algorithm)  # refuses an algorithm that cannot answer
+    plan(specify(query, schema), query.algorithm, expect=query.expect)  # refuses an algorithm that cannot answer
     function = None
     if score is None:
         bound = expressions.bind(query.by, schema)
@@ -94,6 +94,8 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[Recipe, C
         ascending=query.ascending,
         emit=query.emit,
         algorithm=query.algorithm,
+        error=query.error,
+        expect=query.expect,
     )
     output = layout(query, schema, str(query.emit))
     others = [name for name in output.rows_schema.names if name not in query.per]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import mintopk_kernels as kernels
-from skyband.operators.objects.asking import best_of
+from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
 from skyband.operators.objects.mintopk_kernels import (
     CLOSED,
     FREE_CELL,
@@ -27,14 +27,14 @@ from skyband.operators.objects.mintopk_kernels import (
     NEVER,
     NEXT,
     NOW,
-    OUT,
     TOTAL,
     UNRANKED,
     WANTED,
 )
+from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
-from skyband.structures.panes import last_window, pane_of, pane_start, shape_of
+from skyband.structures.panes import last_window, shape_of
 from skyband.structures.ranking import Rows, best_first
 from skyband.windows import FOREVER
 
@@ -56,8 +56,8 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return min(window_rows, spec.k * (1 + harmonic))
 
 
-def open(spec: Spec) -> MinTopK:
-    return MinTopK(spec)
+def open(spec: Spec, *, slack: int = 8, initial_room: int = 1024) -> MinTopK:
+    return MinTopK(spec, slack=slack, initial_room=initial_room)
 
 
 class MinTopK:
@@ -70,8 +70,10 @@ class MinTopK:
         self._groups = np.zeros(0, kernels.GROUP)
         self._cells = np.zeros(0, kernels.CELL)
         self._out = np.zeros(initial_room, ANSWER)
+        self._work = kernels.new_work(spec.k, 0, 1)
         self._clock = np.zeros(kernels.CLOCKS, np.int64)
         self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
+        self._held: Held | None = None  # for questions; None: not made since rows came or left
         self._know_groups(1)
 
     @property
@@ -85,18 +87,21 @@ class MinTopK:
     # -- the protocol ---------------------------------------------------------------------------------------------
 
     def push(self, batch: Batch) -> Answer:
+        self._held = None
         if self.spec.grouped and len(batch.group):
             self._know_groups(int(batch.group.max()) + 1)
         kernel = kernels.push_by_count if self.spec.window.by_count else kernels.push_by_value
         rows = (batch.score, batch.group, batch.first) if self.spec.window.by_count else batch
         i, n = 0, len(batch.score)
         while True:
-            i = kernel(*rows, i, self._shape, self._rule, self._pool, self._groups, self._cells, self._clock, self._out)
+            self._fit_work(n)
+            i = kernel(*rows, i, self._shape, self._rule, self._pool, *self._arrays(), self._work)
             if i == n:
                 return self._take_answer()
             self._make_room()
 
     def advance(self, watermark: int) -> Answer:
+        self._held = None
         # A window closes when the watermark reaches its end, so windows up to this index are due.
         self._close_until(watermark // self._shape.every - 1)
         self._clock[CLOSED] = max(self._clock[CLOSED], watermark // self._shape.every)
@@ -107,17 +112,18 @@ class MinTopK:
         return None if self.spec.window.by_count or upcoming == NEVER else (upcoming + 1) * self._shape.every
 
     def finish(self) -> Answer:
+        self._held = None
         if not self.spec.window.by_count:
             self._close_until(self._last_window_with_rows())
         return self._take_answer()
 
     def top(self, k: int, size: int | None) -> Answer:
-        group, rows = self._rows()
-        by_count = self.spec.window.by_count
-        if not by_count and self._clock[NOW] == -NEVER:
-            return best_of(group, rows, k, {})
-        asked = np.flatnonzero(self._groups["arrivals"]) if by_count else np.arange(len(self._groups))
-        return best_of(group, rows, k, {int(g): self._asked(int(g), size) for g in asked})
+        held = self._ask()
+        return held.best(k, self._asked(held.codes, np.array([NEXT_WINDOW if size is None else size])))
+
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        held = self._ask()
+        return held.best_of_many(k, self._asked(held.codes, size))
 
     def held(self) -> Ints:
         return np.sort(self._rows()[1]["position"])
@@ -149,6 +155,7 @@ class MinTopK:
         }
 
     def restore(self, state: Arrays) -> None:
+        self._held = None
         self._clock, self._groups, self._cells = (state[name].copy() for name in ("clock", "groups", "cells"))
         self._pool = slabs.new_pool(slabs.room_for(self._groups["length"]) + slabs.room_for(self._cells["length"]))
         slabs.unpack(self._pool, self._groups, state["list_rows"])
@@ -183,6 +190,13 @@ class MinTopK:
             self._groups = slabs.grown(self._groups, max(count, 2 * known))
             self._groups["cell"][known:] = slabs.NONE
 
+    def _arrays(self) -> tuple[slabs.Headers, slabs.Headers, Ints, npt.NDArray[np.void]]:
+        return self._groups, self._cells, self._clock, self._out
+
+    def _fit_work(self, rows: int) -> None:
+        if self.spec.grouped and (len(self._work.order) < rows or len(self._work.start) <= len(self._groups)):
+            self._work = kernels.new_work(self.spec.k, rows, len(self._groups))
+
     def _make_room(self) -> None:
         """A kernel stopped because something might run out: enlarge whatever is short."""
         need = int(kernels.room_needed(self._rule, self._groups, self._clock))
@@ -199,9 +213,7 @@ class MinTopK:
         self._clock[WANTED] = 0
 
     def _close_until(self, window: int) -> None:
-        while not kernels.close_until(
-            window, self._shape, self._rule, self._pool, self._groups, self._cells, self._clock, self._out
-        ):
+        while not kernels.close_until(window, self._shape, self._rule, self._pool, *self._arrays(), self._work):
             self._make_room()
 
     def _last_window_with_rows(self) -> int:
@@ -222,26 +234,49 @@ class MinTopK:
         rows = np.concatenate([slabs.pack(self._pool, self._groups), slabs.pack(self._pool, cells)])
         return np.concatenate([groups, np.repeat(cells["group"], cells["length"])]), rows
 
-    def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:
-        """What an ad-hoc question covers, as times [start, end), and what to call it."""
-        every, by_count = self._shape.every, self.spec.window.by_count
-        now = int(self._groups["arrivals"][group]) if by_count else int(self._clock[NOW])
-        closed = now // every if by_count else int(self._clock[CLOSED])
-        if size is None:
-            end = (closed + 1) * every if by_count else self.next_close()
-            return (0, 0, 0) if end is None else (end - self.spec.window.size, end, end)
-        end = now if by_count else now + 1
-        start = end - size
+    def _ask(self) -> Held:
+        """The rows held, ready for questions."""
+        if self._held is None:
+            self._held = Held(*self._rows())
+        return self._held
+
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        """What ad-hoc questions of these sizes cover, for each of these groups."""
+        self._refuse(size)
+        every, window, asked = self._shape.every, self.spec.window, Asked.room(len(groups), len(size))
+        if window.by_count:
+            now = self._groups["arrivals"][groups]
+            closing = (now // every + 1) * every
+        else:
+            now = np.full(len(groups), self._clock[NOW])
+            end = self.next_close()
+            closing = np.full(len(groups), NOTHING if end is None else end)
+        cover(now, size, window.by_count, every, window.size, closing, asked)
+        return asked
+
+    def _refuse(self, size: Ints) -> None:
+        """Refuse sizes that reach back to where no open window begins, of any group, if it has rows left or not."""
+        every, window = self._shape.every, self.spec.window
+        if window.by_count:
+            end = self._groups["arrivals"][self._groups["arrivals"] > 0]
+            closed = end // every
+        else:
+            end = self._clock[[NOW]][self._clock[[NOW]] > -NEVER] + 1
+            # Before anything has closed, no size that may be asked for reaches back to where that would be.
+            closed = np.maximum(self._clock[[CLOSED]], -NEVER // every)[: len(end)]
+        start = end[:, np.newaxis] - size
         # Where the window that closes next begins; of a landmark, where nothing has closed yet.
-        landmark = self.spec.window.size == FOREVER
-        held_from = closed * every if landmark else (closed + 1) * every - self.spec.window.size
-        if start < held_from or pane_start(self._shape, pane_of(self._shape, start)) != start:
+        held_from = closed * every if window.size == FOREVER else (closed + 1) * every - window.size
+        ahead = start - held_from[:, np.newaxis]
+        refused = np.argwhere((size != NEXT_WINDOW) & ((ahead < 0) | (ahead % every > 0)))
+        if len(refused):
+            g, q = refused[0]
             raise InvalidQuery(
-                f"size={size} reaches back to {start}, which is not where a pane begins in the open window: of a pane "
-                f"only the {self.spec.k} best rows are kept, of closed windows none. Ask without a size for the window "
-                "as it stands, or make the query with ad_hoc=True to ask for any size."
+                f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of what "
+                f"belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
+                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
+                "size."
             )
-        return start, end, now
 
     def _take_answer(self) -> Answer:
         n = int(self._clock[OUT])

@@ -10,13 +10,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
+from skyband.operators.objects.showing import OUT, write
 from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
-from skyband.structures.codes import order_by_code
+from skyband.structures.codes import sort_by_code
 from skyband.structures.heap import push_heap
 from skyband.structures.panes import (
     FIND,
+    SAMPLE,
     WIDE,
     find_scores,
     guess_threshold,
@@ -33,13 +36,12 @@ from skyband.windows import FOREVER
 
 NEVER = 2**62
 
-# What the clock array holds.
-NOW = 0  # the largest time seen
-CLOSED = 1  # windows with a smaller index have closed
-NEXT = 2  # the earliest open window that has something to show, or NEVER
-LATE = 3  # rows dropped because all their windows had closed
-TOTAL = 4  # rows held
-OUT = 5  # entries written to the output
+# What the clock array holds, beside OUT.
+NOW = 1  # the largest time seen
+CLOSED = 2  # windows with a smaller index have closed
+NEXT = 3  # the earliest open window that has something to show, or NEVER
+LATE = 4  # rows dropped because all their windows had closed
+TOTAL = 5  # rows held
 FREE_CELL = 6  # the first free cell, or NONE
 UNRANKED = 7  # rows without a score
 WANTED = 8  # pool entries wanted beyond what is needed in any case, and a free cell for every group
@@ -69,6 +71,35 @@ CELL = np.dtype(
         *HEADER,
     ]
 )
+
+
+class Work(NamedTuple):
+    """Scratch for kernels, which do not allocate: they need no references counted, and run much faster so."""
+
+    counts: npt.NDArray[np.int64]  # of k + 1, to prune a list
+    found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
+    sample: npt.NDArray[np.float64]
+    best: npt.NDArray[np.float64]  # of a group's rows, when they are taken together: the k best
+    which: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]  # all of them
+    order: npt.NDArray[np.int64]  # the rows of a run, group after group
+    start: npt.NDArray[np.int64]  # where each group starts among them
+    following: npt.NDArray[np.int64]
+
+
+def new_work(k: int, rows: int, groups: int) -> Work:
+    """For runs of so many rows of so many groups."""
+    return Work(
+        np.empty(k + 1, np.int64),
+        np.empty(FIND, np.int64),
+        np.empty(SAMPLE),
+        np.empty(k),
+        np.empty(k, np.int64),
+        np.empty(rows if k > SMALL else 0),
+        np.empty(rows, np.int64),
+        np.empty(groups + 1, np.int64),
+        np.empty(groups + 1, np.int64),
+    )
 
 
 @njit(cache=True, forceinline=True)
@@ -139,8 +170,8 @@ def tighten(cell, rule, pool, clock):  # type: ignore[no-untyped-def]
     cell.threshold = pool.rows[cell.offset + rule.k - 1].score
 
 
-@njit(cache=True)
-def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, _nrt=False)
+def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Take rows from i on; return the first one not taken."""
     grouped = len(group) > 0
     low, high, pane = 0, 0, 0  # the pane of the last row: [low, high) is empty until there is one
@@ -161,7 +192,7 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
             if t >= due_time(shape, rule, clock):
                 if not has_room(rule, pool, groups, clock, out):
                     break
-                close_window(shape, rule, pool, groups, cells, clock, out)
+                close_window(shape, rule, pool, groups, cells, clock, out, work)
                 cell = NONE
                 continue  # another window may be due at this row
             clock[NOW] = t
@@ -182,8 +213,9 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
                 if end - i >= MANY * rule.k * len(groups):
                     if not has_room_for_run(rule, pool, groups, cells, clock):
                         break
-                    clock[NOW] = max(clock[NOW], time[i:end].max())
-                    take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock)
+                    for t in time[i:end]:
+                        clock[NOW] = max(clock[NOW], t)
+                    take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work)
                     i = end
                     continue
                 one_by_one = end
@@ -232,15 +264,14 @@ def end_of_run(time, i, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
+def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
     """Take rows [i, end), all of one pane, group by group.
 
     There are many of each, so the k-th best score is worth finding first: few rows but the best k are admitted then.
     """
-    order, start = order_by_code(group, i, end, len(groups))
-    most = min(rule.k, end - i)
-    best, which, unranked = np.empty(most), np.empty(most, np.int64), 0
-    scores = np.empty(end - i if rule.k > SMALL else 0)
+    order, start, scores, unranked = work.order, work.start, work.scores, 0
+    sort_by_code(group, i, end, order, start, work.following)
+    best, which = work.best, work.which
     for g in range(len(groups)):
         rows = order[start[g] : start[g + 1]]
         if len(rows) == 0:
@@ -319,34 +350,34 @@ def due_time(shape, rule, clock):  # type: ignore[no-untyped-def]
     return (clock[NEXT] + 1) * shape.every + rule.lateness
 
 
-@njit(cache=True)
-def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, _nrt=False)
+def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Take rows from i on; return the first one not taken. Each group has its own count, and so its own windows."""
     grouped = len(group) > 0
-    scratch = np.empty(rule.k + 1, np.int64)
-    found = np.empty(FIND, np.int64)
     while i < len(score) and has_room(rule, pool, groups, clock, out):
         g = group[i] if grouped else 0
         arrived = groups[g].arrivals
         pane = pane_of(shape, arrived)
         end = i + 1 if grouped else min(len(score), i + pane_end(shape, pane) - arrived)
-        fill_cell(score, first, i, end, g, pane, rule, pool, groups, cells, clock, found)
+        fill_cell(score, first, i, end, g, pane, rule, pool, groups, cells, clock, work)
         arrived += end - i
         groups[g].arrivals = arrived
         i = end
         if arrived % shape.every == 0:
-            close_group(g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, cells, clock, out, scratch)
+            close_group(
+                g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, cells, clock, out, work.counts
+            )
     return i
 
 
 @njit(cache=True)
-def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, clock, found):  # type: ignore[no-untyped-def]
+def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
     """Admit what belongs of rows [start, end), all arrivals of group g in one pane."""
-    before = groups[g].arrivals - start  # of row j, before + j rows came earlier
+    before, found = groups[g].arrivals - start, work.found  # of row j, before + j rows came earlier
     index = find_cell(g, pane, groups, cells)
     if index == NONE:
         index = new_cell(g, pane, groups, cells, clock)
-        cells[index].threshold = guess_threshold(score, start, end, rule.k)
+        cells[index].threshold = guess_threshold(score, start, end, rule.k, work.sample)
     cell = cells[index]
     guessed = cell.length == 0 and cell.threshold > -np.inf
     i, unranked = start, 0
@@ -369,27 +400,26 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
 # -- windows close ------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def close_until(window, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, _nrt=False)
+def close_until(window, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Close every window up to this one that has something to show. False: stopped for lack of room."""
     while clock[NEXT] <= window:
         if not has_room(rule, pool, groups, clock, out):
             return False
-        close_window(shape, rule, pool, groups, cells, clock, out)
+        close_window(shape, rule, pool, groups, cells, clock, out, work)
     return True
 
 
 @njit(cache=True)
-def close_window(shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+def close_window(shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Close the next window for all groups, and find out which one is next after it."""
     window = clock[NEXT]
     at = (window + 1) * shape.every
-    scratch = np.empty(rule.k + 1, np.int64)
     following = NEVER
     for g in range(len(groups)):
         if groups[g].length == 0 and groups[g].cell == NONE:
             continue
-        close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scratch)
+        close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, work.counts)
         if groups[g].length > 0:
             following = window + 1
         cell = groups[g].cell
@@ -477,7 +507,7 @@ def show_leaving(g, start, n, window, at, k, rows, clock, out):  # type: ignore[
         if rows[j].flag:
             old_rank += 1
             if not live or rank > k:
-                write(out, clock, at, g, old_rank, rows[j], LEAVE)
+                write(out, clock, at, g, old_rank, rows[j], LEAVE, 0)
                 rows[j].flag = 0
 
 
@@ -492,20 +522,8 @@ def show_best(g, start, n, window, at, rule, rows, clock, out):  # type: ignore[
         if rank > rule.k:
             break
         if rule.emit == WINDOWS or not rows[j].flag:
-            write(out, clock, at, g, rank, rows[j], ENTER)
+            write(out, clock, at, g, rank, rows[j], ENTER, 0)
         rows[j].flag = 1
-
-
-@njit(cache=True, forceinline=True)
-def write(out, clock, at, g, rank, row, change):  # type: ignore[no-untyped-def]
-    entry = out[clock[OUT]]
-    entry.at = at
-    entry.group = g
-    entry.rank = rank
-    entry.score = row.score
-    entry.position = row.position
-    entry.change = change
-    clock[OUT] += 1
 
 
 @njit(cache=True, forceinline=True)

@@ -18,20 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.operators.objects.arriving import LATE, NEED, NOW, UNRANKED
+from skyband.operators.objects.showing import OUT, show
 from skyband.structures.panes import BLOCK, WIDE, exceeding, largest, skip_scores
-from skyband.structures.ranking import ROW, SMALL, ZERO, ranks_before, sort_best_first
+from skyband.structures.ranking import ROW, SMALL, ZERO, sort_best_first
 from skyband.structures.skyband import BAND, first_row, insert, merge, remove
 from skyband.structures.slabs import CLASSES, HEADER, reserve
 from skyband.windows import FOREVER
-
-# What the clock array holds.
-NOW = 0  # the largest time seen
-LATE = 1  # rows dropped because they were older than the window
-OUT = 2  # entries written to the output
-NEED = 3  # pool entries that the last call was short of
-UNRANKED = 4  # rows without a score
-CLOCKS = 5
 
 FEW = 16  # expiries in a block
 
@@ -99,16 +92,7 @@ def expired_at(now, size):  # type: ignore[no-untyped-def]
     return now - size if size != FOREVER else -2 * FOREVER
 
 
-@njit(cache=True)
-def running_maximum(time, now):  # type: ignore[no-untyped-def]
-    latest = np.empty(len(time), np.int64)
-    for i in range(len(time)):
-        now = max(now, time[i])
-        latest[i] = now
-    return latest
-
-
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def push(g, j, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
     """Take the rows of group g and those after it, from row j of g on; return where it stopped.
 
@@ -155,7 +139,7 @@ def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[
         if stopped:
             return -1 - j
         if slides:
-            show(g, group.arrivals, row_index(batch, j - 1), rule.k, rule.emit, pool, state, out)
+            show_first(g, group.arrivals, row_index(batch, j - 1), rule, pool, state, out)
         if j == end:
             return end
 
@@ -341,7 +325,7 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
             group.oldest = oldest_of(group, rule.k, pool)
             if rule.each:
                 at = now + 1 if rule.by_count else now
-                show(g, at, i, rule.k, rule.emit, pool, state, out)
+                show_first(g, at, i, rule, pool, state, out)
 
 
 @njit(cache=True, forceinline=True)
@@ -553,54 +537,18 @@ def note(best, count, k, s, threshold):  # type: ignore[no-untyped-def]
     return count, threshold
 
 
-# -- answers ----------------------------------------------------------------------------------------------------------
+# -- all groups at once ----------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, forceinline=True)
-def show(g, at, order, k, emit, pool, state, out):  # type: ignore[no-untyped-def]
-    """Write the answer of group g, or how it differs from the last one. There is room for 2k entries."""
-    group, shown, clock, rows = state.groups[g], state.shown[g], state.clock, pool.rows
-    start, n = first_row(group), min(k, group.length)
-    if emit == CHANGES:
-        write_missing(g, at, order, shown.offset, shown.length, start, n, LEAVE, rows, clock, out)
-        write_missing(g, at, order, start, n, shown.offset, shown.length, ENTER, rows, clock, out)
-        reserve(pool, shown, n)
-        for r in range(n):
-            rows[shown.offset + r] = rows[start + r]
-        shown.length = n
-        return
-    for r in range(n):
-        row = rows[start + r]
-        if emit != ENTRIES or not row.flag:
-            write(out, clock, at, g, r + 1, row, ENTER, order)
-        row.flag = 1
+def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """Show the first k rows of group g. There is room for 2k entries."""
+    group = state.groups[g]
+    n = min(rule.k, group.length)
+    show(g, at, order, first_row(group), n, rule.emit, pool, state.shown[g], state.clock, out)
 
 
-@njit(cache=True, forceinline=True)
-def write_missing(g, at, order, a, n, b, m, change, rows, clock, out):  # type: ignore[no-untyped-def]
-    """Write the rows of the ranked list at a that are not in the one at b."""
-    i = 0
-    for r in range(n):
-        while i < m and ranks_before(rows[b + i], rows[a + r]):
-            i += 1
-        if i == m or rows[b + i].position != rows[a + r].position:
-            write(out, clock, at, g, r + 1, rows[a + r], change, order)
-
-
-@njit(cache=True, forceinline=True)
-def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
-    entry = out[clock[OUT]]
-    entry.at = at
-    entry.group = g
-    entry.rank = rank
-    entry.score = row.score
-    entry.position = row.position
-    entry.change = change
-    entry.order = order
-    clock[OUT] += 1
-
-
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-def]
     """Merge every group's recent rows and drop what is at `expired` or before. Returns a group it stopped at."""
     groups, recent = state.groups, state.recent
@@ -621,7 +569,7 @@ def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-
     return g
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def show_all(at, g, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """Show every group's answer. Returns a group it stopped at for lack of room."""
     while g < len(state.groups):
@@ -629,7 +577,7 @@ def show_all(at, g, rule, pool, state, out):  # type: ignore[no-untyped-def]
         if short or len(out) - state.clock[OUT] < 2 * rule.k:
             state.clock[NEED] = 4 * rule.k + 8 if short else 0
             return g
-        show(g, at, 0, rule.k, rule.emit, pool, state, out)
+        show_first(g, at, ZERO, rule, pool, state, out)
         g += 1
     return g
 

@@ -1,0 +1,49 @@
+"""Measures what a row costs each algorithm on this machine, for the planner: see planner/costs.py."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from itertools import product
+
+from skyband.bench.pushing import SCORES, cost, setting
+from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs
+from skyband.planner.plan import FOR_COMPARING
+
+SECONDS = 0.01  # for one setting of one algorithm
+
+ALGORITHMS = tuple(algorithm for name, algorithm in OBJECTS.items() if name not in FOR_COMPARING)
+
+
+def settings_to_measure() -> int:
+    return len(ALGORITHMS) * len(ORDERS) * len(SHAPES) * len(WINDOW_ROWS) * len(KS)
+
+
+def measure(step: Callable[[str], None], *, seconds: float = SECONDS) -> Costs:
+    """The costs of every algorithm on the whole grid; `step` is told each setting before it is measured."""
+    cells: dict[str, dict[str, list[list[list[float | None]]]]] = {}
+    scores = {order: SCORES[order](2 * max(WINDOW_ROWS)) for order in ORDERS}
+    for algorithm in ALGORITHMS:
+        for _ in _compiled(algorithm):
+            step(f"{algorithm.name}: compiling")
+        cells[algorithm.name] = {}
+        for order in ORDERS:
+            grid: list[list[list[float | None]]] = [[[None] * len(KS) for _ in WINDOW_ROWS] for _ in SHAPES]
+            for (s, shape), (n, rows), (i, k) in product(enumerate(SHAPES), enumerate(WINDOW_ROWS), enumerate(KS)):
+                step(f"{algorithm.name}, {order}: k = {k}, {rows:,} rows, {shape.slides} slides")
+                spec = setting(k, rows, shape.slides, by_count=shape.by_count)
+                if algorithm.refuses(spec) is None:
+                    found = cost(algorithm.open, spec, scores[order], seconds=seconds)
+                    grid[s][n][i] = float(f"{found.ns_per_row:.3g}")
+            cells[algorithm.name][order] = grid
+    return Costs(platform.processor() or platform.machine(), cells)
+
+
+def _compiled(algorithm: Algorithm) -> Iterator[None]:
+    """Runs the algorithm once with each kind of window, so that no measurement includes compiling."""
+    for shape in SHAPES:
+        spec = setting(3, 100, shape.slides, by_count=shape.by_count)
+        if algorithm.refuses(spec) is None:
+            yield
+            cost(algorithm.open, spec, SCORES["random"](1_000), seconds=0.001)

@@ -1,0 +1,105 @@
+"""Does the planner choose well? Its choice against the best algorithm, on settings between those it was calibrated on.
+
+Every algorithm that the planner expects to cost less than ten times the cheapest is measured, in turns; the others have
+no chance. The planner is told the order of the stream.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+from rich.table import Table
+
+from skyband.bench.pushing import SCORES, cost, setting
+from skyband.operators.registry import OBJECTS
+from skyband.planner.costs import ORDERS
+from skyband.planner.plan import FOR_COMPARING, plan
+
+KS: Final = (5, 50, 200)
+WINDOW_ROWS: Final = (5_000, 200_000)
+SLIDES: Final = (0, 20)
+SETTINGS: Final = tuple(product(ORDERS, SLIDES, WINDOW_ROWS, KS))
+BAR: Final = 1.15
+WORTH_MEASURING: Final = 10.0
+ROUNDS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One setting: what was chosen, what would have been best, and how much more a row costs so."""
+
+    order: str
+    slides: int
+    window_rows: int
+    k: int
+    chosen: str
+    best: str
+    ratio: float
+    ns: dict[str, float]  # what a row cost each algorithm that was measured
+
+
+def measure(
+    say: Callable[[str], None], *, seconds: float = 0.05, settings: Sequence[tuple[str, int, int, int]] = SETTINGS
+) -> list[Verdict]:
+    verdicts = []
+    for number, (order, slides, rows, k) in enumerate(settings, 1):
+        say(f"{number} of {len(settings)}: {order}, {slides} slides, {rows:,} rows, k = {k}")
+        spec = setting(k, rows, slides)
+        chosen = plan(spec, expect=order)
+        worth = [
+            choice.algorithm
+            for choice in chosen.considered
+            if choice.refused is None
+            and choice.algorithm not in FOR_COMPARING
+            and not choice.ns > WORTH_MEASURING * chosen.ns
+        ]
+        scores = SCORES[order](max(400_000, 3 * rows))
+        ns: dict[str, float] = {}
+        for name in worth * ROUNDS:
+            found = cost(OBJECTS[name].open, spec, scores, seconds=seconds).ns_per_row
+            ns[name] = min(ns.get(name, found), found)
+        best = min(ns, key=lambda name: ns[name])
+        verdicts.append(Verdict(order, slides, rows, k, chosen.algorithm, best, ns[chosen.algorithm] / ns[best], ns))
+    return verdicts
+
+
+def table(verdicts: Sequence[Verdict]) -> Table:
+    shown = Table(title="The planner's choice against the best", title_justify="left", box=None)
+    for heading, justify in (
+        ("order", "left"),
+        ("slides", "right"),
+        ("window", "right"),
+        ("k", "right"),
+        ("chosen", "left"),
+        ("best", "left"),
+        ("ratio", "right"),
+    ):
+        shown.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for verdict in verdicts:
+        slides = "each row" if verdict.slides == 0 else str(verdict.slides)
+        mark = "" if verdict.ratio <= BAR else "  above"
+        shown.add_row(
+            verdict.order,
+            slides,
+            f"{verdict.window_rows:,}",
+            str(verdict.k),
+            verdict.chosen,
+            verdict.best,
+            f"{verdict.ratio:.2f}{mark}",
+        )
+    return shown
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    within = sum(verdict.ratio <= BAR for verdict in verdicts)
+    worst = max(verdict.ratio for verdict in verdicts)
+    return f"{within} of {len(verdicts)} choices cost at most {BAR}x the best; the worst costs {worst:.2f}x."
+
+
+def write(verdicts: Sequence[Verdict], path: Path) -> None:
+    path.write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=1) + "\n")

@@ -1,0 +1,58 @@
+"""Probabilistic k-skyband: top-k at every arrival, now and then wrong, from a fixed number of rows.
+
+Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.1 (PA).
+Invariant:  of the rows seen, the k + limit best are held, more or less: a row is turned away when its rank is so poor
+            that with all such rows together less than sigma of them are ever shown.
+Cost:       push one comparison for a row that is turned away; state k + limit rows, however large the window.
+Choose it:  scores come in random order, and a few missing rows do not matter (`error=`); never when scores fall.
+
+On random order fewer than sigma N / n of N rows are missed, and fewer than 1.5 times as many shown in their place.
+"""
+
+from __future__ import annotations
+
+from skyband.operators.objects.odds import candidates
+from skyband.operators.objects.probabilistic_kernels import FIELDS, Probabilistic
+from skyband.operators.objects.stepwise import Stepwise
+from skyband.operators.protocol import Spec
+from skyband.windows import FOREVER
+
+NAME = "probabilistic"
+
+SIGMA = 0.001  # unless the query says what error it allows
+MANY_ROWS = 1_000_000_000  # by value nobody knows how many rows a window has; a few candidates too many do no harm
+
+
+def refuses(spec: Spec) -> str | None:
+    if spec.ad_hoc:
+        return "ad-hoc questions for a part of the window need rows that are not among the best of all of it"
+    return None
+
+
+def expected_rows(spec: Spec, window_rows: float) -> float:
+    """The first k and the candidates."""
+    return min(window_rows, spec.k + candidates_of(spec, spec.error or SIGMA))
+
+
+def candidates_of(spec: Spec, sigma: float) -> int:
+    known = spec.window.by_count and spec.window.size != FOREVER
+    return candidates(spec.window.size if known else MANY_ROWS, spec.k, sigma)
+
+
+def open(
+    spec: Spec, *, sigma: float | None = None, limit: int | None = None, additional: int = 0, initial_room: int = 1024
+) -> ProbabilisticSkyband:
+    """`limit` candidates instead of those that sigma asks for."""
+    limit = candidates_of(spec, sigma or spec.error or SIGMA) if limit is None else limit
+    return ProbabilisticSkyband(spec, limit, additional, initial_room)
+
+
+class ProbabilisticSkyband(Stepwise):
+    def __init__(self, spec: Spec, limit: int, additional: int, initial_room: int) -> None:
+        super().__init__(spec, Probabilistic(limit, additional), fields=FIELDS, initial_room=initial_room)
+
+    def check(self) -> None:
+        super().check()
+        most = self.spec.k + self._kind.limit + self._kind.additional
+        for g in range(len(self._state.groups)):
+            assert len(self._list(0, g)) <= most, "a probabilistic skyband holds a limited number of rows"

@@ -1,0 +1,286 @@
+"""The compiled steps of algorithms that keep the whole window: `tma` and `sma`.
+
+A group has two lists: what the answer is taken from, best first, and the rows of its window, in order of time. When the
+first has not enough rows, it is made anew by looking through the second.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from skyband.operators.objects.arriving import NEVER
+from skyband.operators.objects.filtered_kernels import take_strict
+from skyband.operators.objects.stepwise_kernels import quiet_until, row_index, steps
+from skyband.operators.protocol import ENTRIES
+from skyband.structures.queues import find, pop_front, push_in_order
+from skyband.structures.ranking import ZERO, exceeds, select_best, sort_best_first
+from skyband.structures.skyband import first_row, insert, rank_of
+from skyband.structures.slabs import give_slab, size_class, take_slab
+
+TOP, WINDOW = 0, 1  # the lists of a group
+
+
+class Tma(NamedTuple):
+    most: int  # rows in the list: k
+
+
+class Sma(NamedTuple):
+    most: int  # a skyband of more rows is cut back to its first k
+    scratch: npt.NDArray[np.int64]  # for 2k numbers
+
+
+WINDOW_FIELDS: dict[str, int | float] = {
+    "limit": -NEVER,  # rows before it have left the window
+    "expires": NEVER,  # the earliest time in the first list, or an earlier one
+}
+
+# Of sma: the row that was k-th when the skyband was last made anew or cut back; at first, one before all others.
+SMA_FIELDS: dict[str, int | float] = {
+    **WINDOW_FIELDS,
+    "score": np.inf,
+    "time": NEVER,
+    "position": NEVER,
+}
+
+
+# -- the window ------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, forceinline=True)
+def remember(g, score, time, position, pool, state):  # type: ignore[no-untyped-def]
+    """Put a row into the window."""
+    window = state.lists[WINDOW, g]
+    push_in_order(pool, window, score, time, position, ZERO)
+    state.groups[g].oldest = pool.rows[first_row(window)].time
+
+
+@njit(cache=True, forceinline=True)
+def drop_expired(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Drop rows from the window. From the first list they go when it is shown: rows yet to come may push them out."""
+    group, window = state.groups[g], state.lists[WINDOW, g]
+    pop_front(window, find(pool, window, limit, ZERO) - first_row(window))
+    group.oldest = pool.rows[first_row(window)].time if window.length > 0 else NEVER
+    group.limit = limit
+    return group.expires < limit
+
+
+@njit(cache=True, forceinline=True)
+def skip_below(threshold, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Put rows into the window that have a score below the threshold, as long as they come in order and fit."""
+    group, window = state.groups[g], state.lists[WINDOW, g]
+    if window.length == 0:
+        return j
+    stop = quiet_until(group, group.oldest, j, end, batch, rule)
+    stop = min(stop, j + window.capacity - window.gap - window.length)
+    rows, back, x = pool.rows, first_row(window) + window.length, j
+    while x < stop:
+        score = batch.score[x]
+        if score >= threshold:
+            break
+        if score == score:
+            i = row_index(batch, x)
+            time = group.arrivals + x - j if rule.by_count else batch.time[i]
+            position = batch.position[i] if len(batch.position) else batch.first + i
+            last = rows[back - 1]
+            if time < last.time or (time == last.time and position < last.position):
+                break
+            row = rows[back]
+            row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
+            back += 1
+        x += 1
+    window.length = back - first_row(window)
+    return x
+
+
+@njit(cache=True)
+def take_best(top, window, k, pool):  # type: ignore[no-untyped-def]
+    """Make `top` the k best rows of the window, best first.
+
+    The window is passed through from its end to its start, so that of equal scores the row met first ranks first: once
+    there are k, a row must have a better score than the k-th of those met. 2k are gathered before the k-th is looked
+    for again.
+    """
+    n, wanted = window.length, min(k, window.length)
+    gathered = min(2 * k, n)
+    give_slab(pool, top)
+    c = size_class(gathered + wanted + 1)
+    top.offset, top.capacity = take_slab(pool, c), 1 << c
+    top.gap = top.capacity - gathered
+    rows, start, first = pool.rows, first_row(top), first_row(window)
+    m, threshold, cut = 0, -np.inf, False
+    for i in range(first + n - 1, first - 1, -1):
+        if cut and rows[i].score <= threshold:
+            continue
+        rows[start + m] = rows[i]
+        m += 1
+        if m == 2 * k:
+            select_best(rows, start, start + m, k)
+            m, threshold, cut = k, rows[start + k - 1].score, True
+    if m > wanted:
+        select_best(rows, start, start + m, wanted)
+    sort_best_first(rows, start, start + wanted)
+    top.length = wanted
+
+
+@njit(cache=True)
+def earliest_time(top, pool):  # type: ignore[no-untyped-def]
+    earliest = NEVER
+    for r in range(first_row(top), first_row(top) + top.length):
+        earliest = min(earliest, pool.rows[r].time)
+    return earliest
+
+
+@njit(cache=True)
+def earliest_from(start, pool, windows):  # type: ignore[no-untyped-def]
+    """The earliest time of all groups' rows that are not before `start`, or NEVER."""
+    earliest = NEVER
+    for g in range(len(windows)):
+        window = windows[g]
+        i = find(pool, window, start, ZERO)
+        if i < first_row(window) + window.length:
+            earliest = min(earliest, pool.rows[i].time)
+    return earliest
+
+
+@njit(cache=True)
+def remember_shown(top, window, k, pool):  # type: ignore[no-untyped-def]
+    """For entries: the first k rows are about to be shown. One that leaves the list and comes back has been."""
+    for r in range(first_row(top), first_row(top) + min(k, top.length)):
+        row = pool.rows[r]
+        if not row.flag:
+            pool.rows[find(pool, window, row.time, row.position)].flag = 1
+
+
+# -- tma -------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, forceinline=True)
+def tma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    remember(g, score, time, position, pool, state)
+    group, top = state.groups[g], state.lists[TOP, g]
+    rank = rank_of(pool, top, score, time, position)
+    if rank >= kind.most:
+        return False
+    insert(pool, top, rank, rule.k, score, time, position)
+    top.length = min(top.length, kind.most)
+    group.expires = min(group.expires, time)
+    return True
+
+
+@njit(cache=True, forceinline=True)
+def tma_skip(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+    top = state.lists[TOP, g]
+    if top.length < kind.most:
+        return j
+    return skip_below(pool.rows[first_row(top) + top.length - 1].score, g, j, end, batch, rule, pool, state)
+
+
+@njit(cache=True, forceinline=True)
+def tma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
+    group, top, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
+    if group.expires < group.limit:
+        group.expires = earliest_time(top, pool)
+        if group.expires < group.limit:
+            take_best(top, window, rule.k, pool)
+            group.expires = earliest_time(top, pool)
+    if rule.emit == ENTRIES:
+        remember_shown(top, window, rule.k, pool)
+
+
+# -- sma -------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, forceinline=True)
+def sma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    remember(g, score, time, position, pool, state)
+    group, band, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
+    rank = rule.k
+    if not exceeds(group, score, time, position):
+        rank = take_strict(band, score, time, position, rule.k, pool)
+        group.expires = min(group.expires, time)
+        if band.length > kind.most:
+            purge(band, group, pool)
+        if band.length > kind.most:
+            band.length = rule.k
+            set_threshold(band, group, pool)
+    return rank < rule.k or band.length < min(rule.k, window.length)
+
+
+@njit(cache=True, forceinline=True)
+def sma_skip(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+    return skip_below(state.groups[g].score, g, j, end, batch, rule, pool, state)
+
+
+@njit(cache=True, forceinline=True)
+def sma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
+    group, band, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
+    purge(band, group, pool)
+    if band.length < min(rule.k, window.length):
+        take_best(band, window, rule.k, pool)
+        count_outliving(pool.rows, first_row(band), band.length, kind.scratch)
+        group.expires = earliest_time(band, pool)
+        if band.length == rule.k:
+            set_threshold(band, group, pool)
+        else:
+            group.score, group.time, group.position = -np.inf, -NEVER, -1
+    if rule.emit == ENTRIES:
+        remember_shown(band, window, rule.k, pool)
+
+
+@njit(cache=True, forceinline=True)
+def set_threshold(band, group, pool):  # type: ignore[no-untyped-def]
+    row = pool.rows[first_row(band) + band.length - 1]
+    group.score, group.time, group.position = row.score, row.time, row.position
+
+
+@njit(cache=True)
+def purge(band, group, pool):  # type: ignore[no-untyped-def]
+    """Drop expired rows from the skyband. They live shorter than all others, so they count nowhere as outliving."""
+    if group.expires >= group.limit:
+        return
+    rows, start = pool.rows, first_row(band)
+    kept, earliest = start, NEVER
+    for r in range(start, start + band.length):
+        time = rows[r].time
+        if time >= group.limit:
+            if kept != r:
+                rows[kept] = rows[r]
+            kept += 1
+            earliest = min(earliest, time)
+    band.length, group.expires = kept - start, earliest
+
+
+@njit(cache=True)
+def count_outliving(rows, start, n, scratch):  # type: ignore[no-untyped-def]
+    """In the field `last` of each of n ranked rows: how many of those before it have its time or a later one.
+
+    Runs of 1, 2, 4, … rows, the latest first, are merged in pairs: when a row of the second run is next, those of the
+    first that went before it are the ones that outlive it. O(n log n).
+    """
+    for r in range(n):
+        rows[start + r].last = 0
+        scratch[r] = r
+    source, target, run = 0, n, 1
+    while run < n:
+        for low in range(0, n, 2 * run):
+            middle, high = min(low + run, n), min(low + 2 * run, n)
+            i, j = low, middle
+            for place in range(target + low, target + high):
+                if j == high or (
+                    i < middle and rows[start + scratch[source + i]].time >= rows[start + scratch[source + j]].time
+                ):
+                    scratch[place] = scratch[source + i]
+                    i += 1
+                else:
+                    scratch[place] = scratch[source + j]
+                    rows[start + scratch[source + j]].last += i - low
+                    j += 1
+        source, target, run = target, source, 2 * run
+
+
+steps(Tma, tma_take, drop_expired, tma_skip, tma_ready)
+steps(Sma, sma_take, drop_expired, sma_skip, sma_ready)

@@ -1,0 +1,130 @@
+"""What a row costs each algorithm, measured on a grid of settings, and read between the points of the grid.
+
+The figures come with the package, measured on some machine; `skyband calibrate` measures them on this one, and keeps
+them in the user's cache. Only their ratios matter for a choice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from skyband.errors import SkybandError
+from skyband.operators.protocol import Spec
+from skyband.windows import FOREVER
+
+VERSION: Final = 1
+
+
+class Shape(NamedTuple):
+    slides: int
+    by_count: bool
+
+
+# The grid: how many rows are shown, rows in a window, how it slides, how scores come. `Slides`: how many slides make a
+# window; 0: it slides with each arrival. By value with a slide, one figure has to do for all.
+KS: Final = (3, 30, 300)
+WINDOW_ROWS: Final = (1_000, 30_000, 1_000_000)
+SHAPES: Final = tuple(
+    Shape(slides, by_count)
+    for slides, by_count in ((0, True), (1, True), (10, True), (100, True), (0, False), (10, False))
+)
+ORDERS: Final = ("random", "rising", "falling", "bursty")
+
+Cells = Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float | None]]]]]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Nanoseconds a row: of an algorithm, for an order, by shape, rows in a window, and k. None: not possible."""
+
+    machine: str
+    cells: Cells
+
+    def ns_per_row(self, algorithm: str, spec: Spec, window_rows: float, order: str | None) -> float:
+        """NaN: nobody has measured it. Random order is assumed when nobody says how scores come."""
+        cells = self.cells.get(algorithm, {}).get(order or "random")
+        if cells is None:
+            return math.nan
+        slides = _slides(spec)
+        figures = {
+            shape.slides: self._between(cells[i], window_rows, spec.k)
+            for i, shape in enumerate(SHAPES)
+            if shape.by_count == spec.window.by_count and (shape.slides == 0) == (slides == 0)
+        }
+        return _interpolate(tuple(figures), tuple(figures.values()), slides)
+
+    def _between(self, cells: Sequence[Sequence[float | None]], window_rows: float, k: int) -> float:
+        by_rows = [_interpolate(KS, [math.nan if ns is None else ns for ns in row], k) for row in cells]
+        return _interpolate(WINDOW_ROWS, by_rows, window_rows)
+
+
+def _slides(spec: Spec) -> float:
+    if spec.slides_with_each_arrival:
+        return 0.0
+    return 1.0 if spec.window.size == FOREVER else spec.window.size / spec.window.every
+
+
+def _interpolate(points: Sequence[float], values: Sequence[float], x: float) -> float:
+    """Between the points, linear where both axes are logarithmic; beyond them, the nearest."""
+    x = min(max(x, points[0]), points[-1])
+    for (a, left), (b, right) in zip(
+        zip(points, values, strict=True), zip(points[1:], values[1:], strict=True), strict=False
+    ):
+        if x <= b:
+            share = math.log(x / a) / math.log(b / a)
+            return (
+                math.exp((1 - share) * math.log(left) + share * math.log(right))
+                if 0 < share < 1
+                else (left if share <= 0 else right)
+            )
+    return values[-1]
+
+
+def cache_file() -> Path:
+    """Where the figures of this machine are kept."""
+    if folder := os.environ.get("SKYBAND_CACHE"):
+        return Path(folder) / "costs.json"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband" / "costs.json"
+
+
+def _grid() -> dict[str, list[Any]]:
+    return {"k": list(KS), "window_rows": list(WINDOW_ROWS), "slides": [list(shape) for shape in SHAPES]}
+
+
+def write(costs: Costs, path: Path) -> None:
+    described = {
+        "version": VERSION,
+        "machine": costs.machine,
+        "grid": _grid(),
+        "ns_per_row": costs.cells,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(described, indent=1) + "\n")
+
+
+def read(path: Path) -> Costs:
+    try:
+        described: Any = json.loads(path.read_text())
+        if described["version"] != VERSION or described["grid"] != _grid():
+            raise ValueError("it was written by another version of Skyband")
+        return Costs(str(described["machine"]), described["ns_per_row"])
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise SkybandError(
+            f"Cannot use the figures in {path}: {error}. `skyband calibrate` measures them anew."
+        ) from None
+
+
+@cache
+def known_costs() -> Costs:
+    """The figures of this machine or, until there are any that can be used, those that come with the package."""
+    try:
+        return read(cache_file())
+    except SkybandError:
+        return read(Path(__file__).with_name("costs.json"))

@@ -1,0 +1,150 @@
+"""Example tests: what a row costs, between the points that were measured, and where the figures are kept."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from skyband.bench import calibrate
+from skyband.bench.pushing import setting
+from skyband.errors import SkybandError
+from skyband.operators.registry import OBJECTS
+from skyband.planner import costs as costs_module
+from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs, cache_file, known_costs, read, write
+from skyband.planner.plan import FOR_COMPARING, NEAR, plan
+
+
+def made_up(**ns: float | dict[str, float]) -> Costs:
+    """The same cost at all points, for each order or for all."""
+    grids = {}
+    for name, cost in ns.items():
+        by_order = cost if isinstance(cost, dict) else dict.fromkeys(ORDERS, cost)
+        grids[name.replace("_", "+")] = {
+            order: [[[value] * len(KS) for _ in WINDOW_ROWS] for _ in SHAPES] for order, value in by_order.items()
+        }
+    return Costs("made up", grids)
+
+
+def growing() -> Costs:
+    """k times the rows of a window, and for slides as many times."""
+    grid = [[[float(k * rows * max(shape.slides, 1)) for k in KS] for rows in WINDOW_ROWS] for shape in SHAPES]
+    return Costs("made up", {"relaxed": {"random": grid}})
+
+
+@pytest.mark.parametrize("k", [*KS, 10, 100])
+@pytest.mark.parametrize("rows", [*WINDOW_ROWS, 5_000, 200_000])
+@pytest.mark.parametrize("slides", [0, 1, 5, 10, 50, 100])
+def test_between_the_points(k: int, rows: int, slides: int) -> None:
+    spec = setting(k, rows, slides)
+    assert growing().ns_per_row("relaxed", spec, rows, "random") == pytest.approx(k * rows * max(slides, 1), rel=1e-9)
+
+
+def test_beyond_the_points_the_nearest_one_counts() -> None:
+    assert growing().ns_per_row("relaxed", setting(1, 10, 0), 10, "random") == KS[0] * WINDOW_ROWS[0]
+    assert growing().ns_per_row("relaxed", setting(10**6, 10**9, 0), 10**9, "random") == KS[-1] * WINDOW_ROWS[-1]
+
+
+def test_without_an_order_random_order_is_assumed() -> None:
+    costs = made_up(relaxed={"random": 1.0, "rising": 2.0, "falling": 400.0, "bursty": 4.0})
+    assert costs.ns_per_row("relaxed", setting(9, 1_000, 0), 1_000, None) == 1
+
+
+def test_what_nobody_measured_is_unknown() -> None:
+    assert math.isnan(growing().ns_per_row("strict", setting(9, 1_000, 0), 1_000, "random"))
+
+
+def test_figures_survive_the_file(tmp_path: Path) -> None:
+    write(growing(), tmp_path / "deep" / "costs.json")
+    spec = setting(7, 3_000, 20)
+    again = read(tmp_path / "deep" / "costs.json").ns_per_row("relaxed", spec, 3_000, "random")
+    assert again == growing().ns_per_row("relaxed", spec, 3_000, "random")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 99, "grid": {}}'])
+def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "costs.json").write_text(text)
+    with pytest.raises(SkybandError, match="skyband calibrate"):
+        read(tmp_path / "costs.json")
+
+
+def test_figures_of_this_machine_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKYBAND_CACHE", str(tmp_path))
+    assert cache_file() == tmp_path / "costs.json"
+    known_costs.cache_clear()
+    shipped = known_costs().machine
+    write(growing(), cache_file())
+    known_costs.cache_clear()
+    assert known_costs().machine == "made up" != shipped
+    known_costs.cache_clear()
+
+
+def test_the_figures_that_come_with_the_package_cover_every_algorithm() -> None:
+    shipped = read(Path(costs_module.__file__).with_name("costs.json"))
+    assert shipped.cells.keys() == OBJECTS.keys() - set(FOR_COMPARING)
+    for algorithm, order, shape, rows, k in product(shipped.cells, ORDERS, SHAPES, WINDOW_ROWS, KS):
+        spec = setting(k, rows, shape.slides, by_count=shape.by_count)
+        known = not math.isnan(shipped.ns_per_row(algorithm, spec, rows, order))
+        assert known == (OBJECTS[algorithm].refuses(spec) is None)
+
+
+# -- choosing by cost -------------------------------------------------------------------------------------------------
+
+
+def test_the_cheapest_is_chosen() -> None:
+    costs = made_up(relaxed=10.0, staircase=100.0, relaxed_probabilistic=5.0)
+    assert plan(setting(9, 40_000, 0), costs=costs).algorithm == "relaxed+probabilistic"
+
+
+def test_of_those_about_as_cheap_the_one_that_holds_least() -> None:
+    costs = made_up(relaxed=0.99 * NEAR, relaxed_probabilistic=1.0)
+    chosen = plan(setting(9, 40_000, 0), costs=costs)
+    assert chosen.algorithm == "relaxed"
+    assert "fewer rows" in chosen.why
+
+
+def test_what_is_expected_of_the_stream_decides() -> None:
+    relaxed = {"random": 1.0, "rising": 1.0, "falling": 1_000.0, "bursty": 1.0}
+    costs = made_up(relaxed=relaxed, partitioned=20.0)
+    spec = setting(9, 40_000, 0)
+    assert plan(spec, expect="random", costs=costs).algorithm == "relaxed"
+    assert plan(spec, expect="falling", costs=costs).algorithm == "partitioned"
+    assert plan(spec, costs=costs).algorithm == "relaxed"
+
+
+def test_an_approximate_one_is_chosen_only_where_errors_are_allowed() -> None:
+    costs = made_up(relaxed=10.0, probabilistic=1.0)
+    refused = {choice.algorithm: choice.refused for choice in plan(setting(9, 40_000, 0), costs=costs).considered}
+    assert "allows no error" in str(refused["probabilistic"])
+    assert plan(setting(9, 40_000, 0), costs=costs).algorithm == "relaxed"
+    assert plan(setting(9, 40_000, 0, error=0.001), costs=costs).algorithm == "probabilistic"
+    assert plan(setting(9, 40_000, 0), "probabilistic", costs=costs).algorithm == "probabilistic"
+
+
+def test_what_is_there_for_comparing_is_never_chosen() -> None:
+    costs = made_up(recompute=0.001, sma=0.001, strict=0.001, relaxed=5.0)
+    assert plan(setting(9, 1_000, 0), costs=costs).algorithm == "relaxed"
+
+
+# -- measuring --------------------------------------------------------------------------------------------------------
+
+
+def test_calibrating_measures_every_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two algorithms and the smallest windows: what takes long is not this, but all of them."""
+    monkeypatch.setattr(calibrate, "ALGORITHMS", (OBJECTS["relaxed"], OBJECTS["mintopk"]))
+    monkeypatch.setattr(calibrate, "WINDOW_ROWS", (200, 300, 400))
+    told: list[str] = []
+    found = calibrate.measure(told.append, seconds=0.0005)
+    write(found, tmp_path / "costs.json")
+    cells = json.loads((tmp_path / "costs.json").read_text())["ns_per_row"]
+    assert cells.keys() == {"relaxed", "mintopk"}
+    for shape, grid in zip(SHAPES, cells["mintopk"]["falling"], strict=True):
+        if shape.slides == 0:
+            assert grid == [[None] * len(KS)] * len(WINDOW_ROWS), "mintopk has no panes there"
+        else:
+            assert all(ns > 0 for row in grid for ns in row)
+    assert all(ns > 0 for grid in cells["relaxed"]["random"] for row in grid for ns in row)
+    assert len(told) > 2 * len(ORDERS) * len(SHAPES) * len(WINDOW_ROWS) * len(KS)

@@ -109,7 +109,7 @@ class Partitioned(Stepwise):
         return group[once], rows[once]
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
-        if not self._kind.stores and (size != NEXT_WINDOW).any():
+        if len(groups) and not self._kind.stores and (size != NEXT_WINDOW).any():
             raise InvalidQuery(
                 f"size={size[size != NEXT_WINDOW][0]} asks for the last rows of a window that nothing leaves: of those "
                 "only the best are kept. Ask without a size, or make the query with ad_hoc=True to ask for any size."

@@ -11,7 +11,7 @@ from skyband.operators.registry import OBJECTS, Algorithm
 from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs
 from skyband.planner.plan import FOR_COMPARING
 
-SECONDS = 0.01  # for one setting of one algorithm
+SECONDS = 0.02  # for one setting of one algorithm
 
 ALGORITHMS = tuple(algorithm for name, algorithm in OBJECTS.items() if name not in FOR_COMPARING)
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from skyband.api import top_k
-from skyband.engines.embedded import Session, Stats
+from skyband.engines.embedded.session import Session, Stats
 from skyband.errors import (
     EnvironmentProblem,
     InvalidExpression,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from skyband.engines import embedded
+from skyband.engines.embedded import objects
 from skyband.queries import Emit, Order, TopK
 from skyband.windows import Span, Window
 
@@ -89,7 +89,7 @@ def top_k(
         error=error,
         expect=expect,
     )
-    return spark.top_k(data, query, column) if is_spark else embedded.top_k(data, query)
+    return spark.top_k(data, query, column) if is_spark else objects.top_k(data, query)
 
 
 def _is_spark(data: object) -> bool:

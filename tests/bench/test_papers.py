@@ -18,8 +18,8 @@ from skyband.bench.papers.experiments import Axis, Claim, Experiment, Findings, 
 from skyband.bench.papers.points import COST, HELD, Case, Feed, random_order
 from skyband.errors import InvalidQuery
 from skyband.operators import registry
-from skyband.operators.protocol import Answer, Batch, Ints, Operator, Spec
-from skyband.operators.registry import Algorithm, find
+from skyband.operators.protocol import Answer, Batch, Ints, ObjectOperator, Spec
+from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
 from skyband.windows import Ticks
 
 TINY = Effort(
@@ -109,7 +109,7 @@ def test_a_claim_about_one_point_alone_is_not_judged() -> None:
 class Asked:
     """An operator that also answers many questions at once."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: ObjectOperator) -> None:
         self._operator = operator
 
     def __getattr__(self, name: str) -> Any:
@@ -122,7 +122,7 @@ class Asked:
 class Forgetful:
     """An operator that leaves out every hundredth row that it should show."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: ObjectOperator) -> None:
         self._operator = operator
 
     def __getattr__(self, name: str) -> Any:
@@ -134,8 +134,8 @@ class Forgetful:
         return Answer(*(column[kept] for column in answer))
 
 
-def stand_in(name: str, open: Callable[..., Any]) -> Algorithm:
-    return Algorithm(name, open, lambda spec: None, lambda spec, rows: rows)
+def stand_in(name: str, open: Callable[..., Any]) -> ObjectAlgorithm:
+    return ObjectAlgorithm(name, open, lambda spec: None, lambda spec, rows: rows)
 
 
 @pytest.fixture
@@ -143,10 +143,10 @@ def two_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the experiments look for, whether it is there by now or not."""
 
     def probabilistic(spec: Spec, *, sigma: float = 0.001) -> Any:
-        return Forgetful(find("relaxed").open(spec))
+        return Forgetful(find("relaxed", OBJECTS).open(spec))
 
     def staircase(spec: Spec) -> Any:
-        return Asked(find("relaxed").open(spec))
+        return Asked(find("relaxed", OBJECTS).open(spec))
 
     monkeypatch.setitem(registry.OBJECTS, "probabilistic", stand_in("probabilistic", probabilistic))
     monkeypatch.setitem(registry.OBJECTS, "staircase", stand_in("staircase", staircase))
@@ -197,7 +197,7 @@ def test_errors_are_counted_against_an_exact_algorithm() -> None:
     found = pripuzic.errors_by_k((1, 9), (), TINY, silent)
     by_name = {(reading.measure, reading.algorithm, reading.x): reading.value for reading in found.readings}
     spec = pripuzic.each_arrival(9, TINY.rows(1000))
-    shown = find("relaxed").open(spec).push(Feed(random_order(), by_count=True).take(TINY.error_rows)).position
+    shown = find("relaxed", OBJECTS).open(spec).push(Feed(random_order(), by_count=True).take(TINY.error_rows)).position
     assert by_name[pripuzic.MISSED, "probabilistic", 9] == (shown % 100 == 0).sum() > 0
     assert by_name[pripuzic.EXTRA, "probabilistic", 9] == 0
     assert by_name[pripuzic.MISSED, pripuzic.MISSED_BOUND, 9] == pytest.approx(0.1 * 5000 / 5)

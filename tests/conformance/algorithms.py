@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import settings
 
-from skyband.operators.protocol import Operator, Spec
-from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.operators.protocol import ObjectOperator, Spec
+from skyband.operators.registry import OBJECTS, ObjectAlgorithm
 
 EXACT = {name: algorithm for name, algorithm in OBJECTS.items() if algorithm.exact}
 APPROXIMATE = {name: algorithm for name, algorithm in OBJECTS.items() if not algorithm.exact}
@@ -23,12 +23,12 @@ def examples(count: int) -> settings:
     return settings(max_examples=count * settings().max_examples // 200)
 
 
-def capacities(algorithm: Algorithm) -> list[str]:
+def capacities(algorithm: ObjectAlgorithm) -> list[str]:
     """The algorithm's internal capacities: its options that are whole numbers."""
     parameters = inspect.signature(algorithm.open).parameters
     return [name for name in algorithm.options if isinstance(parameters[name].default, int)]
 
 
-def opener(algorithm: Algorithm, **capacity: int) -> Callable[[Spec], Operator]:
+def opener(algorithm: ObjectAlgorithm, **capacity: int) -> Callable[[Spec], ObjectOperator]:
     """Opens the algorithm with these capacities instead of its own."""
     return lambda spec: algorithm.open(spec, **capacity)

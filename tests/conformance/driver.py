@@ -10,7 +10,7 @@ from oracle import Event, Question, Row, Shown
 
 from skyband.errors import InvalidQuery
 from skyband.operators.objects.asking import NEXT_WINDOW, top_many
-from skyband.operators.protocol import EMIT_CODES, LEAVE, Answer, Batch, Operator, Spec
+from skyband.operators.protocol import EMIT_CODES, LEAVE, Answer, Batch, ObjectOperator, Spec
 from skyband.windows import FOREVER, Ticks
 
 
@@ -25,7 +25,7 @@ def spec_of(question: Question, *, grouped: bool = True, ad_hoc: bool = False) -
 class Driver:
     """One operator and the codes of its groups. `lines` is all it has said so far."""
 
-    def __init__(self, spec: Spec, open_operator: Callable[[Spec], Operator]) -> None:
+    def __init__(self, spec: Spec, open_operator: Callable[[Spec], ObjectOperator]) -> None:
         self.spec = spec
         self.operator = open_operator(spec)
         self.lines: list[Shown] = []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle import Advance, Event, Question, Row
 
 from skyband.operators.protocol import Spec
-from skyband.operators.registry import Algorithm
+from skyband.operators.registry import ObjectAlgorithm
 
 
 class Kind(NamedTuple):
@@ -36,7 +36,7 @@ class Case(NamedTuple):
     events: list[Event]
 
 
-def kinds(algorithm: Algorithm) -> list[Kind]:
+def kinds(algorithm: ObjectAlgorithm) -> list[Kind]:
     """The kinds of queries that make sense and that the algorithm does not refuse."""
     switch = (False, True)
     every_kind = (
@@ -142,7 +142,7 @@ def clock_ticks(draw: st.DrawFn, stream: list[Row]) -> list[Event]:
 @st.composite
 def cases(
     draw: st.DrawFn,
-    algorithm: Algorithm,
+    algorithm: ObjectAlgorithm,
     *,
     most: int = 40,
     external_clock: bool | None = False,

@@ -13,13 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import answers, by_group, late, next_close, unranked
 
-from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.operators.registry import OBJECTS, ObjectAlgorithm
 
 
 @every_algorithm
 @examples(200)
 @given(st.data(), batch_sizes(), st.booleans())
-def test_agrees_with_the_oracle(algorithm: Algorithm, data: st.DataObject, sizes: list[int], finished: bool) -> None:
+def test_agrees_with_the_oracle(
+    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int], finished: bool
+) -> None:
     case = data.draw(cases(algorithm))
     driver = Driver(case.spec, algorithm.open)
     driver.run(case.events, sizes, after_each=lambda: driver.operator.check())
@@ -34,7 +36,9 @@ def test_agrees_with_the_oracle(algorithm: Algorithm, data: st.DataObject, sizes
 @every_algorithm
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_agrees_with_recompute_batch_by_batch(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_agrees_with_recompute_batch_by_batch(
+    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
+) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
     driver, reference = Driver(case.spec, algorithm.open), Driver(case.spec, OBJECTS["recompute"].open)
     said: dict[Driver, list[int]] = {driver: [], reference: []}
@@ -48,7 +52,7 @@ def test_agrees_with_recompute_batch_by_batch(algorithm: Algorithm, data: st.Dat
 @every_algorithm
 @examples(100)
 @given(st.data(), batch_sizes(), st.booleans())
-def test_external_clock(algorithm: Algorithm, data: st.DataObject, sizes: list[int], finished: bool) -> None:
+def test_external_clock(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int], finished: bool) -> None:
     case = data.draw(cases(algorithm, external_clock=True))
     driver = Driver(case.spec, algorithm.open)
     driver.run(case.events, sizes, after_each=lambda: driver.operator.check())
@@ -63,7 +67,9 @@ def test_external_clock(algorithm: Algorithm, data: st.DataObject, sizes: list[i
 @every_algorithm
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_any_split_into_batches_gives_the_same(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_any_split_into_batches_gives_the_same(
+    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
+) -> None:
     case = data.draw(cases(algorithm, most=60))
     whole, one_by_one, cut = (Driver(case.spec, algorithm.open) for _ in range(3))
     whole.run(case.events)
@@ -76,7 +82,7 @@ def test_any_split_into_batches_gives_the_same(algorithm: Algorithm, data: st.Da
 @every_algorithm
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_windows_close_in_order(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_windows_close_in_order(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
     driver = Driver(case.spec, algorithm.open)
     driver.run(case.events, sizes)
@@ -89,7 +95,7 @@ def test_windows_close_in_order(algorithm: Algorithm, data: st.DataObject, sizes
 @every_algorithm
 @examples(100)
 @given(st.data(), batch_sizes())
-def test_smallest_capacities(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_smallest_capacities(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, most=80, external_clock=None))
     smallest = {name: data.draw(st.integers(1, 3), label=name) for name in capacities(algorithm)}
     driver = Driver(case.spec, opener(algorithm, **smallest))
@@ -98,7 +104,7 @@ def test_smallest_capacities(algorithm: Algorithm, data: st.DataObject, sizes: l
 
 
 @every_algorithm
-def test_says_why_it_refuses(algorithm: Algorithm) -> None:
+def test_says_why_it_refuses(algorithm: ObjectAlgorithm) -> None:
     assert kinds(algorithm), "it takes some queries"
     for kind in kinds(OBJECTS["recompute"]):
         if kind not in kinds(algorithm):
@@ -108,7 +114,7 @@ def test_says_why_it_refuses(algorithm: Algorithm) -> None:
 
 @every_algorithm
 @pytest.mark.parametrize("seed", range(5))
-def test_agrees_with_the_oracle_on_random_streams(algorithm: Algorithm, seed: int) -> None:
+def test_agrees_with_the_oracle_on_random_streams(algorithm: ObjectAlgorithm, seed: int) -> None:
     """Everything at once: any cut into batches, any capacities, stopping and going on, forgetting groups."""
     draw = random.Random(seed)
     for _ in range(60):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from oracle import Question, answers, by_group
 
 from skyband.operators.objects.odds import candidates, chance
-from skyband.operators.protocol import ENTRIES, Batch, Operator, Spec
-from skyband.operators.registry import OBJECTS, Algorithm, find
+from skyband.operators.protocol import ENTRIES, Batch, ObjectOperator, Spec
+from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
 from skyband.windows import Ticks
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
@@ -22,7 +22,9 @@ NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 @every_approximate_one
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_says_the_same_however_the_stream_is_cut(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_says_the_same_however_the_stream_is_cut(
+    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
+) -> None:
     case = data.draw(cases(algorithm))
     whole, cut = Driver(case.spec, algorithm.open), Driver(case.spec, algorithm.open)
     whole.run(case.events)
@@ -34,7 +36,7 @@ def test_says_the_same_however_the_stream_is_cut(algorithm: Algorithm, data: st.
 @every_approximate_one
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_goes_on_from_its_state(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_goes_on_from_its_state(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm))
     steady, restarted = Driver(case.spec, algorithm.open), Driver(case.spec, algorithm.open)
     steady.run(case.events, sizes)
@@ -46,7 +48,7 @@ def test_goes_on_from_its_state(algorithm: Algorithm, data: st.DataObject, sizes
 @examples(60)
 @given(st.data(), batch_sizes())
 def test_is_exact_while_a_window_has_no_more_rows_than_are_held(
-    algorithm: Algorithm, data: st.DataObject, sizes: list[int]
+    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
 ) -> None:
     case = data.draw(cases(algorithm))
     driver = Driver(case.spec, lambda spec: algorithm.open(spec, limit=1_000))
@@ -55,7 +57,7 @@ def test_is_exact_while_a_window_has_no_more_rows_than_are_held(
     assert by_group(driver.lines) == by_group(answers(case.question, case.events))
 
 
-def entries(operator: Operator, scores: np.ndarray, batch: int = 50_000) -> set[int]:
+def entries(operator: ObjectOperator, scores: np.ndarray, batch: int = 50_000) -> set[int]:
     """The rows that ever enter the answer."""
     found: set[int] = set()
     for first in range(0, len(scores), batch):
@@ -66,7 +68,7 @@ def entries(operator: Operator, scores: np.ndarray, batch: int = 50_000) -> set[
 def errors(algorithm: str, scores: np.ndarray, k: int, n: int) -> tuple[int, int]:
     """How many rows are missed, and how many shown that should not be."""
     spec = Spec(k, Ticks(n, 0, 0, True), ENTRIES)
-    right, said = entries(OBJECTS["relaxed"].open(spec), scores), entries(find(algorithm).open(spec), scores)
+    right, said = entries(OBJECTS["relaxed"].open(spec), scores), entries(find(algorithm, OBJECTS).open(spec), scores)
     return len(right - said), len(said - right)
 
 
@@ -94,7 +96,7 @@ def test_probabilistic_misses_rows_when_scores_fall_and_hybrid_does_not() -> Non
 
 def test_hybrid_changes_over_and_back() -> None:
     rng, spec = np.random.default_rng(2), Spec(5, Ticks(2_000, 0, 0, True), ENTRIES)
-    operator = find("hybrid").open(spec)
+    operator = find("hybrid", OBJECTS).open(spec)
     for first, scores, exact in [
         (0, rng.random(20_000), False),
         (20_000, np.cumsum(rng.normal(size=20_000)), True),
@@ -108,7 +110,7 @@ def test_hybrid_changes_over_and_back() -> None:
 def test_the_paper_s_trace_of_the_probabilistic_skyband() -> None:
     """GOLDEN: top-1 of the last 6 rows, the smallest is best; limit 3, one additional candidate."""
     question = Question(k=1, size=6, by_count=True, emit="changes")
-    operator = find("probabilistic(limit=3, additional=1)").open(spec_of(question, grouped=False))
+    operator = find("probabilistic(limit=3, additional=1)", OBJECTS).open(spec_of(question, grouped=False))
     scores = [4, 1, 2, 7, 5, 10, 3, 7.5, 6, 11, 9]
     expected = ["", "1", "3 1", "3 1 4", "3 1 5 4", "3 1 5 4", "3 7 5 4", "7 5 4 8", "5 9 4 8", "5 9 8", "9 8 11"]
     for i, (score, candidate) in enumerate(zip(scores, expected, strict=True)):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from oracle import Question, answers
 
 from skyband.operators.protocol import Batch
-from skyband.operators.registry import Algorithm
+from skyband.operators.registry import ObjectAlgorithm
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
@@ -23,7 +23,9 @@ NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 @every_algorithm
 @examples(30)
 @given(st.data(), batch_sizes())
-def test_rows_held_stay_within_what_is_stated(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_rows_held_stay_within_what_is_stated(
+    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
+) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
     capacity = {name: data.draw(st.integers(1, 8), label=name) for name in capacities(algorithm)}
     driver = Driver(case.spec, opener(algorithm, **capacity))
@@ -37,7 +39,7 @@ def test_rows_held_stay_within_what_is_stated(algorithm: Algorithm, data: st.Dat
 @every_algorithm
 @examples(30)
 @given(st.data(), batch_sizes())
-def test_rows_to_be_shown_are_held(algorithm: Algorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_rows_to_be_shown_are_held(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     """The engine drops the columns of rows that are not held, so a row not held now must never be shown later."""
     case = data.draw(cases(algorithm, external_clock=None))
     cut = data.draw(st.integers(0, len(case.events)))
@@ -64,7 +66,7 @@ SHAPES = {
 @every_algorithm
 @pytest.mark.parametrize("by_count", [True, False], ids=["by count", "by value"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_state_does_not_grow_with_the_stream(algorithm: Algorithm, shape: str, by_count: bool) -> None:
+def test_state_does_not_grow_with_the_stream(algorithm: ObjectAlgorithm, shape: str, by_count: bool) -> None:
     """A window of 20 rows, a hundred times over: whatever the order of scores, about a window's rows are held."""
     for every, batch in itertools.product((None, 5), (1, 10, 500)):
         emit = "changes" if every is None else "windows"

@@ -13,13 +13,13 @@ from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
 from skyband.operators.objects.mintopk import MinTopK
 from skyband.operators.objects.relaxed import Relaxed
 from skyband.operators.protocol import Batch
-from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.operators.registry import OBJECTS, ObjectAlgorithm
 
 NAN = float("nan")
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
-def run(algorithm: Algorithm, question: Question, events: list[Event]) -> Driver:
+def run(algorithm: ObjectAlgorithm, question: Question, events: list[Event]) -> Driver:
     driver = Driver(spec_of(question, grouped=False), algorithm.open)
     driver.run(events, after_each=lambda: driver.operator.check())
     return driver
@@ -29,7 +29,7 @@ def run(algorithm: Algorithm, question: Question, events: list[Event]) -> Driver
 
 
 @every_algorithm
-def test_from_the_start_a_row_behind_the_clock_is_still_shown_at_the_end(algorithm: Algorithm) -> None:
+def test_from_the_start_a_row_behind_the_clock_is_still_shown_at_the_end(algorithm: ObjectAlgorithm) -> None:
     """The first window of the second row had closed when it came; the next one holds it."""
     question = Question(k=1, every=1, lateness=None)
     driver = run(algorithm, question, [Row(0.0, 0), Advance(1), Row(0.0, 0)])
@@ -38,7 +38,7 @@ def test_from_the_start_a_row_behind_the_clock_is_still_shown_at_the_end(algorit
 
 
 @every_algorithm
-def test_from_the_start_a_row_without_score_moves_the_clock(algorithm: Algorithm) -> None:
+def test_from_the_start_a_row_without_score_moves_the_clock(algorithm: ObjectAlgorithm) -> None:
     driver = run(algorithm, Question(k=1, every=10), [Row(NAN, 25), Row(5.0, 3)])
     driver.finish()
     assert driver.lines == [Shown(30, 0, "enter", 1, 5.0, 1)]
@@ -61,12 +61,12 @@ def test_from_the_start_nothing_is_ever_too_old(name: str, every: int | None) ->
 
 
 @every_algorithm
-def test_the_next_window_ends_at_zero(algorithm: Algorithm) -> None:
+def test_the_next_window_ends_at_zero(algorithm: ObjectAlgorithm) -> None:
     assert run(algorithm, Question(k=1, size=10, every=10), [Row(9.0, -5)]).top(1) == [Shown(0, 0, "enter", 1, 9.0, 0)]
 
 
 @every_algorithm
-def test_no_window_is_open(algorithm: Algorithm) -> None:
+def test_no_window_is_open(algorithm: ObjectAlgorithm) -> None:
     """The row without a score closed [10, 20); the one that is open holds nothing that could be shown."""
     assert run(algorithm, Question(k=1, size=10, every=10), [Row(9.0, 19), Row(NAN, 25)]).top(1) == []
 
@@ -84,7 +84,7 @@ def test_no_window_is_open(algorithm: Algorithm) -> None:
     ],
 )
 def test_the_last_rows_are_in_windows_that_have_closed(
-    algorithm: Algorithm, question: Question, events: list[Event]
+    algorithm: ObjectAlgorithm, question: Question, events: list[Event]
 ) -> None:
     """The best of the last `size` is in a closed window: it is shown, or the question is refused."""
     driver = run(algorithm, question, events)
@@ -94,7 +94,7 @@ def test_the_last_rows_are_in_windows_that_have_closed(
 
 
 @every_algorithm
-def test_rows_of_two_panes_are_in_the_same_last_window(algorithm: Algorithm) -> None:
+def test_rows_of_two_panes_are_in_the_same_last_window(algorithm: ObjectAlgorithm) -> None:
     """[1, 2) and [2, 3) are two panes, but [1, 6) is the last window of both: the better row alone may be held."""
     question, events = Question(k=1, size=5, every=2), [Row(3.0, 1), Row(2.0, 2), Row(1.0, 4)]
     driver = run(algorithm, question, events)

@@ -15,9 +15,8 @@ from conformance.algorithms import EXACT
 from conformance.driver import spec_of
 from oracle import Question
 
-from skyband.operators.protocol import ENTER, Answer, Batch, Operator
-from skyband.operators.registry import Algorithm
-from skyband.planner.plan import FOR_COMPARING
+from skyband.operators.protocol import ENTER, Answer, Batch, ObjectOperator
+from skyband.operators.registry import ObjectAlgorithm
 from skyband.structures.panes import SAMPLE
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +26,7 @@ NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 def all_that_take(question: Question) -> pytest.MarkDecorator:
     """Every algorithm for such a query that is not only for comparing: for those these streams are too long."""
-    able = [a for a in EXACT.values() if a.name not in FOR_COMPARING and a.refuses(spec_of(question)) is None]
+    able = [a for a in EXACT.values() if not a.for_comparing and a.refuses(spec_of(question)) is None]
     return pytest.mark.parametrize("algorithm", able, ids=[algorithm.name for algorithm in able])
 
 
@@ -56,7 +55,7 @@ def some_scores(shape: str, n: int) -> Floats:
 SHAPES = ("uniform", "ties", "equal", "rising", "falling", "waves", "infinities", "without many")
 
 
-def push_all(operator: Operator, score: Floats, time: Ints, group: Ints, batch: int) -> Answer:
+def push_all(operator: ObjectOperator, score: Floats, time: Ints, group: Ints, batch: int) -> Answer:
     """All the answers, and every invariant on the way."""
     said = []
     for i in range(0, len(score), batch):
@@ -75,7 +74,7 @@ def best(score: Floats, time: Ints, rows: Ints, k: int) -> Ints:
 @slides
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("k", "size", "every"), [(10, 30_000, 6_000), (100, 25_000, 10_000), (1_000, 40_000, 20_000)])
-def test_windows_by_count(algorithm: Algorithm, shape: str, k: int, size: int, every: int) -> None:
+def test_windows_by_count(algorithm: ObjectAlgorithm, shape: str, k: int, size: int, every: int) -> None:
     spec = spec_of(Question(k=k, size=size, every=every, by_count=True), grouped=False)
     n = 60_000
     score, position = some_scores(shape, n), np.arange(n)
@@ -91,7 +90,7 @@ def test_windows_by_count(algorithm: Algorithm, shape: str, k: int, size: int, e
 @slides
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [5, 200])
-def test_windows_by_value_out_of_order(algorithm: Algorithm, shape: str, k: int) -> None:
+def test_windows_by_value_out_of_order(algorithm: ObjectAlgorithm, shape: str, k: int) -> None:
     """Rows up to 300 late, waited for; a thousand rows a slide."""
     n, size, every, lateness = 20_000, 3_500, 1_000, 300
     spec = spec_of(Question(k=k, size=size, every=every, lateness=lateness), grouped=False)
@@ -105,7 +104,7 @@ def test_windows_by_value_out_of_order(algorithm: Algorithm, shape: str, k: int)
 
 
 @slides
-def test_many_groups(algorithm: Algorithm) -> None:
+def test_many_groups(algorithm: ObjectAlgorithm) -> None:
     """A thousand groups, very different in size, that come and go."""
     n, k, size, every = 40_000, 3, 6_000, 2_000
     spec = spec_of(Question(k=k, size=size, every=every))
@@ -140,7 +139,7 @@ def test_many_groups(algorithm: Algorithm) -> None:
 @slides_with_each_arrival
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [9, 81])
-def test_changes_with_each_arrival(algorithm: Algorithm, shape: str, k: int) -> None:
+def test_changes_with_each_arrival(algorithm: ObjectAlgorithm, shape: str, k: int) -> None:
     n, size = 6_000, 1_000
     spec = spec_of(Question(k=k, size=size, by_count=True, emit="changes"), grouped=False)
     score = some_scores(shape, n)
@@ -167,7 +166,7 @@ def changes_in_a_sorted_list(score: Floats, size: int, k: int) -> Iterator[tuple
 
 
 @slides
-def test_a_guess_that_misleads(algorithm: Algorithm) -> None:
+def test_a_guess_that_misleads(algorithm: ObjectAlgorithm) -> None:
     """Thresholds are guessed from a sample. Here only the sampled rows are high, and far fewer than k reach it."""
     n, k = 20 * SAMPLE, 1_000
     spec = spec_of(Question(k=k, size=n, every=n, by_count=True), grouped=False)

@@ -10,9 +10,9 @@ import pytest
 from tables import ALGORITHMS
 
 import skyband as sb
-from skyband.engines.embedded import open_session
-from skyband.operators.registry import Algorithm, find
-from skyband.planner.plan import specify
+from skyband.engines.embedded.objects import TopKSession
+from skyband.operators.registry import ObjectAlgorithm, find
+from skyband.planner.objects import specify
 
 SCHEMA = pa.schema(
     {
@@ -76,7 +76,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("algorithm", "window"), CASES, ids=[f"{algorithm.name}, {window}" for algorithm, window in CASES]
 )
-def test_restart_after_every_batch(algorithm: Algorithm, window: str, per: tuple[str, ...]) -> None:
+def test_restart_after_every_batch(algorithm: ObjectAlgorithm, window: str, per: tuple[str, ...]) -> None:
     for emit in emits(WINDOWS[window]):
         lateness = 4 if "sliding by value" in window else None
         query = sb.TopK(
@@ -96,9 +96,9 @@ def test_restart_after_every_batch(algorithm: Algorithm, window: str, per: tuple
 
 def test_restart_with_an_external_clock() -> None:
     query = sb.TopK(k=2, by="v", window=WINDOWS["sliding by value"], per="g")
-    undisturbed, restarted = (open_session(query, SCHEMA, external_clock=True) for _ in range(2))
+    undisturbed, restarted = (TopKSession(query, SCHEMA, external_clock=True) for _ in range(2))
     for i, batch in enumerate(stream(seed=9)):
-        restarted = open_session(query, SCHEMA, restarted.snapshot(), external_clock=True)
+        restarted = TopKSession(query, SCHEMA, restarted.snapshot(), external_clock=True)
         assert restarted.push(batch).to_pylist() == undisturbed.push(batch).to_pylist() == []
         assert restarted.advance(5 * i).to_pylist() == undisturbed.advance(5 * i).to_pylist()
         assert restarted.stats() == undisturbed.stats()

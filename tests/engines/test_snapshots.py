@@ -11,7 +11,7 @@ import pytest
 
 import skyband as sb
 from skyband.engines import snapshots
-from skyband.engines.embedded import open_session
+from skyband.engines.embedded.objects import TopKSession
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.string()})
 QUERY = sb.TopK(k=2, by="v", window=sb.sliding(20, every=10, on="t"), per="g")
@@ -118,7 +118,7 @@ def test_another_algorithm_cannot_read_it() -> None:
 
 def test_another_clock_cannot_read_it() -> None:
     with pytest.raises(sb.SnapshotMismatch):
-        open_session(QUERY, SCHEMA, a_snapshot(), external_clock=True)
+        TopKSession(QUERY, SCHEMA, a_snapshot(), external_clock=True)
 
 
 def test_an_algorithm_that_this_version_does_not_have() -> None:

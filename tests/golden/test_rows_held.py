@@ -7,13 +7,13 @@ import pytest
 
 from skyband.operators.objects.mintopk import MinTopK
 from skyband.operators.objects.relaxed import Relaxed
-from skyband.operators.protocol import CHANGES, WINDOWS, Batch, Operator, Spec
+from skyband.operators.protocol import CHANGES, WINDOWS, Batch, ObjectOperator, Spec
 from skyband.windows import Ticks
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
-def push_random(operator: Operator, n: int, batch: int, first: int, random: np.random.Generator) -> int:
+def push_random(operator: ObjectOperator, n: int, batch: int, first: int, random: np.random.Generator) -> int:
     for i in range(first, first + n, batch):
         operator.push(Batch(random.random(batch), NO_TIMES, NO_GROUPS, i))
     return first + n

@@ -70,7 +70,7 @@ def test_it_looks_at_few_rows(k: int) -> None:
 
 
 def rows_looked_at(tree: Tree, k: int, start: int) -> int:
-    """By Algorithm 2: what ranks before the k-th row found, or is above it."""
+    """By ObjectAlgorithm 2: what ranks before the k-th row found, or is above it."""
     last = tree.best(k, start, 2**62)[-1]
     looked = 0
     for i in range(1, 2 * tree.leaves):

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 from skyband.bench.pushing import SCORES, cost, setting
-from skyband.operators.registry import OBJECTS, Algorithm
+from skyband.operators.registry import OBJECTS, ObjectAlgorithm
 from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs
-from skyband.planner.plan import FOR_COMPARING
 
 SECONDS = 0.02  # for one setting of one algorithm
 
-ALGORITHMS = tuple(algorithm for name, algorithm in OBJECTS.items() if name not in FOR_COMPARING)
+ALGORITHMS = tuple(algorithm for algorithm in OBJECTS.values() if not algorithm.for_comparing)
 
 
 def settings_to_measure() -> int:
@@ -40,7 +39,7 @@ def measure(step: Callable[[str], None], *, seconds: float = SECONDS) -> Costs:
     return Costs(platform.processor() or platform.machine(), cells)
 
 
-def _compiled(algorithm: Algorithm) -> Iterator[None]:
+def _compiled(algorithm: ObjectAlgorithm) -> Iterator[None]:
     """Runs the algorithm once with each kind of window, so that no measurement includes compiling."""
     for shape in SHAPES:
         spec = setting(3, 100, shape.slides, by_count=shape.by_count)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.bench.results import Result
-from skyband.engines.embedded import Session
+from skyband.engines.embedded.objects import TopKSession
 from skyband.queries import TopK
 from skyband.streams.uniform import uniform
 from skyband.windows import sliding
@@ -155,7 +155,7 @@ def _time_numpy(data: Input) -> float:
     return time.perf_counter() - started
 
 
-def _time_push(session: Session, batches: list[pa.RecordBatch]) -> float:
+def _time_push(session: TopKSession, batches: list[pa.RecordBatch]) -> float:
     started = time.perf_counter()
     for batch in batches:
         session.push(batch)

@@ -18,7 +18,7 @@ from rich.table import Table
 from skyband.bench.pushing import SCORES, cost, setting
 from skyband.operators.registry import OBJECTS
 from skyband.planner.costs import ORDERS
-from skyband.planner.plan import FOR_COMPARING, plan
+from skyband.planner.objects import plan
 
 KS: Final = (5, 50, 200)
 WINDOW_ROWS: Final = (5_000, 200_000)
@@ -55,7 +55,7 @@ def measure(
             choice.algorithm
             for choice in chosen.considered
             if choice.refused is None
-            and choice.algorithm not in FOR_COMPARING
+            and not OBJECTS[choice.algorithm].for_comparing
             and not choice.ns > WORTH_MEASURING * chosen.ns
         ]
         scores = SCORES[order](max(400_000, 3 * rows))

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.operators.protocol import CHANGES, WINDOWS, Batch, Operator, Spec
+from skyband.operators.protocol import CHANGES, WINDOWS, Batch, ObjectOperator, Spec
 from skyband.windows import Ticks
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def setting(k: int, window_rows: int, slides: int, *, by_count: bool = True, err
     return Spec(k, Ticks(window_rows, window_rows // slides, 0, by_count), WINDOWS, error=error)
 
 
-def cost(open_operator: Callable[[Spec], Operator], spec: Spec, scores: Floats, *, seconds: float) -> Cost:
+def cost(open_operator: Callable[[Spec], ObjectOperator], spec: Spec, scores: Floats, *, seconds: float) -> Cost:
     """What a row costs after the window is full: the median batch of so many seconds, and of five batches at least.
 
     An operator so slow that the window does not fill in five times the time is judged by what it did until then.

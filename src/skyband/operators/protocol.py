@@ -1,4 +1,4 @@
-"""The one protocol of all top-k operators: flat arrays in, flat arrays out.
+"""The one protocol of all operators: flat arrays in, flat arrays out.
 
 An operator sees scores, times, group codes and arrival positions, never rows: the engine keeps the rows whose positions
 the operator holds, and looks them up when they are answered.
@@ -7,7 +7,7 @@ the operator holds, and looks them up when they are answered.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -83,8 +83,15 @@ ANSWER = np.dtype(
 )
 
 
-class Operator(Protocol):
-    """One algorithm, running. Windows, lateness and ties are as in docs/semantics.md, for every algorithm alike."""
+B = TypeVar("B", contravariant=True)
+A = TypeVar("A", covariant=True)
+
+
+class Operator(Protocol[B, A]):
+    """One algorithm of any problem, running: it takes batches B in and gives answers A.
+
+    Windows, lateness and ties are as in docs/semantics.md, for every algorithm alike.
+    """
 
     @property
     def late(self) -> int:
@@ -96,11 +103,11 @@ class Operator(Protocol):
         """Rows so far that took their place in a window but have no score."""
         ...
 
-    def push(self, batch: Batch) -> Answer:
+    def push(self, batch: B) -> A:
         """Take rows in; answer what they make known."""
         ...
 
-    def advance(self, watermark: int) -> Answer:
+    def advance(self, watermark: int) -> A:
         """By value, with a slide: no row before `watermark` is waited for any more."""
         ...
 
@@ -108,9 +115,25 @@ class Operator(Protocol):
         """By value, with a slide: the end of the earliest open window that has something to show."""
         ...
 
-    def finish(self) -> Answer:
+    def finish(self) -> A:
         """The input is over: by value, close every window that holds a row. By count there is nothing to close."""
         ...
+
+    def state(self) -> Arrays:
+        """Everything needed to go on elsewhere, as flat arrays; shares no memory with the operator."""
+        ...
+
+    def restore(self, state: Arrays) -> None:
+        """Become what `state` describes."""
+        ...
+
+    def check(self) -> None:
+        """Assert every invariant of the algorithm, in words."""
+        ...
+
+
+class ObjectOperator(Operator[Batch, Answer], Protocol):
+    """An algorithm for the k best rows, running."""
 
     def top(self, k: int, size: int | None) -> Answer:
         """The k best rows of the last `size` right now, per group; None: of the window that closes next."""
@@ -130,18 +153,6 @@ class Operator(Protocol):
 
     def regroup(self, kept: Ints) -> None:
         """Group kept[i] becomes group i; the others are forgotten."""
-        ...
-
-    def state(self) -> Arrays:
-        """Everything needed to go on elsewhere, as flat arrays; shares no memory with the operator."""
-        ...
-
-    def restore(self, state: Arrays) -> None:
-        """Become what `state` describes."""
-        ...
-
-    def check(self) -> None:
-        """Assert every invariant of the algorithm, in words."""
         ...
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Generic, TypeVar
 
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import (
@@ -23,18 +24,22 @@ from skyband.operators.objects import (
     strict,
     tma,
 )
-from skyband.operators.protocol import Operator, Spec
+from skyband.operators.protocol import ObjectOperator, Spec
+
+S = TypeVar("S")  # what the problem calls a query in numbers
+Op = TypeVar("Op")  # what the problem calls an operator
 
 
 @dataclass(frozen=True, slots=True)
-class Algorithm:
+class Algorithm(Generic[S, Op]):
     """What the planner and the engines know of an algorithm."""
 
     name: str
-    open: Callable[..., Operator]  # of a Spec, and of the algorithm's options, by keyword
-    refuses: Callable[[Spec], str | None]  # why it cannot answer this, or None
-    expected_rows: Callable[[Spec, float], float]  # rows held per group, for so many rows per window, in random order
+    open: Callable[..., Op]  # of an S, and of the algorithm's options, by keyword
+    refuses: Callable[[S], str | None]  # why it cannot answer this, or None
+    expected_rows: Callable[[S, float], float]  # rows held per group, for so many rows per window, in random order
     exact: bool = True
+    for_comparing: bool = False  # an oracle, a baseline, or what a successor does better: never chosen
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -42,28 +47,40 @@ class Algorithm:
         return tuple(parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
-OBJECTS: dict[str, Algorithm] = {
+ObjectAlgorithm = Algorithm[Spec, ObjectOperator]
+
+OBJECTS: dict[str, ObjectAlgorithm] = {
     **{
-        module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows)
-        for module in (recompute, mintopk, pretopk, strict, relaxed, partitioned, staircase, tma, sma)
+        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
+        for module in (mintopk, relaxed, partitioned, staircase)
     },
     **{
-        name: Algorithm(name, filtered.opener(name), filtered.refuses, filtered.expected_rows)
+        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, for_comparing=True)
+        for module in (recompute, pretopk, strict, tma, sma)
+    },
+    **{
+        name: ObjectAlgorithm(
+            name,
+            filtered.opener(name),
+            filtered.refuses,
+            filtered.expected_rows,
+            for_comparing=name != "relaxed+probabilistic",
+        )
         for name in filtered.NAMES
     },
     **{
-        module.NAME: Algorithm(module.NAME, module.open, module.refuses, module.expected_rows, exact=False)
+        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, exact=False)
         for module in (probabilistic, hybrid)
     },
 }
 
 
-def find(text: str) -> Algorithm:
+def find(text: str, among: Mapping[str, Algorithm[S, Op]]) -> Algorithm[S, Op]:
     """The algorithm of that name, opened with the options behind it, if any: "relaxed" or "relaxed(gamma=0.5)"."""
     name, options = _read(text)
-    if name not in OBJECTS:
-        raise InvalidQuery(f"No algorithm {name!r}. There are: {', '.join(OBJECTS)}.")
-    algorithm = OBJECTS[name]
+    if name not in among:
+        raise InvalidQuery(f"No algorithm {name!r}. There are: {', '.join(among)}.")
+    algorithm = among[name]
     if unknown := [option for option in options if option not in algorithm.options]:
         raise InvalidQuery(f"{name!r} has no option {unknown[0]!r}. It has: {', '.join(algorithm.options)}.")
     return replace(algorithm, name=text, open=partial(algorithm.open, **options))

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from skyband.operators.protocol import EMIT_CODES, Spec
-from skyband.planner.plan import FOR_COMPARING, Choice, Plan, plan
+from skyband.operators.registry import OBJECTS
+from skyband.planner.objects import Choice, Plan, plan
 from skyband.queries import TopK
 from skyband.windows import FOREVER, Ticks
 
@@ -45,7 +46,7 @@ class Explanation:
         if choice.refused:
             return f"cannot: {choice.refused}"
         rows = f"holds about {choice.rows:,.0f} rows"
-        if choice.algorithm in FOR_COMPARING and choice.algorithm != self.plan.algorithm:
+        if OBJECTS[choice.algorithm].for_comparing and choice.algorithm != self.plan.algorithm:
             return f"for comparing: {rows}"
         if math.isnan(choice.ns) or math.isnan(self.plan.ns):
             return rows

@@ -19,7 +19,7 @@ import pyarrow as pa
 from skyband.bench.papers.effort import Effort
 from skyband.bench.papers.experiments import Findings, Measure, Say
 from skyband.errors import InvalidQuery
-from skyband.operators.protocol import Answer, Batch, Operator, Spec
+from skyband.operators.protocol import Answer, Batch, ObjectOperator, Spec
 from skyband.operators.registry import OBJECTS, find
 from skyband.streams.batches import evenly
 from skyband.streams.uniform import uniform
@@ -60,7 +60,7 @@ def unable(algorithm: str, spec: Spec) -> str | None:
     if name not in OBJECTS:
         return "not registered"
     try:
-        return find(algorithm).refuses(spec)
+        return find(algorithm, OBJECTS).refuses(spec)
     except InvalidQuery as error:
         return str(error)
 
@@ -124,7 +124,7 @@ class Contender:
     """A case that runs."""
 
     case: Case
-    operator: Operator
+    operator: ObjectOperator
     feed: Feed
     batch_rows: int = 100
     ns_per_row: float = math.inf
@@ -133,7 +133,9 @@ class Contender:
 
     @classmethod
     def open(cls, case: Case) -> Contender:
-        return cls(case, find(case.algorithm).open(case.spec), Feed(case.stream(), by_count=case.spec.window.by_count))
+        return cls(
+            case, find(case.algorithm, OBJECTS).open(case.spec), Feed(case.stream(), by_count=case.spec.window.by_count)
+        )
 
     @property
     def rows(self) -> int:

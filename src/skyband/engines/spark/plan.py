@@ -19,7 +19,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
-from skyband.engines.embedded import open_session
+from skyband.engines.embedded.objects import TopKSession
 from skyband.engines.spark.candidates import group_key, only_candidates
 from skyband.engines.spark.clock import with_clock
 from skyband.engines.spark.gathering import Gatherer, packer
@@ -112,7 +112,7 @@ def _runner(recipe: Recipe) -> BatchFunction:
     """For mapInArrow: the answers over the rows of a partition, which are in order of arrival."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        session = open_session(recipe.query, recipe.schema)
+        session = TopKSession(recipe.query, recipe.schema)
         for rows, tally in Gatherer(recipe).gather(batches):
             known = session.push(rows.select(recipe.schema.names))
             yield from answer_batches(known, tally.counts())

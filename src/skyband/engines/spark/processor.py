@@ -22,7 +22,8 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from skyband.engines.embedded import Session, open_session
+from skyband.engines.embedded.objects import TopKSession
+from skyband.engines.embedded.session import Session
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.pages import Tally, answers, read_page
 from skyband.engines.spark.recipe import Recipe
@@ -88,7 +89,7 @@ class BucketProcessor(StatefulProcessor):
     def _watermark(self, timer_values: TimerValues) -> int | None:
         return self._clock.ticks(timer_values.getCurrentWatermarkInMs()) if self._clock else None
 
-    def _open(self) -> tuple[Session, int]:
+    def _open(self) -> tuple[TopKSession, int]:
         """The bucket's session, and when its timer is set."""
         saved = self._state.get()
         fingerprint, timer_ms, *_, snapshot = saved or (self._fingerprint, _NO_TIMER, None)
@@ -98,7 +99,7 @@ class BucketProcessor(StatefulProcessor):
                 f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or start a new one."
             )
         external = self._clock is not None
-        return open_session(self._recipe.query, self._recipe.schema, snapshot, external_clock=external), timer_ms
+        return TopKSession(self._recipe.query, self._recipe.schema, snapshot, external_clock=external), timer_ms
 
     def _save(self, session: Session, timer_ms: int) -> None:
         """Keep the session for the next batch, and be woken when its next window ends instead of at `timer_ms`."""

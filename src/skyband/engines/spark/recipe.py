@@ -16,7 +16,7 @@ from skyband import expressions
 from skyband.engines.output import layout
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, UnknownColumn
 from skyband.expressions import Score
-from skyband.planner.plan import plan, specify
+from skyband.planner.objects import plan, specify
 from skyband.queries import TopK
 from skyband.windows import Ticks
 

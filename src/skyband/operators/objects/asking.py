@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skyband.operators.protocol import ENTER, Answer, AnswersMany, Codes, Floats, Ints, Operator
+from skyband.operators.protocol import ENTER, Answer, AnswersMany, Codes, Floats, Ints, ObjectOperator
 from skyband.structures.codes import order_by_code
 from skyband.structures.ranking import Rows, ranks_before, sort_best_first
 from skyband.structures.search_tree import HEIGHT, build, leaves_for, search
@@ -105,7 +105,7 @@ def _answer(n: int, columns: Columns) -> Answer:
     return Answer(*columns, np.full(n, ENTER, np.int8))
 
 
-def top_many(operator: Operator, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+def top_many(operator: ObjectOperator, k: Ints, size: Ints) -> tuple[Answer, Ints]:
     """As AnswersMany.top_many, of any operator."""
     if isinstance(operator, AnswersMany):
         return operator.top_many(k, size)

@@ -10,7 +10,7 @@ import pytest
 
 import skyband as sb
 from skyband.operators.registry import OBJECTS
-from skyband.planner.plan import plan, specify
+from skyband.planner.objects import plan, specify
 from skyband.windows import FOREVER
 
 SCHEMA = pa.schema({"t": pa.int64(), "ts": pa.timestamp("us"), "v": pa.float64(), "g": pa.string()})

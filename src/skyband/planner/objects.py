@@ -1,4 +1,4 @@
-"""The planner: which algorithm answers a query, why, and what it will hold and cost."""
+"""Which algorithm answers a top-k query, why, and what it will hold and cost."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
-from skyband.operators.objects import filtered, pretopk, recompute, sma, strict, tma
 from skyband.operators.protocol import EMIT_CODES, Spec
-from skyband.operators.registry import OBJECTS, Algorithm, find
+from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
 from skyband.planner.costs import Costs, known_costs
 from skyband.queries import TopK
 from skyband.windows import FOREVER
-
-# What is there to be compared with: the oracle, the papers' baselines, and what its successors do better.
-FOR_COMPARING = (
-    *(recompute.NAME, tma.NAME, sma.NAME, pretopk.NAME, strict.NAME),
-    *(name for name in filtered.NAMES if name != "relaxed+probabilistic"),
-)
 
 NEAR = 1.15  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 
@@ -73,7 +66,7 @@ def plan(
     rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
     figures = costs or known_costs()
     choices = tuple(_consider(algorithm, spec, rows, expect, figures) for algorithm in OBJECTS.values())
-    able = [choice for choice in choices if not choice.refused and choice.algorithm not in FOR_COMPARING]
+    able = [choice for choice in choices if not choice.refused and not OBJECTS[choice.algorithm].for_comparing]
     if asked_for is not None:
         chosen, why = _asked(asked_for, spec, rows, expect, figures, choices), "asked for by name"
     else:
@@ -84,7 +77,7 @@ def plan(
     return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, rows, assumed, choices)
 
 
-def _consider(algorithm: Algorithm, spec: Spec, window_rows: float, expect: str | None, costs: Costs) -> Choice:
+def _consider(algorithm: ObjectAlgorithm, spec: Spec, window_rows: float, expect: str | None, costs: Costs) -> Choice:
     refused = algorithm.refuses(spec)
     if refused is None and not algorithm.exact and not spec.error:
         refused = "it may miss rows, and the query allows no error"
@@ -98,7 +91,7 @@ def _asked(
     name: str, spec: Spec, window_rows: float, expect: str | None, costs: Costs, choices: tuple[Choice, ...]
 ) -> Choice:
     """The algorithm asked for, if it can. One that may be wrong can be asked for also where no error is allowed."""
-    algorithm = find(name)
+    algorithm = find(name, OBJECTS)
     if refused := algorithm.refuses(spec):
         possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
         raise InvalidQuery(f"{name!r} cannot answer this: {refused}. Possible here: {possible}.")

@@ -1,56 +1,43 @@
-"""The embedded engine: one query over Arrow data, in this process."""
+"""Top-k over Arrow data, in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skyband import expressions
 from skyband.engines import snapshots
+from skyband.engines.embedded.inputs import run
+from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, with_times
 from skyband.engines.groups import Codes, GroupCodes
 from skyband.engines.output import layout
 from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
-from skyband.errors import InvalidInput, InvalidQuery, SnapshotCorrupt, SnapshotMismatch
+from skyband.errors import InvalidQuery
 from skyband.operators.objects.asking import NEXT_WINDOW, top_many
-from skyband.operators.protocol import Answer, Batch, Ints
-from skyband.operators.registry import find
-from skyband.planner.plan import plan, specify
+from skyband.operators.protocol import Answer, Batch, ObjectOperator
+from skyband.operators.registry import OBJECTS, find
+from skyband.planner.objects import plan, specify
 from skyband.queries import TopK
-from skyband.structures.panes import all_within
 from skyband.windows import FOREVER, Span, parse_span, span_ticks
 
-_NO_TIMES = np.empty(0, np.int64)
 _NO_GROUPS = np.empty(0, np.int32)
 
 
-@dataclass(slots=True)
-class Stats:
-    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time."""
+class TopKSession(Session):
+    """A top-k query, running: fed by `push`, asked by `top` and `top_many`, saved by `snapshot`."""
 
-    rows_in: int = 0
-    rows_used: int = 0  # took their place in a window
-    rows_late: int = 0  # dropped: every window that would hold them had closed
-    rows_null_time: int = 0  # dropped: no event time
-    rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
-    rows_held: int = 0  # kept now because they may still be shown
-    groups: int = 0
-
-
-class Session:
-    """A query, running: fed by `push`, asked by `top` and `top_many`, saved by `snapshot`."""
+    query: TopK
+    _operator: ObjectOperator
 
     def __init__(
         self, query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
     ) -> None:
-        if not isinstance(schema, pa.Schema):
-            raise InvalidInput(f"The schema must be a pyarrow.Schema, got {type(schema).__name__}.")
+        check_schema(schema)
         self.query = query
         self.schema = schema
         self._plain = plain_schema(schema)
@@ -68,7 +55,7 @@ class Session:
         self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
         saved = None if state is None else self._read(state)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm, expect=query.expect).algorithm
-        self._operator = find(self.algorithm).open(self._spec)
+        self._operator = find(self.algorithm, OBJECTS).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
         self._groups = GroupCodes(pa.schema([self._plain.field(name) for name in query.per])) if query.per else None
         self._recount_groups_at = 1024
@@ -85,30 +72,12 @@ class Session:
 
     def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
         """Take rows in, in arrival order; return what they make known."""
-        if not isinstance(rows, (pa.RecordBatch, pa.Table)):
-            raise InvalidInput(
-                f"push takes a pyarrow RecordBatch or Table, got {type(rows).__name__}. sb.top_k takes more."
-            )
-        self._check_schema(rows.schema)
+        check_rows(rows, self.schema)
         if isinstance(rows, pa.RecordBatch):
             return self._push(rows)
         # As one batch, so that a row that cannot be taken keeps all of them out.
         results = [self._push(batch) for batch in rows.combine_chunks().to_batches()]
         return pa.concat_tables(results) if results else self.output_schema.empty_table()
-
-    def advance(self, watermark: int | datetime) -> pa.Table:
-        """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
-        if self.query.window.by_count or self.query.window.every is None:
-            raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
-        return self._table(self._operator.advance(self._as_ticks(watermark)))
-
-    def next_close(self) -> int | None:
-        """The end of the earliest open window that has something to show, in ticks of the window's column."""
-        return self._operator.next_close()
-
-    def finish(self) -> pa.Table:
-        """The input is over: by value, every window that holds a row closes."""
-        return self._table(self._operator.finish())
 
     def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
         """The best rows right now: of the window that closes next, or of the last `size`; up to the query's k and size.
@@ -145,43 +114,17 @@ class Session:
         return Stats(**asdict(self._stats))
 
     def check(self) -> None:
-        """Assert every invariant of the running algorithm: for tests, and for whoever doubts."""
-        self._operator.check()
-        assert self._rows.take(self._operator.held()).num_rows == len(self._operator.held()), (
-            "every row held has its columns"
-        )
+        super().check()
+        held = self._operator.held()
+        assert self._rows.take(held).num_rows == len(held), "every row held has its columns"
 
-    def snapshot(self) -> bytes:
-        """Everything needed to go on elsewhere with `query.open(schema, state)`, exactly from here."""
+    def _saved(self) -> Saved:
         held = self._operator.held()
         self._rows.keep(held)
         tables = {"rows": pa.Table.from_batches([self._rows.take(held)])}
         if self._groups is not None:
             tables["keys"] = self._groups.keys
-        return snapshots.write(
-            snapshots.Snapshot(
-                self._fingerprint,
-                self.algorithm,
-                {"position": self._position, **asdict(self.stats())},
-                {"held": held, **self._operator.state()},
-                tables,
-            )
-        )
-
-    def _read(self, state: bytes) -> snapshots.Snapshot:
-        if not isinstance(state, (bytes, bytearray, memoryview)):
-            raise SnapshotCorrupt(f"A snapshot is bytes, got {type(state).__name__}.")
-        saved = snapshots.read(bytes(state))
-        if saved.fingerprint != self._fingerprint:
-            raise SnapshotMismatch(
-                "This snapshot was taken by another query, or over other columns. Open it with the query that made it; "
-                "a changed query starts afresh."
-            )
-        if self.query.algorithm not in (None, saved.algorithm):
-            raise SnapshotMismatch(
-                f"This snapshot was taken by {saved.algorithm!r}; {self.query.algorithm!r} cannot read it."
-            )
-        return saved
+        return Saved({"position": self._position}, {"held": held}, tables)
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
         arrays = dict(saved.arrays)
@@ -216,23 +159,10 @@ class Session:
             return k, size
         return self._asked(k, size)
 
-    def _check_schema(self, schema: pa.Schema) -> None:
-        if schema.names != self.schema.names or schema.types != self.schema.types:
-            differences = [
-                f"{name}: {_type_of(name, self.schema)} before, {_type_of(name, schema)} now"
-                for name in dict.fromkeys([*self.schema.names, *schema.names])
-                if _type_of(name, self.schema) != _type_of(name, schema)
-            ]
-            raise InvalidInput(
-                "This batch has another schema than the first one. "
-                + ("; ".join(differences) or f"Column order before: {', '.join(self.schema.names)}")
-                + ". Nothing of it was taken."
-            )
-
     def _push(self, batch: pa.RecordBatch) -> pa.Table:
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
-        batch, time = self._times(batch)
+        batch, time = with_times(batch, self.query.window.on)
         score = self._score.evaluate(batch)
         if self.query.ascending:
             score = -score
@@ -247,28 +177,6 @@ class Session:
         result = self._table(answer)
         self._forget_groups()
         return result
-
-    def _times(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
-        """The batch without rows that have no time, and the times of the others."""
-        if self.query.window.on is None:
-            return batch, _NO_TIMES
-        column = batch.column(self.query.window.on)
-        if column.null_count:
-            batch = batch.filter(pc.is_valid(column))
-            column = batch.column(self.query.window.on)
-        if pa.types.is_timestamp(column.type):
-            column = column.view(pa.int64())
-        elif column.type != pa.int64():
-            try:
-                column = column.cast(pa.int64())
-            except pa.ArrowInvalid as error:
-                raise InvalidInput(
-                    f"Column {self.query.window.on!r} does not fit in 64 bits with a sign: {error}"
-                ) from None
-        time = column.to_numpy(zero_copy_only=True)
-        if not all_within(time, FOREVER):
-            raise InvalidInput(f"Column {self.query.window.on!r} has values beyond ±2**62: too far for a window.")
-        return batch, time
 
     def _codes(self, batch: pa.RecordBatch) -> Codes:
         return self._groups.encode(batch) if self._groups is not None else _NO_GROUPS
@@ -295,76 +203,7 @@ class Session:
                 self._groups.keep(live)
             self._recount_groups_at = max(1024, 2 * len(self._groups))
 
-    def _as_ticks(self, watermark: int | datetime) -> int:
-        on_type = self.schema.field(str(self.query.window.on)).type
-        if isinstance(watermark, datetime) and pa.types.is_timestamp(on_type):
-            return int(pa.scalar(watermark, on_type).value)
-        if isinstance(watermark, bool) or not isinstance(watermark, int):
-            raise InvalidQuery(f"A watermark on {self.query.window.on!r} ({on_type}) cannot be {watermark!r}.")
-        return watermark
-
-
-def open_session(
-    query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-) -> Session:
-    """A session for rows of `schema`. With an external clock only `advance` closes windows, never a row's time."""
-    return Session(query, schema, state, external_clock=external_clock)
-
 
 def top_k(data: Any, query: TopK) -> pa.Table | pa.RecordBatchReader:
-    """The answers of `query` over Arrow data: a table for a table, a reader for a reader or an iterator of batches."""
-    if isinstance(data, pa.Table):
-        return _run_table(data.schema, data.to_batches(), query)
-    if isinstance(data, pa.RecordBatch):
-        return _run_table(data.schema, [data], query)
-    if isinstance(data, pa.RecordBatchReader):
-        return _run_reader(data.schema, data, query)
-    if hasattr(data, "__arrow_c_stream__"):
-        try:
-            reader = pa.RecordBatchReader.from_stream(data)
-        except pa.ArrowException as error:
-            raise InvalidInput(f"Cannot read this {type(data).__name__} as Arrow data: {error}") from error
-        return _run_table(reader.schema, reader, query)
-    if isinstance(data, Iterator):
-        return _run_iterator(data, query)
-    raise InvalidInput(
-        f"Cannot read rows from {type(data).__name__}. Possible: a pyarrow Table or RecordBatchReader, a pandas or "
-        "polars DataFrame (anything with the Arrow C stream interface), an iterator of record batches, or a Spark "
-        "DataFrame."
-    )
-
-
-def _run_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch], query: TopK) -> pa.Table:
-    session = Session(query, schema)
-    return pa.Table.from_batches(_answers(session, batches), session.output_schema)
-
-
-def _run_reader(schema: pa.Schema, batches: Iterable[pa.RecordBatch], query: TopK) -> pa.RecordBatchReader:
-    session = Session(query, schema)
-    return pa.RecordBatchReader.from_batches(session.output_schema, _answers(session, batches))
-
-
-def _run_iterator(batches: Iterator[pa.RecordBatch], query: TopK) -> pa.RecordBatchReader:
-    first = next(batches, None)
-    if first is not None and not isinstance(first, (pa.RecordBatch, pa.Table)):
-        raise InvalidInput(f"The iterator must give pyarrow record batches, got {type(first).__name__}.")
-    if first is None:
-        raise InvalidInput(
-            "The iterator gave no batch, so the columns are unknown. Use a RecordBatchReader, which has a schema."
-        )
-
-    def all_batches() -> Iterator[pa.RecordBatch]:
-        yield first
-        yield from batches
-
-    return _run_reader(first.schema, all_batches(), query)
-
-
-def _answers(session: Session, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield from session.push(batch).to_batches()
-    yield from session.finish().to_batches()
-
-
-def _type_of(name: str, schema: pa.Schema) -> str:
-    return str(schema.field(name).type) if name in schema.names else "missing"
+    """The answers of `query` over Arrow data."""
+    return run(data, query.open)

@@ -1,0 +1,186 @@
+"""What the running queries of all problems have in common: time advances, windows close, state is saved."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines import snapshots
+from skyband.errors import InvalidInput, InvalidQuery, SnapshotCorrupt, SnapshotMismatch
+from skyband.operators.protocol import Arrays, Ints, Operator
+from skyband.structures.panes import all_within
+from skyband.windows import FOREVER, Window
+
+_NO_TIMES = np.empty(0, np.int64)
+
+
+@dataclass(slots=True)
+class Stats:
+    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time."""
+
+    rows_in: int = 0
+    rows_used: int = 0  # took their place in a window
+    rows_late: int = 0  # dropped: every window that would hold them had closed
+    rows_null_time: int = 0  # dropped: no event time
+    rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
+    rows_held: int = 0  # kept now because they may still be shown
+    groups: int = 0
+
+
+class Saved(NamedTuple):
+    """What a session has to remember, beside the state of its operator."""
+
+    counters: dict[str, int]
+    arrays: Arrays
+    tables: dict[str, pa.Table]
+
+
+class Question(Protocol):
+    """What a session needs to know of its query."""
+
+    @property
+    def window(self) -> Window: ...
+
+    @property
+    def algorithm(self) -> str | None: ...
+
+
+class Session(ABC):
+    """A query, running: fed by `push`, saved by `snapshot`."""
+
+    query: Question
+    algorithm: str  # what runs: asked for, chosen, or what the snapshot was taken of
+    _operator: Operator[Any, Any]
+    _fingerprint: str  # of the query and its columns: what a snapshot must have in common with it
+    _on_type: pa.DataType | None  # of the column that the window measures
+
+    @property
+    @abstractmethod
+    def output_schema(self) -> pa.Schema:
+        """The columns of every answer."""
+
+    @abstractmethod
+    def stats(self) -> Stats:
+        """Counts of rows so far, and of what is held now."""
+
+    @abstractmethod
+    def _table(self, answer: Any) -> pa.Table:
+        """An operator's answer as the user sees it."""
+
+    @abstractmethod
+    def _saved(self) -> Saved:
+        """What `_restore` needs."""
+
+    def advance(self, watermark: int | datetime) -> pa.Table:
+        """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
+        window = self.query.window
+        if window.by_count or window.every is None:
+            raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
+        return self._table(self._operator.advance(as_ticks(watermark, str(window.on), self._on_type)))
+
+    def next_close(self) -> int | None:
+        """The end of the earliest open window that has something to show, in ticks of the window's column."""
+        return self._operator.next_close()
+
+    def finish(self) -> pa.Table:
+        """The input is over: by value, every window that holds a row closes."""
+        return self._table(self._operator.finish())
+
+    def check(self) -> None:
+        """Assert every invariant of the running algorithm: for tests, and for whoever doubts."""
+        self._operator.check()
+
+    def snapshot(self) -> bytes:
+        """Everything needed to go on elsewhere with `query.open(schema, state)`, exactly from here."""
+        saved = self._saved()
+        return snapshots.write(
+            snapshots.Snapshot(
+                self._fingerprint,
+                self.algorithm,
+                {**asdict(self.stats()), **saved.counters},
+                {**self._operator.state(), **saved.arrays},
+                saved.tables,
+            )
+        )
+
+    def _read(self, state: bytes) -> snapshots.Snapshot:
+        """A snapshot of this very query, or an error that says what it is instead."""
+        if not isinstance(state, (bytes, bytearray, memoryview)):
+            raise SnapshotCorrupt(f"A snapshot is bytes, got {type(state).__name__}.")
+        saved = snapshots.read(bytes(state))
+        if saved.fingerprint != self._fingerprint:
+            raise SnapshotMismatch(
+                "This snapshot was taken by another query, or over other columns. Open it with the query that made it; "
+                "a changed query starts afresh."
+            )
+        if self.query.algorithm not in (None, saved.algorithm):
+            raise SnapshotMismatch(
+                f"This snapshot was taken by {saved.algorithm!r}; {self.query.algorithm!r} cannot read it."
+            )
+        return saved
+
+
+def check_schema(schema: object) -> None:
+    """Raise unless it is one."""
+    if not isinstance(schema, pa.Schema):
+        raise InvalidInput(f"The schema must be a pyarrow.Schema, got {type(schema).__name__}.")
+
+
+def check_rows(rows: object, schema: pa.Schema) -> None:
+    """Raise unless these are rows, in the columns of `schema`."""
+    if not isinstance(rows, (pa.RecordBatch, pa.Table)):
+        raise InvalidInput(
+            f"push takes a pyarrow RecordBatch or Table, got {type(rows).__name__}. The functions, such as sb.top_k, "
+            "take more."
+        )
+    if rows.schema.names != schema.names or rows.schema.types != schema.types:
+        differences = [
+            f"{name}: {_type_of(name, schema)} before, {_type_of(name, rows.schema)} now"
+            for name in dict.fromkeys([*schema.names, *rows.schema.names])
+            if _type_of(name, schema) != _type_of(name, rows.schema)
+        ]
+        raise InvalidInput(
+            "This batch has another schema than the first one. "
+            + ("; ".join(differences) or f"Column order before: {', '.join(schema.names)}")
+            + ". Nothing of it was taken."
+        )
+
+
+def with_times(batch: pa.RecordBatch, on: str | None) -> tuple[pa.RecordBatch, Ints]:
+    """The batch without rows that have no time, and the times of the others, in ticks of the column."""
+    if on is None:
+        return batch, _NO_TIMES
+    column = batch.column(on)
+    if column.null_count:
+        batch = batch.filter(pc.is_valid(column))
+        column = batch.column(on)
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    elif column.type != pa.int64():
+        try:
+            column = column.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(f"Column {on!r} does not fit in 64 bits with a sign: {error}") from None
+    time = column.to_numpy(zero_copy_only=True)
+    if not all_within(time, FOREVER):
+        raise InvalidInput(f"Column {on!r} has values beyond ±2**62: too far for a window.")
+    return batch, time
+
+
+def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) -> int:
+    """A moment on the column that the window measures, in its ticks."""
+    if isinstance(watermark, datetime) and pa.types.is_timestamp(on_type):
+        return int(pa.scalar(watermark, on_type).value)
+    if isinstance(watermark, bool) or not isinstance(watermark, int):
+        raise InvalidQuery(f"A watermark on {on!r} ({on_type}) cannot be {watermark!r}.")
+    return watermark
+
+
+def _type_of(name: str, schema: pa.Schema) -> str:
+    return str(schema.field(name).type) if name in schema.names else "missing"

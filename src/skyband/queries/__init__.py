@@ -1,0 +1,6 @@
+"""The questions one can ask, as frozen values that are checked once, when they are made."""
+
+from skyband.queries.checks import Emit, Order
+from skyband.queries.objects import TopK
+
+__all__ = ["Emit", "Order", "TopK"]

@@ -30,7 +30,7 @@ S = TypeVar("S")  # what the problem calls a query in numbers
 Op = TypeVar("Op")  # what the problem calls an operator
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Algorithm(Generic[S, Op]):
     """What the planner and the engines know of an algorithm."""
 

@@ -7,22 +7,35 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.engines.spark.candidates import weigher
-from skyband.engines.spark.gathering import Gatherer, packer
-from skyband.engines.spark.pages import read_table
-from skyband.engines.spark.recipe import BUCKET, GROUP, PREFIX, SCORE, TIE, WEIGHT, Recipe
+from skyband.engines.spark.candidates import GROUP, SCORE, WEIGHT, weigher
+from skyband.engines.spark.gathering import packer
+from skyband.engines.spark.objects import TopKRecipe
+from skyband.engines.spark.pages import Tally, read_table
+from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
 
 NAN = float("nan")
 
 
-def recipe(k: int, window: sb.Window, per: tuple[str, ...] = ()) -> Recipe:
+def recipe(k: int, window: sb.Window, per: tuple[str, ...] = ()) -> TopKRecipe:
     fields = [("t", pa.int64()), *((name, pa.int64()) for name in per)]
     schema = pa.schema([*fields, (SCORE, pa.float64())])
     query = sb.TopK(k=k, by=SCORE, window=window, per=per)
-    return Recipe(query, schema, schema, (None,) * len(schema), window.ticks(schema), None, "")
+    return TopKRecipe(
+        window=window,
+        ticks=window.ticks(schema),
+        schema=schema,
+        added=(SCORE,),
+        output=schema,
+        sources=(None,) * len(schema),
+        changes=False,
+        is_spread=bool(per),
+        fingerprint="",
+        query=query,
+        score=None,
+    )
 
 
-def weights(asked: Recipe, *batches: tuple[list[int | None], list[float | None]]) -> list[list[int | None]]:
+def weights(asked: TopKRecipe, *batches: tuple[list[int | None], list[float | None]]) -> list[list[int | None]]:
     arrays = [(pa.array(times, pa.int64()), pa.array(scores, pa.float64())) for times, scores in batches]
     return [column.to_pylist() for column in weigher(asked)(iter(arrays))]
 
@@ -52,15 +65,20 @@ def table(times: list[int], scores: list[float], **others: list[int]) -> pa.Tabl
     return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
+def gathered(asked: TopKRecipe, rows: pa.Table) -> tuple[pa.Table, Tally]:
+    (prepared,) = asked.gatherer().gather(iter(rows.to_batches()))
+    return prepared
+
+
 def test_rows_that_tie_exactly_are_told_apart_by_their_contents() -> None:
-    rows, tally = Gatherer(recipe(3, sb.tumbling(10, on="t"))).prepare(table([5] * 1_000, [1.0] * 1_000))
+    rows, tally = gathered(recipe(3, sb.tumbling(10, on="t")), table([5] * 1_000, [1.0] * 1_000))
     assert rows.column(TIE).to_pylist() == [997, 998, 999], "the ones that rank first when they come in by tie"
     assert tally.rows_in == 1_000
 
 
 def test_a_column_that_orders_rows_decides_before_their_contents() -> None:
     asked = recipe(3, sb.tumbling(10, on="t", order="t"))
-    rows, _ = Gatherer(asked).prepare(table([5] * 10, [1.0] * 10))
+    rows, _ = gathered(asked, table([5] * 10, [1.0] * 10))
     assert rows.num_rows == 10
 
 
@@ -69,7 +87,7 @@ def test_a_column_that_orders_rows_decides_before_their_contents() -> None:
 )
 def test_the_tally_says_when_rows_will_be_late(size: int, every: int, ends: dict[int, int]) -> None:
     asked = recipe(9, sb.sliding(size, every=every, on="t"))
-    _, tally = Gatherer(asked).prepare(table([4, 5, 12, 15], [1.0, 2.0, 3.0, 4.0]))
+    _, tally = gathered(asked, table([4, 5, 12, 15], [1.0, 2.0, 3.0, 4.0]))
     assert dict(zip(tally.ends.tolist(), tally.rows.tolist(), strict=True)) == ends
     assert tally.late(30) == sum(rows for end, rows in ends.items() if end <= 30)
 

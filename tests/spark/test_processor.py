@@ -11,20 +11,34 @@ from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
+from skyband.engines.spark.candidates import SCORE
 from skyband.engines.spark.clock import Clock
+from skyband.engines.spark.objects import TopKRecipe
 from skyband.engines.spark.pages import Tally, page_batch, read_table
 from skyband.engines.spark.processor import STATE_NAME, BucketProcessor
-from skyband.engines.spark.recipe import SCORE, TIE, Recipe
+from skyband.engines.spark.recipe import TIE
 from skyband.errors import SnapshotMismatch
 
 SCHEMA = pa.schema([("t", pa.int64()), (SCORE, pa.float64())])
 KEY = (0,)
 
 
-def recipe(k: int = 1, **options: Any) -> Recipe:
+def recipe(k: int = 1, **options: Any) -> TopKRecipe:
     query = sb.TopK(k=k, by=SCORE, window=sb.sliding(20, every=10, on="t"), **options)
     output = pa.schema([("window_start", pa.int64()), ("window_end", pa.int64())])
-    return Recipe(query, SCHEMA, output, (None, None), query.window.ticks(SCHEMA), None, query.fingerprint(SCHEMA))
+    return TopKRecipe(
+        window=query.window,
+        ticks=query.window.ticks(SCHEMA),
+        schema=SCHEMA,
+        added=(SCORE,),
+        output=output,
+        sources=(None, None),
+        changes=False,
+        is_spread=False,
+        fingerprint=query.fingerprint(SCHEMA),
+        query=query,
+        score=None,
+    )
 
 
 def bucket_of(processor: BucketProcessor) -> TwsTester:

@@ -13,7 +13,7 @@ from spark.streams import START_US, lines, run_stream, split, write_batches
 
 import skyband as sb
 from skyband.engines.spark.candidates import only_candidates
-from skyband.engines.spark.recipe import resolve
+from skyband.engines.spark.objects import resolve
 
 pytestmark = pytest.mark.spark
 

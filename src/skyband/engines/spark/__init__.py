@@ -1,6 +1,6 @@
 """Skyband on Spark: the same questions over batch and streaming DataFrames. The only place that imports pyspark."""
 
-from skyband.engines.spark.plan import as_column, top_k
+from skyband.engines.spark.objects import as_column, top_k
 from skyband.engines.spark.session import local_session
 
 __all__ = ["as_column", "local_session", "top_k"]

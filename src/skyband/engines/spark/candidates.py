@@ -1,4 +1,4 @@
-"""The filter before the shuffle: which rows may still be shown, decided on time, score and group alone.
+"""Which rows may still be shown: decided before the shuffle, on time, score and group alone, and once more behind it.
 
 Whole rows wait in the JVM while these columns cross to Python; about k rows per pane, group and partition go on. What
 is ruled out must still be counted, so the first row of each kind in an Arrow batch goes on too and stands for the
@@ -8,6 +8,7 @@ others: of each pane (its rows may turn out to be late), of the rows without a s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +18,26 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
-from skyband.engines.spark.recipe import WEIGHT, Recipe, quoted
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.pages import Ints, Tally
+from skyband.engines.spark.recipe import PREFIX, TIE, quoted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions import as_floats
-from skyband.structures.panes import shape_of
+from skyband.structures.panes import Shape, shape_of
 from skyband.structures.sieve import Sieve, tally_panes
+from skyband.windows import FOREVER
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from skyband.engines.spark.objects import TopKRecipe
+
 Floats = npt.NDArray[np.float64]
 
+SCORE: Final = PREFIX + "score"
+WEIGHT: Final = PREFIX + "weight"  # how many input rows a row stands for in the counts
+GROUP: Final = PREFIX + "group"  # a number for each group: see group_key
 
-def only_candidates(df: DataFrame, recipe: Recipe, score: Column | None) -> DataFrame:
+
+def only_candidates(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> DataFrame:
     """`df` with the column WEIGHT, without the rows that cannot be shown."""
     window, per = recipe.query.window, recipe.query.per
     scored_by = [score] if score is not None else [quoted(name) for name in recipe.score.columns]  # type: ignore[union-attr]
@@ -50,7 +60,7 @@ def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     return sf.xxhash64(*(quoted(name) for name in per))
 
 
-def weigher(recipe: Recipe) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
+def weigher(recipe: TopKRecipe) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
     """The function Spark calls with the columns of a partition: null drops a row, a number keeps it."""
 
     def weigh(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
@@ -95,7 +105,7 @@ def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
     return column.to_numpy(zero_copy_only=False)
 
 
-def _scores(columns: list[pa.Array], recipe: Recipe) -> Floats:
+def _scores(columns: list[pa.Array], recipe: TopKRecipe) -> Floats:
     if recipe.score is None:
         return as_floats(columns[0], len(columns[0]), "the score")
     return recipe.score.evaluate(pa.record_batch(columns, names=list(recipe.score.columns)))
@@ -106,3 +116,59 @@ def groups_of(column: pa.Array | pa.ChunkedArray | None) -> tuple[Ints | None, n
     if column is None:
         return None, None
     return times_of(column), np.asarray(column.is_null()) if column.null_count else None
+
+
+class CandidateGatherer(Gatherer):
+    """Scores rows where Spark could not, and rules out once more those that cannot be shown."""
+
+    def __init__(self, recipe: TopKRecipe) -> None:
+        super().__init__(recipe)
+        self._recipe: TopKRecipe = recipe
+        self._sieve = None
+        if recipe.by_pane:
+            self._shape: Shape = shape_of(recipe.ticks.size, recipe.ticks.every)
+            self._sieve = Sieve(recipe.query.k, self._shape, ascending=recipe.query.ascending)
+
+    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        if self._recipe.score is not None:
+            scores = self._recipe.score.evaluate(table.to_batches()[0])
+            table = table.append_column(SCORE, pa.array(scores))
+        else:
+            scores = table.column(SCORE).fill_null(np.nan).to_numpy()
+        timeless = self.timeless(table)
+        unranked = np.isnan(scores) & ~timeless
+        weights = table.column(WEIGHT).to_numpy() if self._sieve else np.ones(table.num_rows, np.int32)
+        tally = Tally(int(weights.sum()), int(weights[timeless].sum()), int(weights[unranked].sum()))
+        if self._sieve is None:
+            # A row without a score takes its place among the arrivals all the same; one without a time has none.
+            return self.typed(table, ~timeless), tally
+        return self.typed(table, self._candidates(table, scores, weights, timeless | unranked, tally)), tally
+
+    def _candidates(
+        self,
+        table: pa.Table,
+        scores: Floats,
+        weights: npt.NDArray[np.int32],
+        out: npt.NDArray[np.bool_],
+        tally: Tally,
+    ) -> npt.NDArray[np.bool_]:
+        """Once more which rows may be shown, now that TIE tells equal ones apart; and the tally of their panes."""
+        assert self._sieve is not None
+        times = times_of(table.column(str(self._recipe.window.on)))
+        tally.ends, tally.rows = _pane_tally(times[~out], weights[~out], self._shape)
+        groups, null_groups = groups_of(table.column(GROUP) if self._recipe.query.per else None)
+        # A column that orders the rows decides before TIE does, so then equal rows all stay.
+        ties = None if self._recipe.window.order else table.column(TIE).to_numpy()
+        return self._sieve.keep(times, np.where(out, np.nan, scores), groups, null_groups, ties)
+
+
+def _pane_tally(times: Ints, weights: npt.NDArray[np.int32], shape: Shape) -> tuple[Ints, Ints]:
+    """Where the last windows of these rows end, and how many rows are in them. A landmark's never do."""
+    counted = weights > 0
+    if shape.whole == FOREVER or not counted.any():
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    times = times[counted]
+    slide = times // shape.every
+    second = times - slide * shape.every >= shape.every - shape.rest if shape.rest else 0
+    ends, which = np.unique((slide + shape.whole + second) * shape.every, return_inverse=True)
+    return ends, np.bincount(which, weights[counted]).astype(np.int64)

@@ -57,7 +57,7 @@ class Clock:
 
 def with_clock(df: DataFrame, recipe: Recipe, lateness: int) -> tuple[DataFrame, Clock]:
     """`df` with a watermark for the window's column: the user's own, or one that waits for `lateness` ticks."""
-    on = str(recipe.query.window.on)
+    on = str(recipe.window.on)
     marked = [field.name for field in df.schema if _DELAY in field.metadata]
     if marked and marked != [on]:
         raise InvalidQuery(

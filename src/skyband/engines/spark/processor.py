@@ -22,11 +22,9 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from skyband.engines.embedded.objects import TopKSession
-from skyband.engines.embedded.session import Session
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.pages import Tally, answers, read_page
-from skyband.engines.spark.recipe import Recipe
+from skyband.engines.spark.recipe import BucketSession, Recipe
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import SnapshotMismatch
 
@@ -89,7 +87,7 @@ class BucketProcessor(StatefulProcessor):
     def _watermark(self, timer_values: TimerValues) -> int | None:
         return self._clock.ticks(timer_values.getCurrentWatermarkInMs()) if self._clock else None
 
-    def _open(self) -> tuple[TopKSession, int]:
+    def _open(self) -> tuple[BucketSession, int]:
         """The bucket's session, and when its timer is set."""
         saved = self._state.get()
         fingerprint, timer_ms, *_, snapshot = saved or (self._fingerprint, _NO_TIMER, None)
@@ -98,10 +96,9 @@ class BucketProcessor(StatefulProcessor):
                 "This checkpoint was written by another query, over other columns, or with another number of buckets "
                 f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or start a new one."
             )
-        external = self._clock is not None
-        return TopKSession(self._recipe.query, self._recipe.schema, snapshot, external_clock=external), timer_ms
+        return self._recipe.open(snapshot, external_clock=self._clock is not None), timer_ms
 
-    def _save(self, session: Session, timer_ms: int) -> None:
+    def _save(self, session: BucketSession, timer_ms: int) -> None:
         """Keep the session for the next batch, and be woken when its next window ends instead of at `timer_ms`."""
         due = session.next_close() if self._clock else None
         due_ms = _NO_TIMER if due is None else self._clock.ms(due)  # type: ignore[union-attr]

@@ -1,120 +1,88 @@
-"""A query resolved against the columns of a Spark DataFrame: mistakes are found here, before Spark runs anything."""
+"""What a worker has to know to run a query's part: the same few things for every problem.
+
+A problem's recipe (`engines/spark/objects.py` and its neighbours) adds how a bucket's session is opened and what is
+done to rows before they go there.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkTypeError
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import NumericType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
-from skyband import expressions
-from skyband.engines.output import layout
-from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, UnknownColumn
-from skyband.expressions import Score
-from skyband.planner.objects import plan, specify
-from skyband.queries import TopK
-from skyband.windows import Ticks
+from skyband.engines.embedded.session import Stats
+from skyband.errors import InvalidInput, InvalidQuery
+from skyband.windows import Ticks, Window
+
+if TYPE_CHECKING:
+    from skyband.engines.spark.gathering import Gatherer
 
 PREFIX: Final = "__skyband_"
-SCORE: Final = PREFIX + "score"
 TIE: Final = PREFIX + "tie"  # a hash of the whole row: orders rows that nothing else orders, the same way on a replay
-WEIGHT: Final = PREFIX + "weight"  # how many input rows a row stands for in the counts
-GROUP: Final = PREFIX + "group"  # a number for each group: see candidates.group_key
 BUCKET: Final = PREFIX + "bucket"
 CLOCK: Final = PREFIX + "clock"
 
 
+class BucketSession(Protocol):
+    """What Spark needs of a session: one push for all rows, whichever input they are of."""
+
+    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table: ...
+    def advance(self, watermark: int) -> pa.Table: ...
+    def next_close(self) -> int | None: ...
+    def finish(self) -> pa.Table: ...
+    def stats(self) -> Stats: ...
+    def snapshot(self) -> bytes: ...
+
+
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(ABC):
     """All that a worker has to know. It travels in Spark's own closures, so it holds values and functions only."""
 
-    query: TopK  # what a bucket is asked: its score is the column SCORE
-    schema: pa.Schema  # the rows a bucket takes: the input columns it needs, and SCORE
+    window: Window
+    ticks: Ticks
+    schema: pa.Schema  # the rows a bucket takes
+    added: tuple[str, ...]  # which of these columns are ours, not the input's
     output: pa.Schema  # what the user sees
     sources: tuple[str | None, ...]  # for each of those columns, the input column it is; None for what we add
-    ticks: Ticks
-    score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
+    changes: bool  # does it say what changed, rather than the answers of closed windows?
+    is_spread: bool  # over several buckets; else there is only bucket 0
     fingerprint: str  # of the query as the user asked it, and its columns
+
+    @abstractmethod
+    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> BucketSession:
+        """The session of a bucket: takes rows of `schema` by `push`. With an external clock only `advance` closes."""
+
+    @abstractmethod
+    def gatherer(self) -> Gatherer:
+        """What prepares the rows of one partition for their buckets."""
 
     @property
     def by_pane(self) -> bool:
-        """Do answers come at the ends of windows by value? Then most rows can be ruled out before they are gathered."""
+        """Do answers come at the ends of windows by value?"""
         return not self.ticks.by_count and self.ticks.every > 0
-
-    @property
-    def buckets_by_group(self) -> bool:
-        """May groups be told apart in different places? Not if each row moves the one clock that they all share."""
-        return bool(self.query.per) and (self.by_pane or self.ticks.by_count)
-
-    @property
-    def input_columns(self) -> list[str]:
-        return [name for name in self.schema.names if name != SCORE]
 
     @property
     def plain_names(self) -> dict[str, str]:
         """Names for the input columns on their way to Python: mapInArrow stumbles over dots and backticks."""
-        return {name: f"{PREFIX}{number}" for number, name in enumerate(self.input_columns)}
+        return {name: f"{PREFIX}{number}" for number, name in enumerate(self.schema.names) if name not in self.added}
 
     @property
     def arrival_order(self) -> list[str]:
         """The columns that put the rows of a micro-batch in order of arrival."""
-        window = self.query.window
-        return [name for name in (window.on, window.order, TIE) if name is not None]
+        return [name for name in (self.window.on, self.window.order, TIE) if name is not None]
 
 
-def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[Recipe, Column | None]:
-    """The recipe for `query` over `df`, and its score as a Spark column, None when workers compute it.
-
-    `score` is the column the user gave as `by`; the query then has its text.
-    """
-    schema = _arrow_schema(df.schema)
-    query.check_columns(schema.names)
-    _check_order(query, schema)
-    ticks = query.window.ticks(schema, query.lateness)
-    plan(specify(query, schema), query.algorithm, expect=query.expect)  # refuses an algorithm that cannot answer
-    function = None
-    if score is None:
-        bound = expressions.bind(query.by, schema)
-        if bound.spark_sql is None:
-            function = bound
-        else:
-            score = sf.expr(bound.spark_sql)
-    if score is not None:
-        score = _checked_number(df, score).cast("double").alias(SCORE)
-    asked_of_a_bucket = TopK(
-        k=query.k,
-        by=SCORE,
-        window=query.window,
-        per=query.per,
-        ascending=query.ascending,
-        emit=query.emit,
-        algorithm=query.algorithm,
-        error=query.error,
-        expect=query.expect,
-    )
-    output = layout(query, schema, str(query.emit))
-    others = [name for name in output.rows_schema.names if name not in query.per]
-    added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
-    recipe = Recipe(
-        query=asked_of_a_bucket,
-        schema=_bucket_schema(query, schema),
-        output=output.schema,
-        sources=(*[None] * added_first, *query.per, None, None, *others),
-        ticks=ticks,
-        score=function,
-        fingerprint=query.fingerprint(schema),
-    )
-    return recipe, score
-
-
-def _check_order(query: TopK, schema: pa.Schema) -> None:
-    order = query.window.order
-    if order is None and query.window.by_count:
+def check_order(window: Window, schema: pa.Schema) -> None:
+    """Raise unless the rows of a window of arrivals can be put in order."""
+    order = window.order
+    if order is None and window.by_count:
         raise InvalidQuery(
             "Spark has no arrival order, so a window of arrivals must say which column orders them: "
             f"add order='…' to the window. Columns: {', '.join(schema.names)}."
@@ -128,7 +96,17 @@ def quoted(name: str) -> Column:
     return sf.col("`" + name.replace("`", "``") + "`")
 
 
-def _arrow_schema(schema: StructType) -> pa.Schema:
+def tie(df: DataFrame) -> Column:
+    """Rows that nothing else orders come in the order of a hash of their contents, whichever way they were read."""
+    return sf.xxhash64(*(quoted(field.name) for field in df.schema if _is_hashable(field.dataType))).alias(TIE)
+
+
+def bucket(names: tuple[str, ...] | list[str], buckets: int) -> Column:
+    """A bucket for each combination of values of these columns."""
+    return sf.pmod(sf.xxhash64(*map(quoted, names)), sf.lit(buckets)).cast("int").alias(BUCKET)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
     """The columns as Arrow has them; instants in UTC, whatever the session's time zone."""
     repeated = {name for name in schema.names if schema.names.count(name) > 1}
     if repeated:
@@ -143,21 +121,9 @@ def _arrow_schema(schema: StructType) -> pa.Schema:
     return pa.schema([field.remove_metadata().with_nullable(True) for field in translated])
 
 
-def _bucket_schema(query: TopK, schema: pa.Schema) -> pa.Schema:
-    """A column that is the score is shown as `score` only, so it is not kept unless it has another use too."""
-    needed = {query.window.on, query.window.order, *query.per}
-    fields = [field for field in schema if field.name != query.by or field.name in needed]
-    return pa.schema([*fields, pa.field(SCORE, pa.float64())])
-
-
-def _checked_number(df: DataFrame, score: Column) -> Column:
-    try:
-        data_type = df.select(score.alias(SCORE)).schema[SCORE].dataType
-    except AnalysisException as error:
-        if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
-            name = str((error.getMessageParameters() or {}).get("objectName", "")).strip("`")
-            raise UnknownColumn.named(name, df.columns, used_as="the score") from error
-        raise InvalidExpression(f"Spark cannot compute the score {score}: {error}") from error
-    if not isinstance(data_type, NumericType):
-        raise InvalidExpression(f"A score must be a number, but {score} is {data_type.simpleString()}.")
-    return score
+def _is_hashable(data_type: DataType) -> bool:
+    if isinstance(data_type, StructType):
+        return all(_is_hashable(field.dataType) for field in data_type)
+    if isinstance(data_type, ArrayType):
+        return _is_hashable(data_type.elementType)
+    return not isinstance(data_type, (MapType, VariantType))

@@ -1,0 +1,162 @@
+"""Top-k on Spark: DataFrame in, DataFrame out; a bucket holds groups, and most rows never get there.
+
+    rows ─ score ─ rule out ─ pack by bucket ─ one session per bucket ─ count ─ unpack
+
+Ruling out is for windows by value that slide by panes. In a window of arrivals nothing can be ruled out early: how long
+a row stays depends on how many come after it, which nobody knows before all rows are in one place and in order. And in
+a window that slides with each arrival every row may be shown for a moment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import NumericType
+
+from skyband import expressions
+from skyband.engines.embedded.objects import TopKSession
+from skyband.engines.output import layout
+from skyband.engines.spark.candidates import GROUP, SCORE, WEIGHT, CandidateGatherer, group_key, only_candidates
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.plan import run
+from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.errors import InvalidExpression, UnknownColumn
+from skyband.expressions import Score
+from skyband.planner.objects import plan, specify
+from skyband.queries import TopK
+
+
+@dataclass(frozen=True)
+class TopKRecipe(Recipe):
+    """What a worker has to know of a top-k query."""
+
+    query: TopK  # what a bucket is asked: its score is the column SCORE
+    score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
+
+    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> TopKSession:
+        return TopKSession(self.query, self.schema, state, external_clock=external_clock)
+
+    def gatherer(self) -> Gatherer:
+        return CandidateGatherer(self)
+
+
+def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
+    """The k best rows of a window as it slides over `df`, batch or streaming. Columns: as of `skyband.top_k`.
+
+    `score` is the column by which rows are ranked, if the query has only its text.
+
+    Write a streaming result in append mode, or in update mode with emit="changes" and emit="entries". Windows close
+    when the watermark reaches their end: the one set on the window's column, or else one that waits for `lateness`.
+    Spark's watermark starts in 1970, so windows before that close only when it has passed that year.
+
+    Each micro-batch reports rows_in, rows_late, rows_null_time and rows_unranked in the progress of the streaming
+    query, under `observedMetrics`, in an entry whose name starts with "skyband".
+
+    Groups are hashed to `spark.skyband.buckets` buckets of state: 16 unless set, and about 8 a core is right. A
+    checkpoint belongs to one number of buckets.
+    """
+    given = score is not None
+    recipe, score = resolve(df, query, score)
+    if given and score is not None:
+        # Computed once, so that what is shown is what was compared, even if the column is random.
+        df, score = df.withColumn(SCORE, score), sf.col(SCORE)
+    return run(df, recipe, lambda df, buckets: _rows_to_gather(df, recipe, score, buckets))
+
+
+def as_column(by: Any) -> tuple[Column | None, Any]:
+    """A score that is a Spark column, and its text; other scores are only that."""
+    return (by, str(by)) if isinstance(by, Column) else (None, by)
+
+
+def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecipe, Column | None]:
+    """The recipe for `query` over `df`, and its score as a Spark column, None when workers compute it.
+
+    `score` is the column the user gave as `by`; the query then has its text. Mistakes are found here, before Spark runs
+    anything.
+    """
+    schema = arrow_schema(df.schema)
+    query.check_columns(schema.names)
+    check_order(query.window, schema)
+    ticks = query.window.ticks(schema, query.lateness)
+    plan(specify(query, schema), query.algorithm, expect=query.expect)  # refuses an algorithm that cannot answer
+    function = None
+    if score is None:
+        bound = expressions.bind(query.by, schema)
+        if bound.spark_sql is None:
+            function = bound
+        else:
+            score = sf.expr(bound.spark_sql)
+    if score is not None:
+        score = _checked_number(df, score).cast("double").alias(SCORE)
+    asked_of_a_bucket = TopK(
+        k=query.k,
+        by=SCORE,
+        window=query.window,
+        per=query.per,
+        ascending=query.ascending,
+        emit=query.emit,
+        algorithm=query.algorithm,
+        error=query.error,
+        expect=query.expect,
+    )
+    output = layout(query, schema, str(query.emit))
+    others = [name for name in output.rows_schema.names if name not in query.per]
+    added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
+    by_pane = not ticks.by_count and ticks.every > 0
+    recipe = TopKRecipe(
+        window=query.window,
+        ticks=ticks,
+        schema=_bucket_schema(query, schema),
+        added=(SCORE,),
+        output=output.schema,
+        sources=(*[None] * added_first, *query.per, None, None, *others),
+        changes=query.emit != "windows",
+        # Groups may be told apart in different places, but not if each row moves the one clock that they all share.
+        is_spread=bool(query.per) and (by_pane or ticks.by_count),
+        fingerprint=query.fingerprint(schema),
+        query=asked_of_a_bucket,
+        score=function,
+    )
+    return recipe, score
+
+
+def _rows_to_gather(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> DataFrame:
+    """What is needed of each row that may be shown; when nothing can be ruled out, of each row."""
+    per = recipe.query.per
+    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    if score is not None:
+        columns.append(score)
+    columns.append(tie(df))
+    if recipe.is_spread:
+        columns.append(bucket(per, buckets))
+    if recipe.by_pane:
+        df = only_candidates(df, recipe, score)
+        columns.append(sf.col(WEIGHT))
+        if per:
+            columns.append(group_key(df, per).alias(GROUP))
+    return df.select(*columns)
+
+
+def _bucket_schema(query: TopK, schema: pa.Schema) -> pa.Schema:
+    """A column that is the score is shown as `score` only, so it is not kept unless it has another use too."""
+    needed = {query.window.on, query.window.order, *query.per}
+    fields = [field for field in schema if field.name != query.by or field.name in needed]
+    return pa.schema([*fields, pa.field(SCORE, pa.float64())])
+
+
+def _checked_number(df: DataFrame, score: Column) -> Column:
+    try:
+        data_type = df.select(score.alias(SCORE)).schema[SCORE].dataType
+    except AnalysisException as error:
+        if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+            name = str((error.getMessageParameters() or {}).get("objectName", "")).strip("`")
+            raise UnknownColumn.named(name, df.columns, used_as="the score") from error
+        raise InvalidExpression(f"Spark cannot compute the score {score}: {error}") from error
+    if not isinstance(data_type, NumericType):
+        raise InvalidExpression(f"A score must be a number, but {score} is {data_type.simpleString()}.")
+    return score

@@ -124,7 +124,8 @@ def _waiting(question: Question, events: Sequence[Event]) -> int:
     """By value with a slide: rows that wait for a window after the next."""
     if question.every is None or question.by_count:
         return 0
-    slide = watermark_of(question, events) // question.every
+    watermark = watermark_of(question, events)
+    slide = watermark if math.isinf(watermark) else watermark // question.every
     return sum(member.time // question.every > slide for member in live_members(question, events))
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from skyband.structures.compiling import inlined, kernel
+
 Ints = npt.NDArray[np.int64]
 
 FREE = -1
@@ -39,7 +41,7 @@ class IntegerCodes:
             _copy(old_values, old_codes, self._values, self._codes)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _slot(value, values, codes):  # type: ignore[no-untyped-def]
     """Where `value` is, or the free slot where it belongs."""
     mask = len(values) - 1
@@ -50,7 +52,7 @@ def _slot(value, values, codes):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(cache=True)
+@kernel
 def _encode(source, i, target, values, codes, count):  # type: ignore[no-untyped-def]
     """Encode rows from i on; return the first one for which the table was too full, and how many codes there are."""
     while i < len(source):
@@ -66,7 +68,7 @@ def _encode(source, i, target, values, codes, count):  # type: ignore[no-untyped
     return i, count
 
 
-@njit(cache=True)
+@kernel
 def _copy(old_values, old_codes, values, codes):  # type: ignore[no-untyped-def]
     for i in range(len(old_values)):
         if old_codes[i] != FREE:
@@ -100,7 +102,7 @@ def order_by_code(codes: npt.NDArray[Any], count: int) -> tuple[npt.NDArray[np.i
     return order, start
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def sort_by_code(codes, begin, end, order, start, following):  # type: ignore[no-untyped-def]
     """Write rows [begin, end), sorted by code, to `order`, and to `start` where each code starts among them.
 

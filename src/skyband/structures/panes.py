@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from skyband.structures.compiling import inlined, kernel, part
 from skyband.windows import FOREVER
 
 BLOCK = 64  # rows looked at together: long enough to vectorise, short enough to look again
@@ -51,7 +52,7 @@ def pane_end(shape, pane):  # type: ignore[no-untyped-def]
     return end if pane & 1 or shape.rest == 0 else end - shape.rest
 
 
-@njit(cache=True)
+@kernel
 def last_window(shape, pane):  # type: ignore[no-untyped-def]
     """The last window that holds the pane's rows; the first one is pane >> 1."""
     if shape.whole == FOREVER:
@@ -59,7 +60,7 @@ def last_window(shape, pane):  # type: ignore[no-untyped-def]
     return (pane >> 1) + shape.whole - 1 + (pane & 1)
 
 
-@njit(cache=True)
+@kernel
 def all_within(values, limit):  # type: ignore[no-untyped-def]
     """Are all these whole numbers between -limit and limit, both excluded?"""
     beyond = 0
@@ -68,7 +69,7 @@ def all_within(values, limit):  # type: ignore[no-untyped-def]
     return beyond == 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def reaching(part, threshold):  # type: ignore[no-untyped-def]
     """How many of these scores reach the threshold. Callers pass slices: an index the compiler knows not to be negative
     is what lets it vectorise the loop well."""
@@ -78,7 +79,7 @@ def reaching(part, threshold):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def exceeding(part, threshold):  # type: ignore[no-untyped-def]
     """How many of these scores exceed the threshold."""
     n = 0
@@ -87,7 +88,7 @@ def exceeding(part, threshold):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True)
+@part
 def skip_scores(score, i, end, threshold):  # type: ignore[no-untyped-def]
     """Pass over blocks of [i, end) in which no score reaches the threshold, wide blocks first, then narrow ones."""
     while i + WIDE <= end and reaching(score[i : i + WIDE], threshold) == 0:
@@ -97,7 +98,7 @@ def skip_scores(score, i, end, threshold):  # type: ignore[no-untyped-def]
     return i
 
 
-@njit(cache=True)
+@part
 def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def]
     """Look in [i, end) for scores that reach the threshold, up to the first block that has some.
 
@@ -123,7 +124,7 @@ def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def
     return stop, n, missing
 
 
-@njit(cache=True)
+@part
 def guess_threshold(score, i, end, k, sample):  # type: ignore[no-untyped-def]
     """A score that somewhat more than k rows of [i, end) probably reach, from a sample; -inf: a guess is no use."""
     if k < SAMPLE // 64 or end - i < 16 * k or end - i < 4 * SAMPLE:
@@ -137,7 +138,7 @@ def guess_threshold(score, i, end, k, sample):  # type: ignore[no-untyped-def]
     return largest(sample, int(expected + 3 * np.sqrt(expected) + 4))
 
 
-@njit(cache=True)
+@part
 def largest(values, rank):  # type: ignore[no-untyped-def]
     """The value of that rank (0 is the largest); reorders the values."""
     low, high = 0, len(values) - 1
@@ -162,7 +163,7 @@ def largest(values, rank):  # type: ignore[no-untyped-def]
     return values[rank]
 
 
-@njit(cache=True)
+@part
 def skip_rows(score, time, i, end, threshold, low, high, now):  # type: ignore[no-untyped-def]
     """The first row of [i, end) that reaches the threshold or lies outside [low, high).
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from skyband.structures.compiling import inlined, part
 from skyband.structures.skyband import first_row, rehouse
 
 
-@njit(cache=True)
+@part
 def push_back(pool, queue, score, time, position, mark):  # type: ignore[no-untyped-def]
     """Add a row behind the others; returns its index in the pool. `mark` is kept in its field `last`."""
     if queue.gap + queue.length == queue.capacity:
@@ -22,7 +21,7 @@ def push_back(pool, queue, score, time, position, mark):  # type: ignore[no-unty
     return i
 
 
-@njit(cache=True)
+@part
 def move_to_front(pool, queue):  # type: ignore[no-untyped-def]
     """Move the rows to the start of their slab, which more rows have left than are in it."""
     start = first_row(queue)
@@ -31,7 +30,7 @@ def move_to_front(pool, queue):  # type: ignore[no-untyped-def]
     queue.gap = 0
 
 
-@njit(cache=True)
+@part
 def push_in_order(pool, queue, score, time, position, mark):  # type: ignore[no-untyped-def]
     """Add a row behind those of an earlier time, or of the same and an earlier position: mostly behind all."""
     i = push_back(pool, queue, score, time, position, mark)
@@ -43,14 +42,14 @@ def push_in_order(pool, queue, score, time, position, mark):  # type: ignore[no-
     row.score, row.time, row.position, row.last, row.flag = score, time, position, mark, 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def pop_front(queue, n):  # type: ignore[no-untyped-def]
     """Take the first n rows away."""
     queue.gap += n
     queue.length -= n
 
 
-@njit(cache=True)
+@part
 def find(pool, queue, time, position):  # type: ignore[no-untyped-def]
     """The index in the pool of the first row that is not before this time and, of equal times, this position."""
     rows, start = pool.rows, first_row(queue)

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from skyband.structures.compiling import inlined, part
+
 ROW = np.dtype(
     [
         ("score", np.float64),  # never NaN
@@ -37,7 +39,7 @@ def ranks_before(a, b):  # type: ignore[no-untyped-def]
     return a.position > b.position
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def exceeds(row, score, time, position):  # type: ignore[no-untyped-def]
     """Does `row` rank before the row with these three? They are in registers, and mostly the score decides."""
     if row.score != score:
@@ -47,7 +49,7 @@ def exceeds(row, score, time, position):  # type: ignore[no-untyped-def]
     return row.position > position
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _trails(row, score, time, position):  # type: ignore[no-untyped-def]
     """Does `row` rank after the row with these three?"""
     if row.score != score:
@@ -57,7 +59,7 @@ def _trails(row, score, time, position):  # type: ignore[no-untyped-def]
     return row.position < position
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _swap(a, b):  # type: ignore[no-untyped-def]
     a.score, b.score = b.score, a.score
     a.time, b.time = b.time, a.time
@@ -66,7 +68,7 @@ def _swap(a, b):  # type: ignore[no-untyped-def]
     a.flag, b.flag = b.flag, a.flag
 
 
-@njit(cache=True)
+@part
 def _partition(rows, low, high):  # type: ignore[no-untyped-def]
     """Split [low, high) in two, neither empty, all of the first better than all of the second; return where."""
     # The median of three keeps sorted and reversed input, both common in streams, from being the worst case.
@@ -92,7 +94,7 @@ def _partition(rows, low, high):  # type: ignore[no-untyped-def]
         _swap(rows[i], rows[j])
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def settle(rows, low, i):  # type: ignore[no-untyped-def]
     """Move row i to its place among the sorted rows [low, i)."""
     row = rows[i]
@@ -104,7 +106,7 @@ def settle(rows, low, i):  # type: ignore[no-untyped-def]
     row.score, row.time, row.position, row.last, row.flag = score, time, position, last, flag
 
 
-@njit(cache=True)
+@part
 def _insertion_sort(rows, low, high):  # type: ignore[no-untyped-def]
     for i in range(low + 1, high):
         settle(rows, low, i)

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from skyband.structures.compiling import part
+
 EMPTY = -1  # the row of a node that has none
 LONG_AGO = np.iinfo(np.int64).min  # the time of such a node: before any row's
 HEIGHT = 64  # more than any tree has
@@ -46,7 +48,7 @@ def build(time, first, n, root, node_time, node_row):  # type: ignore[no-untyped
         node_time[root + hole], node_row[root + hole] = LONG_AGO, EMPTY
 
 
-@njit(cache=True)
+@part
 def search(n, root, node_time, node_row, start, end, k, found, at, stack):  # type: ignore[no-untyped-def]
     """Write which of n rows are the best k with time in [start, end) to `found`, from `at` on; return how many.
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from skyband.structures.compiling import kernel, part
 from skyband.structures.panes import Shape, pane_end, pane_of, pane_start
 from skyband.structures.ranking import ROW, select_best
 
@@ -144,14 +145,14 @@ def _grown(old: Any, new: Any, skip: int = 0) -> Any:
     return new
 
 
-@njit(cache=True)
+@part
 def _place(group, pane, mask):  # type: ignore[no-untyped-def]
     mixed = np.uint64(group) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(pane) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x165667B19E3779F9)
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
 
 
-@njit(cache=True)
+@kernel
 def _rehash(slots, used):  # type: ignore[no-untyped-def]
     mask = len(slots.table) - 1
     for slot in range(used):
@@ -161,7 +162,7 @@ def _rehash(slots, used):  # type: ignore[no-untyped-def]
         slots.table[place] = slot
 
 
-@njit(cache=True)
+@part
 def _slot_of(group, pane, slots, used):  # type: ignore[no-untyped-def]
     """The slot of a (group, pane), made if need be; -1 when there is no room for one more."""
     mask = len(slots.table) - 1
@@ -182,7 +183,7 @@ def _slot_of(group, pane, slots, used):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(cache=True)
+@part
 def _cut(slot, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-untyped-def]
     """Leave the best k rows of a slot in its list, and take back those of this batch that fall out."""
     count = slots.length[slot]
@@ -208,14 +209,14 @@ def _cut(slot, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-u
         used[1] = row.flag
 
 
-@njit(cache=True)
+@kernel
 def _cut_all(to_cut, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-untyped-def]
     for slot in to_cut:
         if slots.length[slot] > k:
             _cut(slot, seen, k, slots, nodes, used, scratch, kept)
 
 
-@njit(cache=True)
+@kernel
 def _sift(  # type: ignore[no-untyped-def]
     times, scores, groups, null_groups, ties, start, seen, k, shape, sign, slots, nodes, used, scratch, kept, to_cut
 ):

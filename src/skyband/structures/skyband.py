@@ -7,8 +7,8 @@ moves at most k rows, however many wait behind. Rows behind the first k may be e
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from skyband.structures.compiling import inlined, part
 from skyband.structures.heap import push_heap
 from skyband.structures.ranking import ZERO, exceeds, ranks_before
 from skyband.structures.slabs import HEADER, give_slab, size_class, take_slab
@@ -16,12 +16,12 @@ from skyband.structures.slabs import HEADER, give_slab, size_class, take_slab
 BAND = [("gap", np.int64), *HEADER]  # gap: free entries of the slab before the first row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def first_row(band):  # type: ignore[no-untyped-def]
     return band.offset + band.gap
 
 
-@njit(cache=True)
+@part
 def insert(pool, band, rank, k, score, time, position):  # type: ignore[no-untyped-def]
     """Put a row in at `rank` (0 is best), moving whichever rows are fewer: those before it or those behind."""
     if band.gap == 0 or band.gap + band.length == band.capacity:
@@ -41,7 +41,7 @@ def insert(pool, band, rank, k, score, time, position):  # type: ignore[no-untyp
     row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
 
 
-@njit(cache=True)
+@part
 def remove(pool, band, rank):  # type: ignore[no-untyped-def]
     """Take out the row at `rank`, moving whichever rows are fewer."""
     rows = pool.rows
@@ -56,7 +56,7 @@ def remove(pool, band, rank):  # type: ignore[no-untyped-def]
     band.length -= 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def rank_of(pool, band, score, time, position):  # type: ignore[no-untyped-def]
     """How many of the band's rows rank before the row with these three."""
     start, low, high = first_row(band), 0, band.length
@@ -69,7 +69,7 @@ def rank_of(pool, band, score, time, position):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True)
+@part
 def rehouse(pool, band, k):  # type: ignore[no-untyped-def]
     """Move the rows to a slab with gaps before and behind them."""
     n = band.length
@@ -83,7 +83,7 @@ def rehouse(pool, band, k):  # type: ignore[no-untyped-def]
     band.offset, band.length, band.capacity, band.gap = new, n, 1 << c, gap
 
 
-@njit(cache=True)
+@part
 def merge(pool, band, others, n, expired, k, heap):  # type: ignore[no-untyped-def]
     """Merge n more rows in, best first, and drop what can never be shown: the expired and the dominated.
 

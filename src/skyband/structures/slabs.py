@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from skyband.structures.compiling import inlined, kernel
 from skyband.structures.ranking import ROW, Rows
 
 HEADER = [("offset", np.int64), ("length", np.int64), ("capacity", np.int64)]  # capacity 0: no slab
@@ -68,7 +69,7 @@ def size_class(entries):  # type: ignore[no-untyped-def]
     return c
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_slab(pool, c):  # type: ignore[no-untyped-def]
     """The offset of a slab of 2**c entries. The caller has made sure that there is room."""
     offset = pool.free[c]
@@ -120,7 +121,7 @@ def pack(pool, headers):  # type: ignore[no-untyped-def]
     return packed
 
 
-@njit(cache=True)
+@kernel
 def unpack(pool, headers, packed):  # type: ignore[no-untyped-def]
     """Put rows that `pack` gave into a pool with room for them, in fresh slabs; headers still hold the lengths."""
     at = 0

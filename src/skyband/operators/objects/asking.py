@@ -12,6 +12,7 @@ from numba import njit
 
 from skyband.operators.protocol import ENTER, Answer, AnswersMany, Codes, Floats, Ints, ObjectOperator
 from skyband.structures.codes import order_by_code
+from skyband.structures.compiling import kernel
 from skyband.structures.ranking import Rows, ranks_before, sort_best_first
 from skyband.structures.search_tree import HEIGHT, build, leaves_for, search
 from skyband.windows import FOREVER
@@ -141,7 +142,7 @@ def index_rows(rows, first):  # type: ignore[no-untyped-def]
     return first, score, time, position, root, node_time, node_row
 
 
-@njit(cache=True)
+@kernel
 def cover(now, size, by_count, every, whole, closing, asked):  # type: ignore[no-untyped-def]
     """Write what questions of these sizes cover to `asked`. By group: now, and the end of the window that closes next.
 

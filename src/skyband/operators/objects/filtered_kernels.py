@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.objects.arriving import NEVER
 from skyband.operators.objects.stepwise_kernels import quiet_until, steps
+from skyband.structures.compiling import inlined, part
 from skyband.structures.heap import push_heap
 from skyband.structures.queues import pop_front, push_back
 from skyband.structures.ranking import ZERO
@@ -46,7 +46,7 @@ FIELDS: dict[str, int | float] = {
 # -- a k-skyband ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@part
 def take_strict(band, score, time, position, k, pool):  # type: ignore[no-untyped-def]
     """Insert a row, unless k better ones outlive it, and drop those that it is the k-th to dominate.
 
@@ -73,7 +73,7 @@ def take_strict(band, score, time, position, k, pool):  # type: ignore[no-untype
     return rank
 
 
-@njit(cache=True)
+@part
 def take_relaxed(band, score, time, position, k, limit, gamma, expired, pool, latest):  # type: ignore[no-untyped-def]
     """Insert a row, and prune when there are `limit` candidates behind the first k. Returns its rank and the limit."""
     rank = rank_of(pool, band, score, time, position)
@@ -85,7 +85,7 @@ def take_relaxed(band, score, time, position, k, limit, gamma, expired, pool, la
     return rank, limit
 
 
-@njit(cache=True)
+@part
 def prune(band, k, expired, pool, latest):  # type: ignore[no-untyped-def]
     """Drop the candidates that are expired or that k better rows outlive; the first k stay as they are."""
     rows, start = pool.rows, first_row(band)
@@ -100,13 +100,13 @@ def prune(band, k, expired, pool, latest):  # type: ignore[no-untyped-def]
     band.length = kept
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_latest(heap, size, k, time):  # type: ignore[no-untyped-def]
     """Add to the k latest times, the earliest of them on top."""
     return push_heap(heap, size, k, time) if size < k or time > heap[0] else size
 
 
-@njit(cache=True)
+@part
 def expire(band, scope, limit, pool):  # type: ignore[no-untyped-def]
     """Take expired rows out of the first `scope` rows, until none of these is expired.
 
@@ -124,7 +124,7 @@ def expire(band, scope, limit, pool):  # type: ignore[no-untyped-def]
     return best, oldest
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def offer(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     """Put a row into the query's skyband. True: it is among the first k."""
     group, band = state.groups[g], state.lists[QUERY, g]
@@ -145,7 +145,7 @@ def offer(kind, g, score, time, position, rule, pool, state):  # type: ignore[no
 # -- the steps --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     group = state.groups[g]
     if kind.filter == NONE or time < group.latest:
@@ -164,7 +164,7 @@ def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore
     return changed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_into_filter(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     """Returns the row's rank in the filter; k or more: at least k rows of it are better."""
     group, band = state.groups[g], state.lists[FILTER, g]
@@ -186,7 +186,7 @@ def take_into_filter(kind, g, score, time, position, rule, pool, state):  # type
     return rank
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     group = state.groups[g]
     group.limit = limit
@@ -204,7 +204,7 @@ def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def
     return changed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def look_ahead(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     """Set from which window start on something has to be dropped again."""
     group, buffer = state.groups[g], state.lists[BUFFER, g]
@@ -213,7 +213,7 @@ def look_ahead(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
         group.oldest = min(group.oldest, pool.rows[first_row(buffer)].time + kind.span - rule.size)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def leave_buffer(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     """The oldest row leaves buffer and filter. If fewer than k rows of the filter are better, the skyband gets it."""
     group, buffer, band = state.groups[g], state.lists[BUFFER, g], state.lists[FILTER, g]
@@ -232,7 +232,7 @@ def leave_buffer(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     return offer(kind, g, score, time, position, rule, pool, state)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def skip_rows(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     """With a probabilistic filter: rows below its threshold neither enter it nor, leaving, the skyband."""
     if kind.filter != PROBABILISTIC or state.lists[FILTER, g].length < rule.k:
@@ -240,7 +240,7 @@ def skip_rows(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-unt
     return pass_below(kind, g, j, end, state.groups[g].threshold, True, batch, rule, pool, state)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def pass_below(kind, g, j, end, threshold, both, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     """Let rows with scores below the threshold through the buffer; `both`: as long as those that leave it are, too.
 

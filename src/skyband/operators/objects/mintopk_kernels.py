@@ -16,6 +16,7 @@ from numba import njit
 from skyband.operators.objects.showing import OUT, write
 from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
 from skyband.structures.codes import sort_by_code
+from skyband.structures.compiling import inlined, kernel, part
 from skyband.structures.heap import push_heap
 from skyband.structures.panes import (
     FIND,
@@ -108,7 +109,7 @@ def room_needed(rule, groups, clock):  # type: ignore[no-untyped-def]
     return 2 * clock[TOTAL] + 8 * len(groups) + 8 * rule.limit + clock[WANTED]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def has_room(rule, pool, groups, clock, out):  # type: ignore[no-untyped-def]
     need = room_needed(rule, groups, clock)
     return len(pool.rows) - pool.free[CLASSES] >= need and len(out) - clock[OUT] >= need and clock[FREE_CELL] != NONE
@@ -117,7 +118,7 @@ def has_room(rule, pool, groups, clock, out):  # type: ignore[no-untyped-def]
 # -- rows into cells ----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def find_cell(g, pane, groups, cells):  # type: ignore[no-untyped-def]
     cell = groups[g].cell
     while cell != NONE and cells[cell].pane != pane:
@@ -125,7 +126,7 @@ def find_cell(g, pane, groups, cells):  # type: ignore[no-untyped-def]
     return cell
 
 
-@njit(cache=True)
+@part
 def new_cell(g, pane, groups, cells, clock):  # type: ignore[no-untyped-def]
     """An empty cell, the group's first: rows mostly come in order, so the newest pane is looked for most."""
     cell = clock[FREE_CELL]
@@ -138,7 +139,7 @@ def new_cell(g, pane, groups, cells, clock):  # type: ignore[no-untyped-def]
     return cell
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def admit(cell, score, time, position, rule, pool, clock):  # type: ignore[no-untyped-def]
     """Put a row that reaches the cell's threshold into it."""
     n = cell.length
@@ -161,7 +162,7 @@ def admit(cell, score, time, position, rule, pool, clock):  # type: ignore[no-un
         tighten(cell, rule, pool, clock)
 
 
-@njit(cache=True)
+@part
 def tighten(cell, rule, pool, clock):  # type: ignore[no-untyped-def]
     """Cut the cell back to its k best rows; the worst of them is what a row has to reach from now on."""
     clock[TOTAL] -= cell.length - rule.k
@@ -170,7 +171,7 @@ def tighten(cell, rule, pool, clock):  # type: ignore[no-untyped-def]
     cell.threshold = pool.rows[cell.offset + rule.k - 1].score
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Take rows from i on; return the first one not taken."""
     grouped = len(group) > 0
@@ -234,7 +235,7 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
     return i
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def has_room_for_run(rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
     """Is there room for k rows more and a cell more of every group? If not, ask for it."""
     free, cell = 0, clock[FREE_CELL]
@@ -248,7 +249,7 @@ def has_room_for_run(rule, pool, groups, cells, clock):  # type: ignore[no-untyp
     return True
 
 
-@njit(cache=True)
+@part
 def end_of_run(time, i, low, high):  # type: ignore[no-untyped-def]
     """The first row from i on whose time is outside [low, high)."""
     while i + WIDE <= len(time):
@@ -263,7 +264,7 @@ def end_of_run(time, i, low, high):  # type: ignore[no-untyped-def]
     return i
 
 
-@njit(cache=True)
+@part
 def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
     """Take rows [i, end), all of one pane, group by group.
 
@@ -302,7 +303,7 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
     clock[UNRANKED] += unranked
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def best_rows(score, time, rows, threshold, best, which):  # type: ignore[no-untyped-def]
     """The best of these rows that reach the threshold, as many as `best` takes: their scores, and which they are.
 
@@ -328,7 +329,7 @@ def best_rows(score, time, rows, threshold, best, which):  # type: ignore[no-unt
     return n, missing
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def fill_with(cell, best, which, n, time, first, rule, pool, clock):  # type: ignore[no-untyped-def]
     """Put the n best rows of its pane into an empty cell."""
     reserve(pool, cell, n)
@@ -342,7 +343,7 @@ def fill_with(cell, best, which, n, time, first, rule, pool, clock):  # type: ig
         cell.threshold = best[n - 1]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def due_time(shape, rule, clock):  # type: ignore[no-untyped-def]
     """The time of a row that would close the next window."""
     if rule.lateness == FOREVER or clock[NEXT] == NEVER:
@@ -350,7 +351,7 @@ def due_time(shape, rule, clock):  # type: ignore[no-untyped-def]
     return (clock[NEXT] + 1) * shape.every + rule.lateness
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Take rows from i on; return the first one not taken. Each group has its own count, and so its own windows."""
     grouped = len(group) > 0
@@ -370,7 +371,7 @@ def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, cloc
     return i
 
 
-@njit(cache=True)
+@part
 def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
     """Admit what belongs of rows [start, end), all arrivals of group g in one pane."""
     before, found = groups[g].arrivals - start, work.found  # of row j, before + j rows came earlier
@@ -400,7 +401,7 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
 # -- windows close ------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def close_until(window, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Close every window up to this one that has something to show. False: stopped for lack of room."""
     while clock[NEXT] <= window:
@@ -410,7 +411,7 @@ def close_until(window, shape, rule, pool, groups, cells, clock, out, work):  # 
     return True
 
 
-@njit(cache=True)
+@part
 def close_window(shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Close the next window for all groups, and find out which one is next after it."""
     window = clock[NEXT]
@@ -430,7 +431,7 @@ def close_window(shape, rule, pool, groups, cells, clock, out, work):  # type: i
     clock[CLOSED] = max(clock[CLOSED], window + 1)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scratch):  # type: ignore[no-untyped-def]
     """Move what was seen of the window's panes into the group's list, show its best k, drop what none will show."""
     merge_cells(g, window, shape, rule, pool, groups, cells, clock)
@@ -445,7 +446,7 @@ def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scr
     groups[g].length = kept
 
 
-@njit(cache=True)
+@part
 def merge_cells(g, window, shape, rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
     """Merge the best k of every pane up to the window's end into the group's list, and free the cells."""
     total, cell = groups[g].length, groups[g].cell
@@ -474,7 +475,7 @@ def merge_cells(g, window, shape, rule, pool, groups, cells, clock):  # type: ig
         cell = following
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def merge_cell(group, cell, shape, rule, pool):  # type: ignore[no-untyped-def]
     """Merge the cell's rows into the group's list, by rank, from the worst up: there is room behind the list."""
     rows, start, n = pool.rows, cell.offset, cell.length
@@ -497,7 +498,7 @@ def merge_cell(group, cell, shape, rule, pool):  # type: ignore[no-untyped-def]
     give_slab(pool, cell)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def show_leaving(g, start, n, window, at, k, rows, clock, out):  # type: ignore[no-untyped-def]
     """Rows that the previous window showed and this one does not. Flagged rows are the last answer, in its order."""
     rank, old_rank = 0, 0
@@ -511,7 +512,7 @@ def show_leaving(g, start, n, window, at, k, rows, clock, out):  # type: ignore[
                 rows[j].flag = 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def show_best(g, start, n, window, at, rule, rows, clock, out):  # type: ignore[no-untyped-def]
     """The first k live rows are the window's answer."""
     rank = 0
@@ -526,7 +527,7 @@ def show_best(g, start, n, window, at, rule, rows, clock, out):  # type: ignore[
         rows[j].flag = 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def prune(start, n, window, shape, rule, rows, scratch):  # type: ignore[no-untyped-def]
     """Keep, best first, the rows that a later window may show; return how many.
 

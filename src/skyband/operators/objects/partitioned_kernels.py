@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.objects.arriving import NEVER
 from skyband.operators.objects.stepwise_kernels import quiet_until, row_index, steps
 from skyband.operators.protocol import ENTRIES
+from skyband.structures.compiling import inlined, part
 from skyband.structures.heap import push_heap
 from skyband.structures.queues import pop_front, push_back, push_in_order
 from skyband.structures.ranking import ZERO, exceeds, ranks_before, sort_best_first
@@ -64,7 +64,7 @@ FIELDS: dict[str, int | float] = {
 # -- the steps --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
     changed = False
@@ -90,7 +90,7 @@ def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore
     return changed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
     group.limit = limit
@@ -115,7 +115,7 @@ def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def
     return best < rule.k
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def skip_rows(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     """Rows below the threshold go to the end of the store, as long as nothing expires and no partition is full."""
     group, store = state.groups[g], state.lists[STORE, g]
@@ -152,7 +152,7 @@ steps(Partitioned, take_row, drop_rows, skip_rows)
 # -- the threshold ----------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def reaches_threshold(group, score, time, position):  # type: ignore[no-untyped-def]
     """Does the row with these three rank at or before the threshold?"""
     if score != group.threshold:
@@ -162,12 +162,12 @@ def reaches_threshold(group, score, time, position):  # type: ignore[no-untyped-
     return position >= group.threshold_position
 
 
-@njit(cache=True)
+@part
 def set_threshold(group, row):  # type: ignore[no-untyped-def]
     group.threshold, group.threshold_time, group.threshold_position = row.score, row.time, row.position
 
 
-@njit(cache=True)
+@part
 def raise_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     """Keep the best k + slack ranked rows; the others are in the store anyway, if they can still be shown."""
     group, ranked, expiry, rows = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g], pool.rows
@@ -188,7 +188,7 @@ def raise_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     expiry.length = kept
 
 
-@njit(cache=True)
+@part
 def lower_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     """Fill the ranked list up to k + slack rows, with the best live ones after the threshold.
 
@@ -227,7 +227,7 @@ def lower_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
         set_threshold(group, rows[first_row(ranked) + ranked.length - 1])
 
 
-@njit(cache=True)
+@part
 def set_cursors(g, pool, state):  # type: ignore[no-untyped-def]
     """Say of each closed partition how many of its rows rank at or before the threshold."""
     parts, at = state.lists[PARTS, g], first_row(state.lists[STORE, g])
@@ -237,7 +237,7 @@ def set_cursors(g, pool, state):  # type: ignore[no-untyped-def]
         at += entry.flag
 
 
-@njit(cache=True)
+@part
 def count_ranked(group, rows, at, n):  # type: ignore[no-untyped-def]
     """How many of the n sorted rows from `at` on rank at or before the threshold."""
     if n == 0 or not reaches_threshold(group, rows[at].score, rows[at].time, rows[at].position):
@@ -253,7 +253,7 @@ def count_ranked(group, rows, at, n):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True)
+@part
 def best_two(g, pool, state):  # type: ignore[no-untyped-def]
     """The partition whose next row is best, and the index of the second best of all next rows; -1: there is none."""
     limit, rows = state.groups[g].limit, pool.rows
@@ -273,7 +273,7 @@ def best_two(g, pool, state):  # type: ignore[no-untyped-def]
     return part, second
 
 
-@njit(cache=True)
+@part
 def next_of(g, part, pool, state):  # type: ignore[no-untyped-def]
     """The index of a partition's next row."""
     start, at = first_row(state.lists[PARTS, g]), first_row(state.lists[STORE, g])
@@ -285,7 +285,7 @@ def next_of(g, part, pool, state):  # type: ignore[no-untyped-def]
 # -- the store --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def put_in_order(rows, start, i):  # type: ignore[no-untyped-def]
     """Move row i before those of [start, i) that are later."""
     row = rows[i]
@@ -297,7 +297,7 @@ def put_in_order(rows, start, i):  # type: ignore[no-untyped-def]
     row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
 
 
-@njit(cache=True)
+@part
 def close_partition(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     """Sort the partition that is filling, without the rows that k later ones of it outrank."""
     group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
@@ -320,7 +320,7 @@ def close_partition(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     group.partition = max(kind.partition, np.int64(2 * np.sqrt(np.float64(rule.k) * group.came)))
 
 
-@njit(cache=True)
+@part
 def keep_skyband(rows, low, high, k, scores):  # type: ignore[no-untyped-def]
     """Of rows in order of time, keep those that fewer than k later ones outrank, from `low` on; return how many."""
     in_heap, kept = ZERO, high
@@ -339,7 +339,7 @@ def keep_skyband(rows, low, high, k, scores):  # type: ignore[no-untyped-def]
     return high - kept
 
 
-@njit(cache=True)
+@part
 def is_sorted(rows, low, high):  # type: ignore[no-untyped-def]
     """Are these rows, in order of time, best first? Then scores fall, and no later row outranks another."""
     r = low + 1
@@ -348,7 +348,7 @@ def is_sorted(rows, low, high):  # type: ignore[no-untyped-def]
     return r >= high
 
 
-@njit(cache=True)
+@part
 def cut_older(rows, low, n, k, start, parts, at):  # type: ignore[no-untyped-def]
     """Take from the closed partitions what k rows outrank of the n sorted ones at `low`, and outlive: those that are
     not before `start`, when the last of these partitions closed."""
@@ -375,7 +375,7 @@ def cut_older(rows, low, n, k, start, parts, at):  # type: ignore[no-untyped-def
         at += entry.flag
 
 
-@njit(cache=True)
+@part
 def close_gaps(g, pool, state):  # type: ignore[no-untyped-def]
     """When gaps are a fifth of the closed partitions, move these together. None is filling."""
     group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
@@ -397,7 +397,7 @@ def close_gaps(g, pool, state):  # type: ignore[no-untyped-def]
     store.length = group.closed = used
 
 
-@njit(cache=True)
+@part
 def forget_partitions(g, limit, pool, state):  # type: ignore[no-untyped-def]
     """Drop the oldest partitions as far as all their rows are before `limit`."""
     group, store, parts = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g]
@@ -411,7 +411,7 @@ def forget_partitions(g, limit, pool, state):  # type: ignore[no-untyped-def]
         pop_front(parts, 1)
 
 
-@njit(cache=True)
+@part
 def forget_all(g, state):  # type: ignore[no-untyped-def]
     """No row is live."""
     group = state.groups[g]
@@ -420,7 +420,7 @@ def forget_all(g, state):  # type: ignore[no-untyped-def]
     group.best = -np.inf
 
 
-@njit(cache=True)
+@part
 def mark_as_shown(g, shown, pool, state):  # type: ignore[no-untyped-def]
     """Set the flag of this row in the store, if it is there."""
     store, parts, rows = state.lists[STORE, g], state.lists[PARTS, g], pool.rows

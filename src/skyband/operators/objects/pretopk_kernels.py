@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
 from skyband.operators.objects.stepwise_kernels import steps
 from skyband.operators.protocol import ENTRIES
+from skyband.structures.compiling import inlined, part
 from skyband.structures.skyband import first_row, insert, rank_of
 from skyband.windows import FOREVER
 
@@ -24,12 +23,12 @@ class PreTopK(NamedTuple):
     closed: int  # by value: windows with a smaller index have closed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def slot(kind, window):  # type: ignore[no-untyped-def]
     return 1 + window % kind.windows
 
 
-@njit(cache=True)
+@part
 def predict(predicted, score, time, position, k, pool):  # type: ignore[no-untyped-def]
     """Insert a row into a list of at most k. False: k rows in it are better."""
     if predicted.length == k and score < pool.rows[first_row(predicted) + k - 1].score:
@@ -42,7 +41,7 @@ def predict(predicted, score, time, position, k, pool):  # type: ignore[no-untyp
     return True
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     if rule.size == FOREVER:
         return predict(state.lists[ANSWER, g], score, time, position, rule.k, pool)
@@ -54,13 +53,13 @@ def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore
     return False
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     """Nothing expires: a window that closes takes its list with it."""
     return False
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def close_window(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
     """The list predicted for the window that ends here becomes the answer; its slot is for a window to come."""
     if rule.size == FOREVER:
@@ -77,7 +76,7 @@ def close_window(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def
                 remember_shown(kind, g, pool.rows[r], window, rule, pool, state)
 
 
-@njit(cache=True)
+@part
 def remember_shown(kind, g, row, window, rule, pool, state):  # type: ignore[no-untyped-def]
     """Say in the lists of later windows that a row of this one is shown."""
     for later in range(window + 1, (row.time + rule.size) // kind.every):

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.objects import filtered_kernels
 from skyband.operators.objects.arriving import NEVER
 from skyband.operators.objects.filtered_kernels import BUFFER, FILTER, QUERY, drop_rows, offer, take_row
 from skyband.operators.objects.stepwise_kernels import quiet_until, steps
+from skyband.structures.compiling import inlined, part
 from skyband.structures.panes import largest, skip_scores
 from skyband.structures.queues import pop_front, push_back
 from skyband.structures.skyband import first_row, insert, rank_of, remove
@@ -31,7 +31,7 @@ FIELDS: dict[str, int | float] = {
 }
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_likely(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     """Algorithm 1 of the paper."""
     group, band = state.groups[g], state.lists[QUERY, g]
@@ -47,7 +47,7 @@ def take_likely(kind, g, score, time, position, rule, pool, state):  # type: ign
     return rank < rule.k
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def expire_likely(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     """Algorithm 2 of the paper, for every row that has left the window. Returns the earliest time that is left."""
     group, band = state.groups[g], state.lists[QUERY, g]
@@ -68,13 +68,13 @@ def expire_likely(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped
     return changed, oldest
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def drop_likely(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     changed, state.groups[g].oldest = expire_likely(kind, g, limit, rule, pool, state)
     return changed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def skip_unlikely(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     group = state.groups[g]
     stop = quiet_until(group, group.oldest, j, end, batch, rule)
@@ -116,7 +116,7 @@ HYBRID_FIELDS: dict[str, int | float] = {
 NOT_RANDOM = -4.0  # standard deviations fewer runs than in random order: three in 100,000 random buffers have so few
 
 
-@njit(cache=True)
+@part
 def looks_random(buffer, scores, pool):  # type: ignore[no-untyped-def]
     """Wald and Wolfowitz: do the scores of the buffer cross their median as often as they would in random order?
 
@@ -140,7 +140,7 @@ def looks_random(buffer, scores, pool):  # type: ignore[no-untyped-def]
     return runs - expected > NOT_RANDOM * np.sqrt(max(variance, 1e-9))
 
 
-@njit(cache=True)
+@part
 def change_over(kind, g, exact, rule, pool, state):  # type: ignore[no-untyped-def]
     """Go on exactly, or by odds. What waits in the buffer is offered first, so that nothing of it is lost."""
     group, band, buffer = state.groups[g], state.lists[QUERY, g], state.lists[BUFFER, g]
@@ -166,7 +166,7 @@ def change_over(kind, g, exact, rule, pool, state):  # type: ignore[no-untyped-d
     return changed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_either(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     if group.exact:
@@ -188,7 +188,7 @@ def take_either(kind, g, score, time, position, rule, pool, state):  # type: ign
     return changed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def drop_either(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     if group.exact:
@@ -203,7 +203,7 @@ def drop_either(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-d
     return changed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def skip_either(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     if not rule.by_count or rule.size == FOREVER:

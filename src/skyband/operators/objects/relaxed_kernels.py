@@ -20,6 +20,7 @@ from numba import njit
 
 from skyband.operators.objects.arriving import LATE, NEED, NOW, UNRANKED
 from skyband.operators.objects.showing import OUT, show
+from skyband.structures.compiling import inlined, kernel, part
 from skyband.structures.panes import BLOCK, WIDE, exceeding, largest, skip_scores
 from skyband.structures.ranking import ROW, SMALL, ZERO, sort_best_first
 from skyband.structures.skyband import BAND, first_row, insert, merge, remove
@@ -92,7 +93,7 @@ def expired_at(now, size):  # type: ignore[no-untyped-def]
     return now - size if size != FOREVER else -2 * FOREVER
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def push(g, j, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
     """Take the rows of group g and those after it, from row j of g on; return where it stopped.
 
@@ -144,7 +145,7 @@ def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[
             return end
 
 
-@njit(cache=True)
+@part
 def enough_room(rows, rule, pool, clock, out):  # type: ignore[no-untyped-def]
     """Is there room to take a block that makes so many rows of the group? If not, clock[NEED] says what is missing."""
     clock[NEED] = 16 * (rows + 2 * rule.k)
@@ -156,12 +157,12 @@ def enough_room(rows, rule, pool, clock, out):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def row_index(batch, j):  # type: ignore[no-untyped-def]
     return batch.order[j] if len(batch.order) else j
 
 
-@njit(cache=True)
+@part
 def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
     """Copy the scores of the recent rows and of the block that starts at row j.
 
@@ -194,7 +195,7 @@ def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped
     return stop, carried, carried + stop - j
 
 
-@njit(cache=True)
+@part
 def end_of_order(batch, j, end, latest):  # type: ignore[no-untyped-def]
     """The first of rows j to end of the group that is before its predecessor in time; that of j is at `latest`."""
     while j < end:
@@ -214,13 +215,13 @@ def end_of_order(batch, j, end, latest):  # type: ignore[no-untyped-def]
     return j
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def is_late(batch, j, size):  # type: ignore[no-untyped-def]
     i = row_index(batch, j)
     return batch.time[i] <= expired_at(batch.now[i], size)
 
 
-@njit(cache=True)
+@part
 def late_rows(batch, j, end, size):  # type: ignore[no-untyped-def]
     late = 0
     if size == FOREVER:
@@ -235,7 +236,7 @@ def late_rows(batch, j, end, size):  # type: ignore[no-untyped-def]
     return late
 
 
-@njit(cache=True)
+@part
 def unranked_rows(batch, j, end, rule):  # type: ignore[no-untyped-def]
     """How many of the group's rows have no score, those that are late apart."""
     unranked = 0
@@ -250,7 +251,7 @@ def unranked_rows(batch, j, end, rule):  # type: ignore[no-untyped-def]
     return unranked
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def time_of(x, j, carried, batch, rule, group, recent, pool):  # type: ignore[no-untyped-def]
     """The time of row x of the scratch."""
     if x < carried:
@@ -260,7 +261,7 @@ def time_of(x, j, carried, batch, rule, group, recent, pool):  # type: ignore[no
     return batch.time[row_index(batch, j + x - carried)]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def position_of(x, j, carried, batch, recent, pool):  # type: ignore[no-untyped-def]
     if x < carried:
         return pool.rows[recent.offset + x].position
@@ -268,7 +269,7 @@ def position_of(x, j, carried, batch, recent, pool):  # type: ignore[no-untyped-
     return batch.position[i] if len(batch.position) else batch.first + i
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def flag_of(x, carried, recent, pool):  # type: ignore[no-untyped-def]
     return pool.rows[recent.offset + x].flag if x < carried else 0
 
@@ -276,7 +277,7 @@ def flag_of(x, carried, recent, pool):  # type: ignore[no-untyped-def]
 # -- one block: what enters and what expires -------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@part
 def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
     """Bring the first k up to date with rows [carried, m) of the scratch; return the first row not taken.
 
@@ -328,7 +329,7 @@ def take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out): 
                 show_first(g, at, i, rule, pool, state, out)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def next_expiry(group, j, end, horizon, batch, rule):  # type: ignore[no-untyped-def]
     """The number of the batch's row at which one of the first k expires, or the horizon."""
     if group.length == 0 or rule.size == FOREVER:
@@ -347,7 +348,7 @@ def next_expiry(group, j, end, horizon, batch, rule):  # type: ignore[no-untyped
     return low
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def first_from(batch, j, end, i):  # type: ignore[no-untyped-def]
     """The first of rows j to end of the group that is row i of the batch or a later one."""
     if len(batch.order) == 0:
@@ -362,7 +363,7 @@ def first_from(batch, j, end, i):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True)
+@part
 def first_reaching(score, x, end, threshold):  # type: ignore[no-untyped-def]
     """The first row of [x, end) whose score reaches the threshold, or end."""
     x = skip_scores(score, x, end, threshold)
@@ -371,7 +372,7 @@ def first_reaching(score, x, end, threshold):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def expire(group, k, expired, pool):  # type: ignore[no-untyped-def]
     """Take the expired rows out of the first k; return how many are left of these."""
     rank, first = ZERO, min(k, group.length)
@@ -384,7 +385,7 @@ def expire(group, k, expired, pool):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(cache=True)
+@part
 def refill(g, first, alive, x, bound, j, carried, now, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
     """Make the best row behind the first ones, from the band or from rows [alive, x) of the scratch, the next of them.
 
@@ -411,7 +412,7 @@ def refill(g, first, alive, x, bound, j, carried, now, batch, rule, pool, state,
     return waits
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def outranks(score, time, position, row):  # type: ignore[no-untyped-def]
     if score != row.score:
         return score > row.score
@@ -420,7 +421,7 @@ def outranks(score, time, position, row):  # type: ignore[no-untyped-def]
     return position > row.position
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def enter(g, x, j, carried, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     """Put row x of the scratch among the first k, if it belongs there."""
     group, recent = state.groups[g], state.recent[g]
@@ -441,7 +442,7 @@ def enter(g, x, j, carried, batch, rule, pool, state):  # type: ignore[no-untype
     return True
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def oldest_of(group, k, pool):  # type: ignore[no-untyped-def]
     start = first_row(group)
     oldest = pool.rows[start].time if group.length else 0
@@ -453,7 +454,7 @@ def oldest_of(group, k, pool):  # type: ignore[no-untyped-def]
 # -- the end of a block -----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@part
 def live_rows(score, m):  # type: ignore[no-untyped-def]
     live = 0
     for x in range(m):
@@ -461,7 +462,7 @@ def live_rows(score, m):  # type: ignore[no-untyped-def]
     return live
 
 
-@njit(cache=True)
+@part
 def save_recent(g, j, carried, m, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
     """Leave the rows of [0, m) that are not in the band as the group's recent rows."""
     recent, group = state.recent[g], state.groups[g]
@@ -478,7 +479,7 @@ def save_recent(g, j, carried, m, batch, rule, pool, state, score):  # type: ign
     recent.length = n
 
 
-@njit(cache=True)
+@part
 def settle_block(g, j, carried, m, expired, batch, rule, pool, state, work):  # type: ignore[no-untyped-def]
     """Merge the rows of [0, m) that fewer than k later ones outrank into the band."""
     recent, group = state.recent[g], state.groups[g]
@@ -496,7 +497,7 @@ def settle_block(g, j, carried, m, expired, batch, rule, pool, state, work):  # 
     recent.length = 0
 
 
-@njit(cache=True)
+@part
 def survivors(score, m, k, best, kept):  # type: ignore[no-untyped-def]
     """The rows of [0, m) that fewer than k later ones outrank or equal, and perhaps some others; latest first.
 
@@ -519,7 +520,7 @@ def survivors(score, m, k, best, kept):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def note(best, count, k, s, threshold):  # type: ignore[no-untyped-def]
     """Add a score to the best ones; return how many there are and what a score has to exceed."""
     if k <= SMALL:
@@ -540,7 +541,7 @@ def note(best, count, k, s, threshold):  # type: ignore[no-untyped-def]
 # -- all groups at once ----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """Show the first k rows of group g. There is room for 2k entries."""
     group = state.groups[g]
@@ -548,7 +549,7 @@ def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped
     show(g, at, order, first_row(group), n, rule.emit, pool, state.shown[g], state.clock, out)
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-def]
     """Merge every group's recent rows and drop what is at `expired` or before. Returns a group it stopped at."""
     groups, recent = state.groups, state.recent
@@ -569,7 +570,7 @@ def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-
     return g
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def show_all(at, g, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """Show every group's answer. Returns a group it stopped at for lack of room."""
     while g < len(state.groups):
@@ -582,7 +583,7 @@ def show_all(at, g, rule, pool, state, out):  # type: ignore[no-untyped-def]
     return g
 
 
-@njit(cache=True)
+@kernel
 def find_oldest(groups, k, pool):  # type: ignore[no-untyped-def]
     """Set `oldest` of every group; for restoring."""
     for g in range(len(groups)):

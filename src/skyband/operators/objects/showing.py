@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.structures.compiling import inlined
 from skyband.structures.ranking import exceeds, ranks_before
 from skyband.structures.skyband import first_row, insert, rank_of, remove
 from skyband.structures.slabs import reserve
@@ -12,7 +11,7 @@ from skyband.structures.slabs import reserve
 OUT = 0  # in every clock array: entries written to the output
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
     """One entry of the answer. `order`: the batch's row that made it known, where that is not the order of writing."""
     entry = out[clock[OUT]]
@@ -26,7 +25,7 @@ def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyp
     clock[OUT] += 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore[no-untyped-def]
     """Write group g's answer, the n rows from `start` on, or how it differs from `shown`, the last one.
 
@@ -57,7 +56,7 @@ def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore
         row.flag = 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def write_missing(g, at, order, a, n, b, m, first, change, rows, clock, out):  # type: ignore[no-untyped-def]
     """Write rows [first, n) of the ranked list at a that are not among [first, m) of the one at b."""
     i = first
@@ -68,7 +67,7 @@ def write_missing(g, at, order, a, n, b, m, first, change, rows, clock, out):  #
             write(out, clock, at, g, r + 1, rows[a + r], change, order)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def show_replaced(g, at, order, row, answer, k, pool, shown, clock, out):  # type: ignore[no-untyped-def]
     """Write how the answer, the first k rows of a list, differs from `shown`, the answer one step before, a band.
 

@@ -16,6 +16,7 @@ from numba import njit
 from skyband.operators.objects.arriving import NEVER, NOW, START
 from skyband.operators.objects.filtered_kernels import add_latest, expire
 from skyband.operators.objects.stepwise_kernels import steps, window_start
+from skyband.structures.compiling import inlined, kernel, part
 from skyband.structures.queues import push_back
 from skyband.structures.ranking import ZERO, ranks_before, sort_best_first
 from skyband.structures.skyband import first_row, insert, rank_of
@@ -37,7 +38,7 @@ FIELDS: dict[str, int | float] = {
 }
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     group, band = state.groups[g], state.lists[BAND, g]
     rows, start, n = pool.rows, first_row(band), band.length
@@ -65,7 +66,7 @@ def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore
     return rank < rule.k
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     group, band = state.groups[g], state.lists[BAND, g]
     group.limit = limit
@@ -78,7 +79,7 @@ def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def
     return best < rule.k
 
 
-@njit(cache=True)
+@part
 def oldest_of(band, k, pool):  # type: ignore[no-untyped-def]
     """The earliest time among the first k."""
     oldest, start = NEVER, first_row(band)
@@ -120,7 +121,7 @@ def build(g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     group.built, group.best = kept, -np.inf
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def build_all(g, rule, pool, state):  # type: ignore[no-untyped-def]
     """Build the skyband of every group that has gathered rows, from group g on; return where room ran short."""
     while g < len(state.groups):

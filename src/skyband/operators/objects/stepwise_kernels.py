@@ -18,6 +18,7 @@ from numba.extending import overload
 from skyband.operators.objects.arriving import LATE, NEED, NEVER, START, UNRANKED
 from skyband.operators.objects.showing import OUT, show, show_replaced
 from skyband.operators.protocol import CHANGES
+from skyband.structures.compiling import inlined, kernel
 from skyband.structures.ranking import ZERO
 from skyband.structures.skyband import BAND, first_row
 from skyband.structures.slabs import CLASSES
@@ -149,12 +150,12 @@ def prepare(score, time, now, order, size, by_count, clock):  # type: ignore[no-
     return prepared
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def row_index(batch, j):  # type: ignore[no-untyped-def]
     return batch.order[j] if len(batch.order) else j
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-def]
     """Take the rows of group g and those after it, from row j of g on; return where it stopped.
 
@@ -208,7 +209,7 @@ def window_start(now, rule):  # type: ignore[no-untyped-def]
     return now + 1 - rule.size
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def next_expiry(group, arrival, batch, rule):  # type: ignore[no-untyped-def]
     """By value: the first of the batch's rows before `arrival` whose time makes the group drop something."""
     if rule.by_count or not rule.each or rule.size == FOREVER or group.oldest == NEVER:
@@ -224,7 +225,7 @@ def next_expiry(group, arrival, batch, rule):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def quiet_until(group, oldest, j, end, batch, rule):  # type: ignore[no-untyped-def]
     """The first row of [j, end) at which the window starts after `oldest`, or the answer is to be shown."""
     if rule.by_count:
@@ -249,7 +250,7 @@ def quiet_until(group, oldest, j, end, batch, rule):  # type: ignore[no-untyped-
     return low
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """Is there room for one step of group g? If not, clock[NEED] says what is missing; 0: room for the answer."""
     need = rule.room
@@ -265,7 +266,7 @@ def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def show_step(kind, g, at, order, taken, score, time, position, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """Show the answer after one step, in which the row with these three was taken in, or none."""
     if rule.each and rule.emit == CHANGES:
@@ -276,7 +277,7 @@ def show_step(kind, g, at, order, taken, score, time, position, rule, pool, stat
     show_first(kind, g, at, order, rule, pool, state, out)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def show_first(kind, g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
     ready(kind, g, at, rule, pool, state)
     answer, shown = state.lists[0, g], state.shown[g]
@@ -289,7 +290,7 @@ def show_first(kind, g, at, order, rule, pool, state, out):  # type: ignore[no-u
     show(g, at, order, first_row(answer), n, rule.emit, pool, shown, state.clock, out)
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def end_window(end, g, rule, kind, pool, state, out):  # type: ignore[no-untyped-def]
     """By value with a slide: drop what is before the window that ends here and show it, from group g on.
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.objects.arriving import NEVER
 from skyband.operators.objects.filtered_kernels import take_strict
 from skyband.operators.objects.stepwise_kernels import quiet_until, row_index, steps
 from skyband.operators.protocol import ENTRIES
+from skyband.structures.compiling import inlined, kernel, part
 from skyband.structures.queues import find, pop_front, push_in_order
 from skyband.structures.ranking import ZERO, exceeds, select_best, sort_best_first
 from skyband.structures.skyband import first_row, insert, rank_of
@@ -50,7 +50,7 @@ SMA_FIELDS: dict[str, int | float] = {
 # -- the window ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def remember(g, score, time, position, pool, state):  # type: ignore[no-untyped-def]
     """Put a row into the window."""
     window = state.lists[WINDOW, g]
@@ -58,7 +58,7 @@ def remember(g, score, time, position, pool, state):  # type: ignore[no-untyped-
     state.groups[g].oldest = pool.rows[first_row(window)].time
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def drop_expired(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     """Drop rows from the window. From the first list they go when it is shown: rows yet to come may push them out."""
     group, window = state.groups[g], state.lists[WINDOW, g]
@@ -68,7 +68,7 @@ def drop_expired(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-
     return group.expires < limit
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def skip_below(threshold, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     """Put rows into the window that have a score below the threshold, as long as they come in order and fit."""
     group, window = state.groups[g], state.lists[WINDOW, g]
@@ -96,7 +96,7 @@ def skip_below(threshold, g, j, end, batch, rule, pool, state):  # type: ignore[
     return x
 
 
-@njit(cache=True)
+@part
 def take_best(top, window, k, pool):  # type: ignore[no-untyped-def]
     """Make `top` the k best rows of the window, best first.
 
@@ -126,7 +126,7 @@ def take_best(top, window, k, pool):  # type: ignore[no-untyped-def]
     top.length = wanted
 
 
-@njit(cache=True)
+@part
 def earliest_time(top, pool):  # type: ignore[no-untyped-def]
     earliest = NEVER
     for r in range(first_row(top), first_row(top) + top.length):
@@ -134,7 +134,7 @@ def earliest_time(top, pool):  # type: ignore[no-untyped-def]
     return earliest
 
 
-@njit(cache=True)
+@kernel
 def earliest_from(start, pool, windows):  # type: ignore[no-untyped-def]
     """The earliest time of all groups' rows that are not before `start`, or NEVER."""
     earliest = NEVER
@@ -146,7 +146,7 @@ def earliest_from(start, pool, windows):  # type: ignore[no-untyped-def]
     return earliest
 
 
-@njit(cache=True)
+@part
 def remember_shown(top, window, k, pool):  # type: ignore[no-untyped-def]
     """For entries: the first k rows are about to be shown. One that leaves the list and comes back has been."""
     for r in range(first_row(top), first_row(top) + min(k, top.length)):
@@ -158,7 +158,7 @@ def remember_shown(top, window, k, pool):  # type: ignore[no-untyped-def]
 # -- tma -------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def tma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     remember(g, score, time, position, pool, state)
     group, top = state.groups[g], state.lists[TOP, g]
@@ -171,7 +171,7 @@ def tma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore
     return True
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def tma_skip(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     top = state.lists[TOP, g]
     if top.length < kind.most:
@@ -179,7 +179,7 @@ def tma_skip(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-unty
     return skip_below(pool.rows[first_row(top) + top.length - 1].score, g, j, end, batch, rule, pool, state)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def tma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
     group, top, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
     if group.expires < group.limit:
@@ -194,7 +194,7 @@ def tma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
 # -- sma -------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def sma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
     remember(g, score, time, position, pool, state)
     group, band, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
@@ -210,12 +210,12 @@ def sma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore
     return rank < rule.k or band.length < min(rule.k, window.length)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def sma_skip(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     return skip_below(state.groups[g].score, g, j, end, batch, rule, pool, state)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def sma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
     group, band, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
     purge(band, group, pool)
@@ -231,13 +231,13 @@ def sma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
         remember_shown(band, window, rule.k, pool)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def set_threshold(band, group, pool):  # type: ignore[no-untyped-def]
     row = pool.rows[first_row(band) + band.length - 1]
     group.score, group.time, group.position = row.score, row.time, row.position
 
 
-@njit(cache=True)
+@part
 def purge(band, group, pool):  # type: ignore[no-untyped-def]
     """Drop expired rows from the skyband. They live shorter than all others, so they count nowhere as outliving."""
     if group.expires >= group.limit:
@@ -254,7 +254,7 @@ def purge(band, group, pool):  # type: ignore[no-untyped-def]
     band.length, group.expires = kept - start, earliest
 
 
-@njit(cache=True)
+@part
 def count_outliving(rows, start, n, scratch):  # type: ignore[no-untyped-def]
     """In the field `last` of each of n ranked rows: how many of those before it have its time or a later one.
 

@@ -13,6 +13,7 @@ from skyband.errors import (
     InvalidExpression,
     InvalidInput,
     InvalidQuery,
+    InvalidSql,
     SkybandError,
     SnapshotCorrupt,
     SnapshotError,
@@ -22,6 +23,7 @@ from skyband.errors import (
 )
 from skyband.planner.explain import explain
 from skyband.queries import TopK
+from skyband.sql import sql
 from skyband.windows import Window, landmark, sliding, tumbling
 
 __version__ = "0.1.0"
@@ -31,6 +33,7 @@ __all__ = [
     "InvalidExpression",
     "InvalidInput",
     "InvalidQuery",
+    "InvalidSql",
     "Session",
     "SkybandError",
     "SnapshotCorrupt",
@@ -44,6 +47,7 @@ __all__ = [
     "explain",
     "landmark",
     "sliding",
+    "sql",
     "top_k",
     "tumbling",
 ]

@@ -73,7 +73,7 @@ def top_k(
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
     """
     column = None
-    if is_spark := _is_spark(data):
+    if on_spark := is_spark(data):
         from skyband.engines import spark
 
         column, by = spark.as_column(by)
@@ -89,10 +89,10 @@ def top_k(
         error=error,
         expect=expect,
     )
-    return spark.top_k(data, query, column) if is_spark else objects.top_k(data, query)
+    return spark.top_k(data, query, column) if on_spark else objects.top_k(data, query)
 
 
-def _is_spark(data: object) -> bool:
+def is_spark(data: object) -> bool:
     """Is it a Spark DataFrame, classic or Connect? Asked by name, so that pyspark is not imported for others."""
     return any(
         base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql") for base in type(data).__mro__

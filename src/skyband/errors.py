@@ -30,6 +30,10 @@ class InvalidExpression(InvalidQuery):
     """The text of a score cannot be parsed, or does not give one number per row."""
 
 
+class InvalidSql(InvalidQuery):
+    """A statement cannot be read, or asks what cannot be answered while a stream goes by. The message shows where."""
+
+
 class InvalidInput(SkybandError):
     """The data does not fit the query: another schema than the first batch, or not data at all."""
 

@@ -140,7 +140,16 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
 
 
 def to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:
-    """The tree as Spark SQL with the meaning it has in polars: float64, IEEE division, whatever the ANSI setting."""
+    """A number as Spark SQL with the meaning it has in polars: float64, IEEE division, whatever the ANSI setting."""
+    return exp.cast(_for_spark(tree, numeric), "DOUBLE").sql(dialect="spark")
+
+
+def condition_to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:
+    """The same for what is true or false."""
+    return _for_spark(tree, numeric).sql(dialect="spark")
+
+
+def _for_spark(tree: exp.Expr, numeric: frozenset[str]) -> exp.Expr:
 
     def rewrite(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in numeric:
@@ -170,7 +179,7 @@ def to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:
             )
         return node
 
-    return exp.cast(_bottom_up(tree.transform(rewrite), guard), "DOUBLE").sql(dialect="spark")
+    return _bottom_up(tree.transform(rewrite), guard)
 
 
 def _is_nonzero(node: exp.Expr) -> bool:

@@ -127,6 +127,42 @@ def _bind_expression(text: str, schema: pa.Schema) -> Score:
     return Score(text, columns, expression_tree.to_spark(tree, numeric), evaluate)
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition bound to a schema: says which rows meet it, and prints itself for Spark. Null is not met."""
+
+    text: str
+    columns: tuple[str, ...]
+    spark_sql: str
+    _evaluate: Callable[[pa.RecordBatch], Any]
+
+    def evaluate(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        met: npt.NDArray[np.bool_] = pc.fill_null(self._evaluate(batch), False).to_numpy(zero_copy_only=False)
+        return met
+
+
+def bind_condition(text: str, schema: pa.Schema, *, used_as: str) -> Condition:
+    """The condition `text` on rows of `schema`. Every reason why there is none is raised here, before a row is read."""
+    from skyband import expression_tree
+
+    tree = expression_tree.parse(text, possible=_POSSIBLE)
+    columns = expression_tree.column_names(tree)
+    for name in columns:
+        if name not in schema.names:
+            raise UnknownColumn.named(name, schema.names, used_as=used_as)
+    numeric = frozenset(name for name in columns if is_number(schema.field(name).type))
+    expression_tree.check_numbers(tree, numeric, text)
+    row_expression = expression_tree.to_polars(tree)
+
+    def evaluate(batch: pa.RecordBatch) -> Any:
+        return expression_tree.evaluate(row_expression, batch, text)
+
+    empty = pa.record_batch([pa.array([], schema.field(name).type) for name in columns], names=list(columns))
+    if not pa.types.is_boolean(evaluate(empty).type):
+        raise InvalidExpression(f"{used_as} must be true or false for each row, but {text!r} is not.")
+    return Condition(text, columns, expression_tree.condition_to_spark(tree, numeric), evaluate)
+
+
 def check_text(by: object) -> None:
     """Raise unless `by` can be a score at all; what it means is known only with a schema."""
     if isinstance(by, str):

@@ -34,8 +34,9 @@ SCORES: Final[dict[str, Callable[[int], Floats]]] = {
 
 
 class Cost(NamedTuple):
-    ns_per_row: float
+    ns_per_row: float  # of CPU time, so that other work on the machine counts little
     rows_held: int
+    is_steady: bool  # measured with a full window; False: filling it took too long
 
 
 def setting(k: int, window_rows: int, slides: int, *, by_count: bool = True, error: float = 0.0) -> Spec:
@@ -45,35 +46,32 @@ def setting(k: int, window_rows: int, slides: int, *, by_count: bool = True, err
     return Spec(k, Ticks(window_rows, window_rows // slides, 0, by_count), WINDOWS, error=error)
 
 
-def cost(open_operator: Callable[[Spec], ObjectOperator], spec: Spec, scores: Floats, *, seconds: float) -> Cost:
-    """What a row costs after the window is full: the median batch of so many seconds, and of five batches at least.
+BATCH_ROWS = 20_000  # whatever the window: what a push costs by itself counts the same
+FILLED = 1.25  # windows pushed until what a row costs has settled
+PATIENCE = 25  # times the measurement itself, for filling the window
 
-    An operator so slow that the window does not fill in five times the time is judged by what it did until then.
+
+def cost(open_operator: Callable[[Spec], ObjectOperator], spec: Spec, scores: Floats, *, seconds: float) -> Cost:
+    """What a row costs once the window is full: the median batch of so many seconds, and of five batches at least.
+
+    An operator so slow that the window takes too long to fill is judged by what it did until then.
     """
     operator, size = open_operator(spec), spec.window.size
-    batch = max(1, min(len(scores), 100_000, size))
-    first, spent, full, started = 0, 0.0, False, time.perf_counter()
+    batch = min(len(scores), BATCH_ROWS)
+    first, spent, filling = 0, 0.0, 0.0
     batches: list[float] = []
     while spent < seconds or (len(batches) < 5 and spent < 5 * seconds):
         rows = scores[first % len(scores) :][:batch]
         times = _NO_TIMES if spec.window.by_count else np.arange(first, first + len(rows))
-        begun = time.perf_counter()
+        begun = time.thread_time()
         operator.push(Batch(rows, times, _NO_GROUPS, first))
-        took = time.perf_counter() - begun
+        took = time.thread_time() - begun
         first += len(rows)
-        if full or begun + took - started > 5 * seconds:
+        if first - len(rows) > FILLED * size or filling > PATIENCE * seconds:
             batches.append(1e9 * took / len(rows))
-            spent, full = spent + took, True
-        elif first > 2 * size:
-            full = True
-        batch = _next_batch(batch, took, seconds, size)
-    return Cost(float(np.median(batches)), operator.rows_held())
-
-
-def _next_batch(batch: int, took: float, seconds: float, size: int) -> int:
-    """Smaller batches for slow operators, so that one of them does not take longer than all of it may."""
-    if took > seconds / 2 and batch > 100:
-        return max(100, batch // 8)
-    if took < seconds / 16 and batch < min(100_000, 4 * size):
-        return 2 * batch
-    return batch
+            spent += took
+        else:
+            filling += took
+        if took > seconds / 2 and batch > 100:  # so that one batch of a slow operator does not take all the time
+            batch = max(100, batch // 8)
+    return Cost(float(np.median(batches)), operator.rows_held(), filling <= PATIENCE * seconds)

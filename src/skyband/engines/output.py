@@ -33,6 +33,19 @@ class Layout:
     emit: str
     per: int  # how many of the shown input columns are `per` columns; they come first
 
+    @property
+    def lead(self) -> list[str]:
+        """What every answer begins with: when, the `per` columns, rank and score."""
+        names: list[str] = self.schema.names[: len(self.schema) - len(self.rows_schema) + self.per]
+        return names
+
+    def column_names(self, query: TopK) -> dict[str, str]:
+        """Under which name each input column is shown."""
+        ranking = len(self.lead) - 2
+        shown = [*self.lead[ranking - self.per : ranking], *self.schema.names[len(self.lead) :]]
+        by = {query.by: "score"} if isinstance(query.by, str) else {}
+        return {**by, **dict(zip(self.rows_schema.names, shown, strict=True))}
+
     def table(
         self,
         answer: Answer,

@@ -46,6 +46,8 @@ def collect(is_whole: bool, schema: pa.Schema, answers: Iterator[pa.RecordBatch]
 
 def read(data: Any) -> Source:
     """The rows of `data`, none of which is read yet; of an iterator the first batch is, for its columns."""
+    if isinstance(data, Source):
+        return data
     if isinstance(data, pa.Table):
         return Source(data.schema, data.to_batches(), is_whole=True)
     if isinstance(data, pa.RecordBatch):

@@ -121,6 +121,11 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return pa.schema([field.remove_metadata().with_nullable(True) for field in translated])
 
 
+def schema_of(df: DataFrame) -> pa.Schema:
+    """The columns of `df` as Arrow has them."""
+    return arrow_schema(df.schema)
+
+
 def _is_hashable(data_type: DataType) -> bool:
     if isinstance(data_type, StructType):
         return all(_is_hashable(field.dataType) for field in data_type)

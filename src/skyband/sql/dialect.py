@@ -1,0 +1,231 @@
+"""The language: Spark's SQL, with windows on streams. A dialect of sqlglot, not a parser of our own.
+
+    SELECT … FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] ORDER BY price * volume DESC LIMIT 10 EMIT WINDOWS
+
+It adds to Spark's: a window in brackets behind an input or, for all inputs, at the end; |x| for the absolute value; **
+for power; EMIT, WITH ERROR and WITH RECALL at the end; EXPLAIN [ANALYZE] in front.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
+
+
+class Span(exp.Expression):
+    """`10 MINUTES`, `1000 ROWS`, or a plain number of the window's column."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": False}
+
+
+class StreamWindow(exp.Expression):
+    """`WINDOW 1 HOUR EVERY 1 MINUTE ON ts`; without a size, UNTIL NOW."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": False,
+        "every": False,
+        "on": False,
+        "order": False,
+        "lateness": False,
+    }
+
+
+class Stream(exp.Expression):
+    """An input with a window of its own."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": True}
+
+
+class Continuous(exp.Expression):
+    """A statement, with what stands in front of it and behind it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "window": False,
+        "emit": False,
+        "error": False,
+        "recall": False,
+        "bounds": False,
+        "explain": False,
+    }
+
+
+class SkybandSql(Spark):
+    """Spark's SQL, and windows."""
+
+    SAFE_DIVISION = False
+    TYPED_DIVISION = False
+
+    class Tokenizer(Spark.Tokenizer):
+        # Spark's EXPLAIN is a command, whose words nobody reads.
+        KEYWORDS: ClassVar = {
+            **{word: token for word, token in Spark.Tokenizer.KEYWORDS.items() if word != "EXPLAIN"},
+            "**": TokenType.DSTAR,
+        }
+
+    class Parser(SparkParser):
+        EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
+        _is_inside = False  # a statement: the one behind WITH has its ending read there
+
+        def _parse_statement(self) -> exp.Expr | None:
+            if self._is_inside:
+                return super()._parse_statement()
+            explain = None
+            if self._match_texts(("EXPLAIN",)):
+                explain = exp.var("ANALYZE" if self._match_texts(("ANALYZE",)) else "PLAN")
+            self._is_inside = True
+            try:
+                statement = super()._parse_statement()
+            finally:
+                self._is_inside = False
+            if statement is None or not isinstance(statement, exp.Query):
+                return statement
+            parts: dict[str, Any] = {"explain": explain}
+            while self._parse_ending(parts):
+                pass
+            return self.expression(Continuous(this=statement, **parts))
+
+        def _parse_ending(self, parts: dict[str, Any]) -> bool:
+            """One of the things that may follow a statement; False: there is none."""
+            token = self._curr
+            name: str
+            value: exp.Expr | None
+            if self._curr.token_type == TokenType.WINDOW and self._next.token_type == TokenType.L_BRACKET:
+                self._advance(2)
+                name, value = "window", self._parse_stream_window()
+                self._match_r_bracket()
+            elif self._match_texts(("EMIT",)):
+                name, value = "emit", self._parse_var(any_token=True, upper=True)
+                if value is None:
+                    self.raise_error("Expected WINDOWS, CHANGES or ENTRIES behind EMIT")
+            elif self._match_text_seq("WITH", "ERROR"):
+                name, value = "error", self._parse_number()
+            elif self._match_text_seq("WITH", "RECALL"):
+                name, value = "recall", self._parse_number()
+            elif self._match_text_seq("WITH", "BOUNDS"):
+                name, value = "bounds", self._parse_bounds()
+            else:
+                return False
+            if value is None:
+                self.raise_error("Expected a number", token=token)
+            if parts.get(name) is not None:
+                self.raise_error(f"Found {name.upper()} twice", token=token)
+            parts[name] = value
+            return True
+
+        def _parse_bounds(self) -> exp.Tuple:
+            bounds = self._parse_wrapped_csv(self._parse_unary)
+            numbers = [bound.this if isinstance(bound, exp.Neg) else bound for bound in bounds]
+            if len(bounds) != 2 or not all(isinstance(one, exp.Literal) and one.is_number for one in numbers):
+                self.raise_error("Expected the smallest and the largest value behind BOUNDS: (0, 1)")
+            return self.expression(exp.Tuple(expressions=bounds))
+
+        def _parse_window_clause(self) -> list[exp.Expr] | None:
+            # WINDOW name AS (…) is Spark's; WINDOW […] is ours, and read behind the statement.
+            return None if self._next.token_type == TokenType.L_BRACKET else super()._parse_window_clause()
+
+        def _at_stream_window(self) -> bool:
+            return self._curr.token_type == TokenType.L_BRACKET and self._next.token_type == TokenType.WINDOW
+
+        def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            if not self._at_stream_window():
+                return super()._parse_bracket(this)
+            if not isinstance(this, exp.Table):
+                self.raise_error("A window belongs behind an input, in FROM")
+            return this
+
+        def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
+            if self._curr.text.upper() == "EMIT" and self._next.text.upper() in ("WINDOWS", "CHANGES", "ENTRIES"):
+                return None
+            return super()._parse_table_alias(alias_tokens=alias_tokens)
+
+        def _parse_table(self, *args: Any, **options: Any) -> exp.Expr | None:
+            table = super()._parse_table(*args, **options)
+            if not self._at_stream_window():
+                return table
+            self._advance(2)
+            window = self._parse_stream_window()
+            self._match_r_bracket()
+            return self.expression(Stream(this=table, window=window))
+
+        def _parse_stream_window(self) -> StreamWindow:
+            """What stands between the brackets, behind WINDOW where that is inside."""
+            parts: dict[str, Any] = {}
+            if not self._match_text_seq("UNTIL", "NOW"):
+                parts["this"] = self._parse_span()
+            if self._match_texts(("EVERY",)):
+                parts["every"] = self._parse_span()
+            if self._match(TokenType.ON):
+                parts["on"] = self._parse_id_var()
+            if self._match(TokenType.ORDER_BY):
+                parts["order"] = self._parse_id_var()
+            if self._match_texts(("LATENESS",)):
+                parts["lateness"] = self._parse_span()
+            return self.expression(StreamWindow(**parts))
+
+        def _parse_span(self) -> Span:
+            number = self._parse_number()
+            if number is None:
+                self.raise_error("Expected how much: 10 MINUTES, 1000 ROWS, or a number of the column behind ON")
+            unit = None
+            if self._curr.text.upper() not in ("EVERY", "LATENESS") and self._curr.token_type in (
+                TokenType.VAR,
+                TokenType.ROWS,
+                TokenType.ROW,
+            ):
+                unit = exp.var(self._curr.text.upper())
+                self._advance()
+            return self.expression(Span(this=number, unit=unit))
+
+        def _match_r_bracket(self) -> None:
+            if not self._match(TokenType.R_BRACKET):
+                self.raise_error("Expected ] behind the window")
+
+        def _parse_unary(self) -> exp.Expr | None:
+            if not self._match(TokenType.PIPE):
+                return super()._parse_unary()
+            # Nothing below the level of a sum takes | for an operator, so the next one closes this.
+            inside = self._parse_term()
+            if not self._match(TokenType.PIPE):
+                self.raise_error("Expected | to close the absolute value")
+            return self.expression(exp.Abs(this=inside))
+
+    class Generator(SparkGenerator):
+        # As it was written: Spark would have QUALIFY rewritten as a subquery.
+        TRANSFORMS: ClassVar = {
+            **{kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select},
+            Span: lambda self, node: " ".join(self.sql(node, name) for name in ("this", "unit") if node.args.get(name)),
+            StreamWindow: lambda self, node: _window_text(self, node),
+            Stream: lambda self, node: f"{self.sql(node, 'this')} [WINDOW {self.sql(node, 'window')}]",
+            Continuous: lambda self, node: _statement_text(self, node),
+        }
+
+
+def _window_text(self: Any, node: StreamWindow) -> str:
+    said = [self.sql(node, "this") if node.this else "UNTIL NOW"]
+    for name, words in (("every", "EVERY"), ("on", "ON"), ("order", "ORDER BY"), ("lateness", "LATENESS")):
+        if node.args.get(name):
+            said.append(f"{words} {self.sql(node, name)}")
+    return " ".join(said)
+
+
+def _statement_text(self: Any, node: Continuous) -> str:
+    explain = node.args.get("explain")
+    said = [] if explain is None else ["EXPLAIN ANALYZE" if explain.name == "ANALYZE" else "EXPLAIN"]
+    said.append(self.sql(node, "this"))
+    if node.args.get("window"):
+        said.append(f"WINDOW [{self.sql(node, 'window')}]")
+    for name, words in (
+        ("bounds", "WITH BOUNDS"),
+        ("error", "WITH ERROR"),
+        ("recall", "WITH RECALL"),
+        ("emit", "EMIT"),
+    ):
+        if node.args.get(name):
+            said.append(f"{words} {self.sql(node, name)}")
+    return " ".join(said)

@@ -1,0 +1,130 @@
+"""A statement, run: on Arrow data in this process, or on Spark, wherever its inputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from skyband import expressions
+from skyband.api import is_spark
+from skyband.engines.embedded import objects
+from skyband.engines.embedded.inputs import Source, collect, read
+from skyband.errors import InvalidInput
+from skyband.planner.explain import explain
+from skyband.sql.asked import Asked, Rows, Shown
+from skyband.sql.recognise import recognise
+from skyband.sql.statement import Statement, understand
+
+
+def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
+    """The answer of a statement, as `top_k` and its like give it.
+
+    Each input is given by the name the statement calls it: anything with the Arrow C stream interface, an iterator of
+    record batches, or a Spark DataFrame; all of one kind. With `spark`, a session, names that are not given are its
+    tables and views.
+
+    >>> sql("SELECT symbol, price FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] "
+    ...     "ORDER BY price * volume DESC LIMIT 10", trades=trades)  # doctest: +SKIP
+    """
+    statement = understand(text)
+    data = _find(statement, inputs, spark)
+    on_spark = {name for name, one in data.items() if is_spark(one)}
+    if on_spark and len(on_spark) < len(data):
+        raise InvalidInput(
+            f"Inputs must all be of one kind, but of Spark are {', '.join(sorted(on_spark))}, and not "
+            f"{', '.join(sorted(data.keys() - on_spark))}."
+        )
+    if on_spark:
+        from skyband.engines.spark import schema_of
+
+        schemas = {name: schema_of(df) for name, df in data.items()}
+    else:
+        data = {name: read(one) for name, one in data.items()}
+        schemas = {name: source.schema for name, source in data.items()}
+    asked = recognise(statement, {one.alias: schemas[one.name] for one in statement.inputs})
+    if statement.explain == "PLAN":
+        return explain(asked.query)
+    return _run_on_spark(asked, data, schemas) if on_spark else _run(asked, data)
+
+
+def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[str, Any]:
+    """The data behind each input of the statement, by the name it was given as."""
+    by_name = {name.lower(): one for name, one in inputs.items()}
+    found = {}
+    for one in statement.inputs:
+        if one.name.lower() in by_name:
+            found[one.name] = by_name[one.name.lower()]
+        elif spark is not None:
+            found[one.name] = spark.table(one.name)
+        else:
+            given = f"Given: {', '.join(inputs)}." if inputs else "None was given."
+            statement.refuse(f"There is no input {one.name!r}", one.node, f"{given} Write sb.sql(text, {one.name}=…).")
+    return found
+
+
+def _run(asked: Asked, sources: Mapping[str, Source]) -> pa.Table | pa.RecordBatchReader:
+    prepared = {name: _prepared(sources[rows.name], rows) for name, rows in asked.rows.items()}
+    answer = objects.top_k(next(iter(prepared.values())), asked.query)
+    return answer if asked.shown is None else _projected(answer, asked.shown)
+
+
+def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
+    """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
+    from skyband.engines import spark
+
+    prepared = {}
+    for name, rows in asked.rows.items():
+        df = data[rows.name]
+        if rows.where is not None:
+            df = df.where(expressions.bind_condition(rows.where, schemas[rows.name], used_as="WHERE").spark_sql)
+        prepared[name] = df if rows.columns is None else df.select(*map(_quoted, rows.columns))
+    answer = spark.top_k(next(iter(prepared.values())), asked.query)
+    if asked.shown is None:
+        return answer
+    schema = spark.schema_of(answer)
+    texts = [_quoted(one.text) if one.is_plain else expressions.bind(one.text, schema).spark_sql for one in asked.shown]
+    return answer.selectExpr(*(f"{text} AS {_quoted(one.name)}" for text, one in zip(texts, asked.shown, strict=True)))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _prepared(source: Source, rows: Rows) -> Source:
+    """The rows of a source that a query is asked of, with the columns it reads."""
+    names = source.schema.names if rows.columns is None else list(rows.columns)
+    condition = None if rows.where is None else expressions.bind_condition(rows.where, source.schema, used_as="WHERE")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for chunk in source.batches:
+            for batch in chunk.to_batches() if isinstance(chunk, pa.Table) else (chunk,):
+                kept = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
+                yield kept.select(names)
+
+    return Source(pa.schema([source.schema.field(name) for name in names]), batches(), source.is_whole)
+
+
+def _projected(answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...]) -> pa.Table | pa.RecordBatchReader:
+    """The answer with the columns that are shown of it."""
+    columns = [
+        (one.name, None, one.text) if one.is_plain else (one.name, expressions.bind(one.text, answer.schema), one.text)
+        for one in shown
+    ]
+    schema = pa.schema(
+        [
+            answer.schema.field(text).with_name(name) if score is None else pa.field(name, pa.float64())
+            for name, score, text in columns
+        ]
+    )
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in answer.to_batches() if isinstance(answer, pa.Table) else answer:
+            arrays = [
+                batch.column(text) if score is None else pa.array(score.evaluate(batch), from_pandas=True)
+                for _, score, text in columns
+            ]
+            yield pa.record_batch(arrays, schema=schema)
+
+    return collect(isinstance(answer, pa.Table), schema, batches())

@@ -20,7 +20,9 @@ from numba.core.errors import NumbaError
 from skyband.errors import InvalidExpression
 from skyband.pair_expressions import PairScore
 
-BLOCK: Final = 64  # pairs that are compared together: long enough to vectorise, short enough to look again
+BLOCK: Final = 256  # pairs that are compared together: long enough to vectorise, short enough to look again
+SHORT: Final = 32  # the same where many pairs pass: among the latest rows,
+NEAR: Final = 512  # which are so many
 TILE: Final = 1024  # rows of the window that a batch of new rows meets while they are in the cache
 
 
@@ -55,7 +57,7 @@ class Scoring:
 
     def _compile(self, name: str) -> Callable[..., Any]:
         """The loop of that name around the lines of this score."""
-        scope: dict[str, Any] = {"math": math, "np": np, "BLOCK": BLOCK, "TILE": TILE}
+        scope: dict[str, Any] = {"math": math, "np": np, "BLOCK": BLOCK, "SHORT": SHORT, "NEAR": NEAR, "TILE": TILE}
         function = self.score.function
         if function is not None:
             scope["function"] = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
@@ -102,35 +104,52 @@ LOOPS: Final = {
     # New rows [first, first + m) against the rows before them. heads[j]: where the partners of the j-th begin. Pairs
     # (row, other) with an old row whose score reaches the row's limit are written out; those of two new rows all are,
     # into `inner`. Returns how many were written and, if the room for them ran out, the old row to go on with; that
-    # makes sense for one new row only.
+    # makes sense for one new row only. A block is first compared with its least limit, which is mostly that of all of
+    # its rows; limits differ most among the latest rows, where blocks are short.
     "sweep": """
-def sweep(columns, colours, limit, first, heads, start, row, other, score, inner):
+def sweep(columns, colours, limit, first, heads, start, least, row, other, score, inner):
     n, m, room = 0, len(heads), len(row)
+    fine = max(start, first - NEAR)
     tile = start
     while tile < first:
-        tile_end = min(tile + TILE, first)
+        block = BLOCK if tile < fine else SHORT
+        tile_end = min(tile + TILE, fine if tile < fine else first)
+        q = 0
+        for i in range(tile, tile_end, block):
+            limits = limit[i : min(i + block, tile_end)]
+            lowest, same = limits[0], 0
+            for x in range(len(limits)):
+                same += limits[x] == lowest
+            if same < len(limits):
+                lowest = np.inf
+                for x in range(len(limits)):
+                    if limits[x] < lowest:
+                        lowest = limits[x]
+            least[q] = lowest
+            q += 1
         for j in range(m):
             fixed = first + j
             {FIX_B}
             i = max(tile, heads[j])
             while i < tile_end:
-                stop = min(i + BLOCK, tile_end)
+                q = (i - tile) // block
+                stop = min(tile + (q + 1) * block, tile_end)
                 {SLICE}
-                limits = limit[i:stop]
+                limits, lowest = limit[i:stop], least[q]
                 hits = 0
                 for x in range(len(limits)):
                     {VARY_A}
                     {SCORE}
-                    hits += (s >= limits[x]) & fits
+                    hits += (s >= lowest) & fits
                 if hits > 0:
                     if n + stop - i > room:
                         return n, i
                     for x in range(len(limits)):
                         {VARY_A}
                         {SCORE}
-                        if (s >= limits[x]) & fits:
-                            row[n], other[n], score[n] = i + x, fixed, s
-                            n += 1
+                        # Without a branch: overwritten by the next one unless this one counts.
+                        row[n], other[n], score[n] = i + x, fixed, s
+                        n += (s >= limits[x]) & fits
                 i = stop
         tile = tile_end
     for j in range(1, m):

@@ -18,6 +18,7 @@ from skyband.operators.pairs import staircase_kernels as kernels
 from skyband.operators.pairs.arriving import Arriving
 from skyband.operators.pairs.protocol import ANSWER, PAIR, Pairs, Spec, best_first
 from skyband.operators.pairs.rows import Rows
+from skyband.operators.pairs.scoring import BLOCK, SHORT, TILE
 from skyband.operators.pairs.staircase_kernels import CLOCKS, NO_ROW, OLDEST, OUT, SHIFT, SHOWN, TOP
 from skyband.operators.protocol import ENTRIES, Arrays, Floats, Ints
 from skyband.windows import FOREVER
@@ -42,7 +43,7 @@ def expected_pairs(k: int, rows: float) -> float:
     return max(0.0, min(2 * k * (math.log(max(rows, 1)) - math.log(math.sqrt(k))), rows * (rows - 1) / 2))
 
 
-def open(spec: Spec, *, batch: int = 32, room: int = 8192, step: int = 8) -> Staircase:
+def open(spec: Spec, *, batch: int = 96, room: int = 8192, step: int = 8) -> Staircase:
     return Staircase(spec, batch=batch, room=room, step=step)
 
 
@@ -52,14 +53,15 @@ class Staircase(Arriving):
     `step`: the limit of a row that is x rows old is set anew when x / step rows have come.
     """
 
-    def __init__(self, spec: Spec, *, batch: int = 32, room: int = 8192, step: int = 8) -> None:
+    def __init__(self, spec: Spec, *, batch: int = 96, room: int = 8192, step: int = 8) -> None:
         super().__init__(spec)
         self._batch = max(1, min(batch, 65_536 // spec.k))
         self._step = step
-        room = max(min(room, 1 << SHIFT), 64)
+        room = max(min(room, 1 << SHIFT), BLOCK)
         self._found_row, self._found_other = np.empty(room, np.int64), np.empty(room, np.int64)
         self._found_score = np.empty(room)
         self._slots = np.arange(room)
+        self._least = np.empty(TILE // SHORT)
         self._inner = np.empty((self._batch, self._batch))
         self._best_score = np.empty(self._batch)
         self._band = np.empty(0, PAIR)  # [0, _held) is the skyband, youngest older row first
@@ -292,7 +294,7 @@ class Staircase(Arriving):
         window = self._rows
         return self.spec.scoring.sweep(
             *(window.columns, window.colours, window.limit, first, heads, start),
-            *(self._found_row, self._found_other, self._found_score, self._inner),
+            *(self._least, self._found_row, self._found_other, self._found_score, self._inner),
         )
 
     def _take_singly(self, at: int, head: int, end: int) -> None:

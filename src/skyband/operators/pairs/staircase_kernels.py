@@ -15,6 +15,7 @@ from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.structures.ranking import ZERO
 
 DROPPED = -1  # as the older row: a pair that was taken in and is dominated after all
+FEW = 64  # as k: up to so many it is cheaper to keep the k best in order than in a heap
 SHIFT = 14  # keys of candidates: the older row, then where the candidate stands, in so many bits
 
 # What the clock array holds.
@@ -106,24 +107,37 @@ def select(k, band, n, start, heap, top, clock):  # type: ignore[no-untyped-def]
 # -- the skyband and the staircase -------------------------------------------------------------------------------------
 
 
+@njit(cache=True, forceinline=True)
+def worst_of(k, in_heap):  # type: ignore[no-untyped-def]
+    """Where the worst of the k best stands: few are simply kept in order, best first, and many in a heap."""
+    return in_heap - 1 if k <= FEW else 0
+
+
 @njit(cache=True)
 def offer(k, heap, in_heap, score, a, b, a_position, b_position, flag, out, n):  # type: ignore[no-untyped-def]
     """Take a pair in unless k pairs rank before it; returns how many are in the heap, and in `out`."""
-    if in_heap < k:
-        sift_up(heap, in_heap, score, a, b, n)
-        in_heap += 1
-    else:
-        worst = heap[0]
+    if in_heap == k:
+        worst = heap[worst_of(k, in_heap)]
         if not ranks_before(score, a, b, worst.score, worst.a, worst.b):
             return in_heap, n
         if worst.a == a:
             # k pairs with this older row, or a younger one, rank before it.
             out[worst.flag].a = DROPPED
+    if k <= FEW:
+        i = in_heap if in_heap < k else k - 1
+        while i > 0 and ranks_before(score, a, b, heap[i - 1].score, heap[i - 1].a, heap[i - 1].b):
+            heap[i] = heap[i - 1]
+            i -= 1
+        entry = heap[i]
+        entry.score, entry.a, entry.b, entry.flag = score, a, b, n
+    elif in_heap < k:
+        sift_up(heap, in_heap, score, a, b, n)
+    else:
         sift_down(heap, k, 0, score, a, b, n)
     pair = out[n]
     pair.score, pair.a, pair.b = score, a, b
     pair.a_position, pair.b_position, pair.flag = a_position, b_position, flag
-    return in_heap, n + 1
+    return min(in_heap + 1, k), n + 1
 
 
 @njit(cache=True, _nrt=False)
@@ -168,7 +182,7 @@ def merge(  # type: ignore[no-untyped-def]
         if t >= 0 and first + t == a:
             for younger in range(max(low, t + 1), high):
                 s = inner[younger, t]
-                if s == s and (in_heap < k or s >= heap[0].score):
+                if s == s and (in_heap < k or s >= heap[worst_of(k, in_heap)].score):
                     b = first + younger
                     b_arrival = base + b if by_count else position[b]
                     in_heap, n = offer(k, heap, in_heap, s, number, base + b, arrival, b_arrival, ZERO, out, n)
@@ -181,7 +195,7 @@ def merge(  # type: ignore[no-untyped-def]
         n = kept
         # Set the limits of the rows between the group before and this one, and of its older row.
         full = in_heap == k
-        worst = heap[0].score if full else -np.inf
+        worst = heap[worst_of(k, in_heap)].score if full else -np.inf
         between = strictly_above(above, was_full)
         for r in range(max(a + 1, refresh), upper):
             limit[r] = between

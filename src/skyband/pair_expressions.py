@@ -38,7 +38,7 @@ class Distances:
 
     columns: tuple[int, ...]  # of the score's columns, by number
     nearest: tuple[bool, ...]  # the score (higher is better) falls as this distance grows: nearest rows come first
-    lines: tuple[str, ...]  # `s` from the distances l0, l1, …
+    lines: tuple[str, ...]  # `bound` from the distances l0, l1, …
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class _Lines:
         self._distances = distances  # by column: which distance it is; then these stand for the columns
 
     def _new(self, text: str) -> str:
-        name = f"v{len(self.lines)}"
+        name = f"{'v' if self._distances is None else 'w'}{len(self.lines)}"
         self.lines.append(f"{name} = {text}")
         return name
 
@@ -367,7 +367,7 @@ def _distances(tree: exp.Expr, columns: dict[str, int], ascending: bool, text: s
     shape = shape.times(-1) if ascending else shape
     names = list(shape.rises)
     code = _Lines(columns, pa.schema([]), {name: number for number, name in enumerate(names)})
-    code.lines.append(f"s = {'-' if ascending else ''}({code.number(tree, text)})")
+    code.lines.append(f"bound = {'-' if ascending else ''}({code.number(tree, text)})")
     return Distances(
         tuple(columns[name] for name in names), tuple(shape.rises[name] < 0 for name in names), tuple(code.lines)
     )

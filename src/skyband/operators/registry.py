@@ -28,6 +28,7 @@ from skyband.operators.pairs import naive as pair_naive
 from skyband.operators.pairs import protocol as pairs
 from skyband.operators.pairs import recompute as pair_recompute
 from skyband.operators.pairs import staircase as pair_staircase
+from skyband.operators.pairs import threshold as pair_threshold
 from skyband.operators.protocol import ObjectOperator, Spec
 
 S = TypeVar("S")  # what the problem calls a query in numbers
@@ -83,7 +84,7 @@ PairAlgorithm = Algorithm[pairs.Spec, pairs.PairOperator]
 PAIRS: dict[str, PairAlgorithm] = {
     **{
         module.NAME: PairAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
-        for module in (pair_staircase,)
+        for module in (pair_staircase, pair_threshold)
     },
     **{
         module.NAME: PairAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, for_comparing=True)

@@ -23,7 +23,10 @@ from skyband.pair_expressions import PairScore
 BLOCK: Final = 256  # pairs that are compared together: long enough to vectorise, short enough to look again
 SHORT: Final = 32  # the same where many pairs pass: among the latest rows,
 NEAR: Final = 512  # which are so many
+STEPS: Final = 8  # rows that are taken from a list before the bound is looked at again
 TILE: Final = 1024  # rows of the window that a batch of new rows meets while they are in the cache
+
+_SIZES: Final = {"BLOCK": BLOCK, "SHORT": SHORT, "NEAR": NEAR, "STEPS": STEPS, "TILE": TILE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ class Scoring:
 
     def _compile(self, name: str) -> Callable[..., Any]:
         """The loop of that name around the lines of this score."""
-        scope: dict[str, Any] = {"math": math, "np": np, "BLOCK": BLOCK, "SHORT": SHORT, "NEAR": NEAR, "TILE": TILE}
+        scope: dict[str, Any] = {"math": math, "np": np, **_SIZES}
         function = self.score.function
         if function is not None:
             scope["function"] = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
@@ -75,8 +78,12 @@ class Scoring:
             + [f"q{c} = colours[{c}, i:stop]" for c in range(self.colours)],
             "VARY_A": self._load("a", "p{c}[x]", "q{c}[x]"),
             "VARY_B": self._load("b", "p{c}[x]", "q{c}[x]"),
+            "AT_A": self._load("a", "columns[{c}, i]", "colours[{c}, i]"),
             "SCORE": [*self.score.lines, f"fits = {self._fits()}"],
         }
+        if self.score.distances is not None:
+            lists = range(len(self.score.distances.columns))
+            parts["BOUND"] = [*(f"l{c} = distance[{c}]" for c in lists), *self.score.distances.lines]
         lines = []
         for line in LOOPS[name].strip("\n").split("\n"):
             stripped = line.strip()
@@ -202,6 +209,97 @@ def scores(columns, colours, fixed, start, end, out):
         {VARY_B}
         {SCORE}
         out[i - start + x] = s if fits else np.nan
+""",
+    # New rows against old ones that are listed by value, for each column whose distance the score depends on: `order`
+    # is their numbers and `value` their values, `count` of each. From each list comes the row with the next best
+    # distance, until even a row that had the next best distance of all lists could not reach `reach`, which all limits
+    # of these rows do. Rows in `odd` are in no list. Pairs that reach the limit are written behind the first n. Returns how many
+    # there are then; -1 if there was no room.
+    "walk": """
+def walk(columns, colours, limit, order, value, count, odd, base, first, heads, reach, near, listed,
+         x, left, right, distance, row, other, score, n):
+    lists, room = len(near), len(row)
+    for j in range(len(heads)):
+        fixed, begun, finite = first + j, n, True
+        {FIX_B}
+        for c in range(lists):
+            x[c] = columns[listed[c], fixed]
+            finite &= abs(x[c]) < np.inf
+            left[c], right[c] = 0, count - 1
+            if near[c]:
+                low, high = 0, count
+                while low < high:
+                    middle = (low + high) >> 1
+                    if value[c, middle] < x[c]:
+                        low = middle + 1
+                    else:
+                        high = middle
+                left[c], right[c] = low - 1, low
+        for r in range(len(odd) + (0 if finite else count)):
+            i = (odd[r] if r < len(odd) else order[0, r - len(odd)]) - base
+            if i < heads[j]:
+                continue
+            {AT_A}
+            {SCORE}
+            if (s >= limit[i]) & fits:
+                if n == room:
+                    return -1
+                row[n], other[n], score[n] = i, fixed, s
+                n += 1
+        while finite:
+            # Every row that was not met is no better, in any list, than the next one there.
+            for c in range(lists):
+                if near[c]:
+                    below = x[c] - value[c, left[c]] if left[c] >= 0 else np.inf
+                    above = value[c, right[c]] - x[c] if right[c] < count else np.inf
+                    distance[c] = min(below, above)
+                    finite &= (left[c] >= 0) | (right[c] < count)
+                else:
+                    finite &= left[c] <= right[c]
+                    if finite:
+                        distance[c] = max(abs(x[c] - value[c, left[c]]), abs(value[c, right[c]] - x[c]))
+            if not finite:
+                break
+            {BOUND}
+            if (bound < reach) | (reach != reach):
+                break
+            for c in range(lists):
+                for step in range(STEPS):
+                    if near[c]:
+                        if (left[c] < 0) & (right[c] >= count):
+                            break
+                        below = x[c] - value[c, left[c]] if left[c] >= 0 else np.inf
+                        above = value[c, right[c]] - x[c] if right[c] < count else np.inf
+                        if (left[c] >= 0) & ((below <= above) | (right[c] >= count)):
+                            r = left[c]
+                            left[c] -= 1
+                        else:
+                            r = right[c]
+                            right[c] += 1
+                    else:
+                        if left[c] > right[c]:
+                            break
+                        if abs(x[c] - value[c, left[c]]) >= abs(value[c, right[c]] - x[c]):
+                            r = left[c]
+                            left[c] += 1
+                        else:
+                            r = right[c]
+                            right[c] -= 1
+                    i = order[c, r] - base
+                    if i < heads[j]:
+                        continue
+                    {AT_A}
+                    {SCORE}
+                    if (s >= limit[i]) & fits:
+                        known = False
+                        for f in range(begun, n):
+                            known |= row[f] == i
+                        if not known:
+                            if n == room:
+                                return -1
+                            row[n], other[n], score[n] = i, fixed, s
+                            n += 1
+    return n
 """,
     # Every new pair is scored, in the order in which `sweep` does it, and that is all: the lower bound.
     "score_all": """

@@ -279,7 +279,7 @@ _OPERATORS: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Pow": "**"
 _FUNCTIONS: Final = {
     "Neg": "-{0}",
     "Abs": "abs({0})",
-    "Mod": "math.fmod({0}, {1})",
+    "Mod": "np.fmod({0}, {1})",
     "Sign": "1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else {0})",
     "Sqrt": "math.sqrt({0})",
     "Exp": "math.exp({0})",

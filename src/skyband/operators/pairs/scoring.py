@@ -65,12 +65,13 @@ class Scoring:
         if function is not None:
             scope["function"] = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
             scope["Row"] = namedtuple("Row", self.score.columns)
-        exec(compile(self.source(name), f"<{name} of {self.score.text}>", "exec"), scope)
+        exec(compile(self.source(name), f"<{name} of pairs>", "exec"), scope)
         # A user's function may allocate, for which numba needs its counting of references.
         return njit(error_model="numpy", _nrt=function is not None)(scope[name])
 
     def source(self, name: str) -> str:
         """The text of a loop. A line of the pattern that is `{…}` stands for the lines of that name, indented alike."""
+        score = [*self.score.lines, f"fits = {self._fits()}"]
         parts = {
             "FIX_A": self._load("a", "columns[{c}, fixed]", "colours[{c}, fixed]"),
             "FIX_B": self._load("b", "columns[{c}, fixed]", "colours[{c}, fixed]"),
@@ -78,8 +79,10 @@ class Scoring:
             + [f"q{c} = colours[{c}, i:stop]" for c in range(self.colours)],
             "VARY_A": self._load("a", "p{c}[x]", "q{c}[x]"),
             "VARY_B": self._load("b", "p{c}[x]", "q{c}[x]"),
+            # Whether it fits is not kept, only the score is.
+            "AGAIN": [*self._load("a", "p{c}[x]", "q{c}[x]"), *score] if self.colours or self.score.has_where else [],
             "AT_A": self._load("a", "columns[{c}, i]", "colours[{c}, i]"),
-            "SCORE": [*self.score.lines, f"fits = {self._fits()}"],
+            "SCORE": score,
         }
         if self.score.distances is not None:
             lists = range(len(self.score.distances.columns))
@@ -114,7 +117,7 @@ LOOPS: Final = {
     # makes sense for one new row only. A block is first compared with its least limit, which is mostly that of all of
     # its rows; limits differ most among the latest rows, where blocks are short.
     "sweep": """
-def sweep(columns, colours, limit, first, heads, start, least, row, other, score, inner):
+def sweep(columns, colours, limit, first, heads, start, least, scores, row, other, score, inner):
     n, m, room = 0, len(heads), len(row)
     fine = max(start, first - NEAR)
     tile = start
@@ -147,16 +150,16 @@ def sweep(columns, colours, limit, first, heads, start, least, row, other, score
                 for x in range(len(limits)):
                     {VARY_A}
                     {SCORE}
+                    scores[x] = s
                     hits += (s >= lowest) & fits
                 if hits > 0:
                     if n + stop - i > room:
                         return n, i
                     for x in range(len(limits)):
-                        {VARY_A}
-                        {SCORE}
-                        # Without a branch: overwritten by the next one unless this one counts.
-                        row[n], other[n], score[n] = i + x, fixed, s
-                        n += (s >= limits[x]) & fits
+                        if scores[x] >= limits[x]:
+                            {AGAIN}
+                            row[n], other[n], score[n] = i + x, fixed, scores[x]
+                            n += fits
                 i = stop
         tile = tile_end
     for j in range(1, m):
@@ -213,8 +216,8 @@ def scores(columns, colours, fixed, start, end, out):
     # New rows against old ones that are listed by value, for each column whose distance the score depends on: `order`
     # is their numbers and `value` their values, `count` of each. From each list comes the row with the next best
     # distance, until even a row that had the next best distance of all lists could not reach `reach`, which all limits
-    # of these rows do. Rows in `odd` are in no list. Pairs that reach the limit are written behind the first n. Returns how many
-    # there are then; -1 if there was no room.
+    # of these rows do. Rows in `odd` are in no list. Pairs that reach the limit are written behind the first n. Returns
+    # how many there are then; -1 if there was no room.
     "walk": """
 def walk(columns, colours, limit, order, value, count, odd, base, first, heads, reach, near, listed,
          x, left, right, distance, row, other, score, n):

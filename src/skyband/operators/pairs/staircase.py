@@ -61,7 +61,7 @@ class Staircase(Arriving):
         self._found_row, self._found_other = np.empty(room, np.int64), np.empty(room, np.int64)
         self._found_score = np.empty(room)
         self._slots = np.arange(room)
-        self._least = np.empty(TILE // SHORT)
+        self._least, self._scores = np.empty(TILE // SHORT), np.empty(BLOCK)
         self._inner = np.empty((self._batch, self._batch))
         self._best_score = np.empty(self._batch)
         self._band = np.empty(0, PAIR)  # [0, _held) is the skyband, youngest older row first
@@ -294,7 +294,7 @@ class Staircase(Arriving):
         window = self._rows
         return self.spec.scoring.sweep(
             *(window.columns, window.colours, window.limit, first, heads, start),
-            *(self._least, self._found_row, self._found_other, self._found_score, self._inner),
+            *(self._least, self._scores, self._found_row, self._found_other, self._found_score, self._inner),
         )
 
     def _take_singly(self, at: int, head: int, end: int) -> None:
@@ -321,10 +321,11 @@ class Staircase(Arriving):
     def _merge(self, n: int, first: int, low: int, high: int, head: int) -> None:
         """Merge the candidates found whose new row is one of [low, high), and the pairs of these rows."""
         keys = (self._found_row[:n] << SHIFT) | self._slots[:n]
-        other = self._found_other[:n]
-        mine = (other >= first + low) & (other < first + high)
+        if low > 0 or first + high < self._rows.tail:
+            other = self._found_other[:n]
+            keys = keys[(other >= first + low) & (other < first + high)]
         refresh = self._rows.head if self._stale else self._first_due(high - low)
-        self._merge_keys(keys if mine.all() else keys[mine], first, low, high, head, refresh)
+        self._merge_keys(keys, first, low, high, head, refresh)
         # Many more than are expected: limits are out of date.
         self._stale = n > 256 + 12 * (high - low) * math.isqrt(self.spec.k)
 

@@ -175,10 +175,13 @@ def merge(  # type: ignore[no-untyped-def]
             i += 1
         while j >= 0 and keys[j] >> SHIFT == a:
             c = keys[j] & mask
+            j -= 1
+            # Most candidates fail here, and cost no more than this.
+            if in_heap == k and score[c] < heap[worst_of(k, in_heap)].score:
+                continue
             b = other[c]
             b_arrival = base + b if by_count else position[b]
             in_heap, n = offer(k, heap, in_heap, score[c], number, base + b, arrival, b_arrival, ZERO, out, n)
-            j -= 1
         if t >= 0 and first + t == a:
             for younger in range(max(low, t + 1), high):
                 s = inner[younger, t]

@@ -105,7 +105,7 @@ def test_refused(text: str, error: type[SkybandError], message: str) -> None:
 
 
 def test_where_is_a_condition() -> None:
-    with pytest.raises(InvalidExpression, match="'a.x \\+ 1' .* is not a condition"):
+    with pytest.raises(InvalidExpression, match=r"'a.x \+ 1' .* is not a condition"):
         bind("a.x", "a.x + 1", False, SCHEMA)
 
 
@@ -169,7 +169,7 @@ def test_known_from_distances(text: str) -> None:
     assert list(turned.distances.nearest) == [not near for near in nearest]
 
 
-# -- nothing of a user's text is executed --------------------------------------------------------------------------------
+# -- nothing of a user's text is executed ------------------------------------------------------------------------------
 
 
 def test_no_text_of_a_user_gets_into_the_loops() -> None:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.pairs.arriving import Arriving
 from skyband.operators.pairs.protocol import PAIR, Pairs, Spec, best_first
 from skyband.operators.pairs.rows import Rows
 from skyband.operators.protocol import Arrays, Floats, Ints
+from skyband.structures.compiling import kernel
 
 NAME = "naive"
 
@@ -34,7 +34,7 @@ def open(spec: Spec) -> Naive:
     return Naive(spec)
 
 
-@njit(cache=True)
+@kernel
 def best_partners(score, first, k, partner, partner_score):  # type: ignore[no-untyped-def]
     """The k best of these scores, best first; of equal ones the younger partner. Partners are numbered from `first`."""
     n = 0

@@ -9,9 +9,9 @@ k is what a pair with that older row, or an older one, has to beat: the staircas
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.structures.compiling import inlined, kernel, part
 from skyband.structures.ranking import ZERO
 
 DROPPED = -1  # as the older row: a pair that was taken in and is dominated after all
@@ -28,7 +28,7 @@ CLOCKS = 4
 NO_ROW = np.iinfo(np.int64).max
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def ranks_before(score, a, b, other_score, other_a, other_b):  # type: ignore[no-untyped-def]
     """Does the first pair rank before the second?"""
     if score != other_score:
@@ -38,7 +38,7 @@ def ranks_before(score, a, b, other_score, other_a, other_b):  # type: ignore[no
     return b > other_b
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def strictly_above(score, full):  # type: ignore[no-untyped-def]
     """The least number that is above `score`: what reaches it beats it. Nothing beats infinity; NaN is not reached."""
     if not full:
@@ -49,7 +49,7 @@ def strictly_above(score, full):  # type: ignore[no-untyped-def]
 # -- the heap: the k best pairs so far, the worst of them first ------------------------------------------------------
 
 
-@njit(cache=True)
+@part
 def sift_down(heap, n, i, score, a, b, slot):  # type: ignore[no-untyped-def]
     """Put a pair in at i, or below it, so that no pair ranks after the one above it."""
     while True:
@@ -69,7 +69,7 @@ def sift_down(heap, n, i, score, a, b, slot):  # type: ignore[no-untyped-def]
     entry.score, entry.a, entry.b, entry.flag = score, a, b, slot
 
 
-@njit(cache=True)
+@part
 def sift_up(heap, i, score, a, b, slot):  # type: ignore[no-untyped-def]
     """Put a pair in at i, or above it."""
     while i > 0:
@@ -83,7 +83,7 @@ def sift_up(heap, i, score, a, b, slot):  # type: ignore[no-untyped-def]
     entry.score, entry.a, entry.b, entry.flag = score, a, b, slot
 
 
-@njit(cache=True)
+@kernel
 def select(k, band, n, start, heap, top, clock):  # type: ignore[no-untyped-def]
     """The k best of the band's pairs whose older row is not before `start`, best first, into `top`."""
     in_heap = 0
@@ -107,13 +107,13 @@ def select(k, band, n, start, heap, top, clock):  # type: ignore[no-untyped-def]
 # -- the skyband and the staircase -------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def worst_of(k, in_heap):  # type: ignore[no-untyped-def]
     """Where the worst of the k best stands: few are simply kept in order, best first, and many in a heap."""
     return in_heap - 1 if k <= FEW else 0
 
 
-@njit(cache=True)
+@part
 def offer(k, heap, in_heap, score, a, b, a_position, b_position, flag, out, n):  # type: ignore[no-untyped-def]
     """Take a pair in unless k pairs rank before it; returns how many are in the heap, and in `out`."""
     if in_heap == k:
@@ -140,7 +140,7 @@ def offer(k, heap, in_heap, score, a, b, a_position, b_position, flag, out, n): 
     return min(in_heap + 1, k), n + 1
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def merge(  # type: ignore[no-untyped-def]
     k, band, n_band, keys, other, score, inner, first, low, high, head, tail, base, position, limit, refresh, heap, out
 ):
@@ -215,7 +215,7 @@ def merge(  # type: ignore[no-untyped-def]
 # -- the answer, with each arrival -------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@part
 def enter(k, top, clock, score, a, b, a_position, b_position):  # type: ignore[no-untyped-def]
     """Put a pair into the answer if it belongs there; was it so?"""
     n = clock[TOP]
@@ -234,7 +234,7 @@ def enter(k, top, clock, score, a, b, a_position, b_position):  # type: ignore[n
     return True
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def absorb(  # type: ignore[no-untyped-def]
     k, emit, low, high, refilled, first, heads, at, row, other, score, n, inner, best, base, position,
     top, shown, clock, out,
@@ -271,7 +271,7 @@ def absorb(  # type: ignore[no-untyped-def]
     return high
 
 
-@njit(cache=True)
+@part
 def show(emit, at, top, shown, clock, out):  # type: ignore[no-untyped-def]
     """Write how the answer differs from the one shown last: both are best first."""
     n, m = clock[TOP], clock[SHOWN]
@@ -288,7 +288,7 @@ def show(emit, at, top, shown, clock, out):  # type: ignore[no-untyped-def]
                 top[r].flag = 1
 
 
-@njit(cache=True)
+@part
 def write_missing(at, pairs, n, others, m, change, clock, out):  # type: ignore[no-untyped-def]
     """Write those of `pairs` that are not among `others`."""
     i = 0
@@ -300,7 +300,7 @@ def write_missing(at, pairs, n, others, m, change, clock, out):  # type: ignore[
             write(at, r, pair, change, clock, out)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def write(at, r, pair, change, clock, out):  # type: ignore[no-untyped-def]
     entry = out[clock[OUT]]
     entry.at, entry.rank, entry.score, entry.change = at, r + 1, pair.score, change
@@ -308,13 +308,13 @@ def write(at, r, pair, change, clock, out):  # type: ignore[no-untyped-def]
     clock[OUT] += 1
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def show_answer(emit, at, top, shown, clock, out):  # type: ignore[no-untyped-def]
     """As `show`, when a window closes."""
     show(emit, at, top, shown, clock, out)
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def best_scores(other, score, n, inner, first, best):  # type: ignore[no-untyped-def]
     """For each new row the best score of its candidates."""
     m = len(best)

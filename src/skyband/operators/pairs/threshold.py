@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.pairs.protocol import Spec
 from skyband.operators.pairs.rows import Rows
 from skyband.operators.pairs.staircase import Staircase, expected_rows
 from skyband.operators.protocol import Arrays, Floats, Ints
+from skyband.structures.compiling import kernel
 
 __all__ = ["NAME", "Threshold", "expected_rows", "open", "refuses"]
 
@@ -35,7 +35,7 @@ def open(
     return Threshold(spec, batch=batch, room=room, step=step, share=share, least=least)
 
 
-@njit(cache=True)
+@kernel
 def merge_lists(order, value, count, start, more, more_value, out, out_value):  # type: ignore[no-untyped-def]
     """Merge rows into a list ordered by value, without those numbered before `start`; returns how many there are."""
     i, n = 0, 0

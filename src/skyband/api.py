@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from skyband.engines.embedded import objects
-from skyband.queries import Emit, Order, TopK
+from skyband.engines.embedded import objects, pairs
+from skyband.errors import InvalidInput
+from skyband.queries import Emit, Order, TopK, TopKPairs
 from skyband.windows import Span, Window
 
 if TYPE_CHECKING:
@@ -90,6 +91,44 @@ def top_k(
         expect=expect,
     )
     return spark.top_k(data, query, column) if on_spark else objects.top_k(data, query)
+
+
+def top_k_pairs(
+    data: Any,
+    *,
+    k: int,
+    by: str | Callable[..., Any],
+    window: Window,
+    ascending: bool = False,
+    same: str | Sequence[str] = (),
+    different: str | Sequence[str] = (),
+    where: str | None = None,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+) -> Any:
+    """The k best pairs of rows of a window, as it slides over `data`.
+
+    `data` is as for `top_k`; the other arguments are those of `TopKPairs`.
+
+    Columns of the answer: `window_start, window_end, rank, score, a_<column>…, b_<column>…`, where a is the earlier
+    row; with emit="changes" `at, change, rank, score, …`; with emit="entries" `at, rank, score, …`.
+    """
+    query = TopKPairs(
+        k=k,
+        by=by,
+        window=window,
+        ascending=ascending,
+        same=same,
+        different=different,
+        where=where,
+        emit=emit,
+        lateness=lateness,
+        algorithm=algorithm,
+    )
+    if is_spark(data):
+        raise InvalidInput("Pairs are not ranked on Spark yet: top_k_pairs takes Arrow data.")
+    return pairs.top_k_pairs(data, query)
 
 
 def is_spark(data: object) -> bool:

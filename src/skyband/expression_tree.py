@@ -39,8 +39,8 @@ _ALLOWED: Final[tuple[type[exp.Expr], ...]] = (
 )
 
 
-def parse(text: str, *, possible: str) -> exp.Expr:
-    """The tree of `text`, every node of it one that both engines evaluate alike."""
+def parse(text: str, *, possible: str, tables: tuple[str, ...] = ()) -> exp.Expr:
+    """The tree of `text`, every node of it one that both engines evaluate alike. Columns may be of these tables."""
     try:
         statements = RowExpressions().parse(text)
     except SqlglotError as error:
@@ -50,7 +50,7 @@ def parse(text: str, *, possible: str) -> exp.Expr:
     if len(statements) != 1 or statements[0] is None:
         raise InvalidExpression(f"Expected one expression, got {text!r}.")
     for node in statements[0].walk():
-        if not isinstance(node, _ALLOWED) or (isinstance(node, exp.Column) and node.table):
+        if not isinstance(node, _ALLOWED) or (isinstance(node, exp.Column) and node.table not in ("", *tables)):
             raise InvalidExpression(
                 f"{node.sql('spark')!r} cannot be part of a score in {text!r}. Possible: {possible}. "
                 "A Python function of the columns, or on Spark a Column, can do the rest."

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from skyband.operators.protocol import LEAVE, Answer, Codes, Ints
-from skyband.queries import TopK
+from skyband.operators.protocol import LEAVE, Codes, Floats, Ints
+from skyband.queries import TopK, TopKPairs
 from skyband.windows import FOREVER, Ticks
 
 _CHANGES = pa.array(["enter", "leave"])
@@ -21,6 +23,22 @@ _LEAD = {
     "questions": ["question", "window_start", "window_end"],
 }
 _LEAD_TYPES = {"change": pa.string(), "question": pa.int32()}  # the others have the type of the window's column
+
+
+class Ranked(Protocol):
+    """What is the same in the answers of all problems that rank."""
+
+    @property
+    def at(self) -> Ints: ...
+
+    @property
+    def rank(self) -> Codes: ...
+
+    @property
+    def score(self) -> Floats: ...
+
+    @property
+    def change(self) -> npt.NDArray[np.int8]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +66,7 @@ class Layout:
 
     def table(
         self,
-        answer: Answer,
+        answer: Ranked,
         rows: pa.RecordBatch,
         window: Ticks,
         ascending: bool,
@@ -64,7 +82,7 @@ class Layout:
         ranking = [pa.array(answer.rank), pa.array(score)]
         return pa.Table.from_arrays([*when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema)
 
-    def _window_columns(self, answer: Answer, window: Ticks, size: int | Ints) -> list[pa.Array]:
+    def _window_columns(self, answer: Ranked, window: Ticks, size: int | Ints) -> list[pa.Array]:
         at = _times(answer.at, self.time_type)
         if self.emit == "changes":
             return [at, _CHANGES.take(pa.array(answer.change == LEAVE).cast(pa.int8()))]
@@ -82,9 +100,7 @@ class Layout:
 
 def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
     """How the output of `query` over rows of `schema` looks. A name that is taken gets a trailing underscore."""
-    on_type = None if query.window.on is None else schema.field(query.window.on).type
-    # Window bounds can lie outside a narrow integer type.
-    time_type = on_type if on_type is not None and pa.types.is_timestamp(on_type) else pa.int64()
+    time_type = _time_type(query.window.on, schema)
     lead = _LEAD[emit]
     others = [name for name in schema.names if name not in query.per and name != query.by]
     taken = {*lead, "rank", "score"}
@@ -93,15 +109,33 @@ def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
         fields.append(schema.field(name).with_name(_free_name(name, taken)))
         taken.add(fields[-1].name)
     n = len(query.per)
-    lead_fields = [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in lead]
-    ranking = [pa.field("rank", pa.int32()), pa.field("score", pa.float64())]
     return Layout(
-        pa.schema([*lead_fields, *fields[:n], *ranking, *fields[n:]]),
+        pa.schema([*_lead_fields(emit, time_type), *fields[:n], *_RANKING, *fields[n:]]),
         pa.schema([schema.field(name) for name in [*query.per, *others]]),
         time_type,
         emit,
         n,
     )
+
+
+def pair_layout(query: TopKPairs, schema: pa.Schema, emit: str) -> Layout:
+    """How the pairs of `query` over rows of `schema` look. Its table takes both rows' columns, a's before b's."""
+    time_type = _time_type(query.window.on, schema)
+    fields = [field.with_name(f"{side}_{field.name}") for side in "ab" for field in schema]
+    return Layout(pa.schema([*_lead_fields(emit, time_type), *_RANKING, *fields]), schema, time_type, emit, 0)
+
+
+_RANKING = (pa.field("rank", pa.int32()), pa.field("score", pa.float64()))
+
+
+def _time_type(on: str | None, schema: pa.Schema) -> pa.DataType:
+    """Of the bounds of windows: those can lie outside a narrow integer type."""
+    on_type = None if on is None else schema.field(on).type
+    return on_type if on_type is not None and pa.types.is_timestamp(on_type) else pa.int64()
+
+
+def _lead_fields(emit: str, time_type: pa.DataType) -> list[pa.Field]:
+    return [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in _LEAD[emit]]
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -39,15 +39,15 @@ def plain_batch(batch: pa.RecordBatch, plain: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=plain)
 
 
-def check_keys(per: tuple[str, ...], schema: pa.Schema) -> None:
-    """Raise unless every `per` column is of a type whose values can be told apart."""
-    for name in per:
+def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> None:
+    """Raise unless every one of these columns is of a type whose values can be told apart."""
+    for name in names:
         column_type = schema.field(name).type
         inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
         if pa.types.is_nested(inner) or pa.types.is_float16(inner) or pa.types.is_null(inner):
             raise InvalidQuery(
-                f"per={name!r} is {column_type}, which cannot be a key. Possible: numbers, strings, binary, booleans, "
-                "dates, times."
+                f"{what}={name!r} is {column_type}, which cannot be a key. Possible: numbers, strings, binary, "
+                "booleans, dates, times."
             )
 
 

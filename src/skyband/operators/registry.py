@@ -24,6 +24,11 @@ from skyband.operators.objects import (
     strict,
     tma,
 )
+from skyband.operators.pairs import naive as pair_naive
+from skyband.operators.pairs import protocol as pairs
+from skyband.operators.pairs import recompute as pair_recompute
+from skyband.operators.pairs import staircase as pair_staircase
+from skyband.operators.pairs import threshold as pair_threshold
 from skyband.operators.protocol import ObjectOperator, Spec
 
 S = TypeVar("S")  # what the problem calls a query in numbers
@@ -71,6 +76,19 @@ OBJECTS: dict[str, ObjectAlgorithm] = {
     **{
         module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, exact=False)
         for module in (probabilistic, hybrid)
+    },
+}
+
+PairAlgorithm = Algorithm[pairs.Spec, pairs.PairOperator]
+
+PAIRS: dict[str, PairAlgorithm] = {
+    **{
+        module.NAME: PairAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
+        for module in (pair_staircase, pair_threshold)
+    },
+    **{
+        module.NAME: PairAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, for_comparing=True)
+        for module in (pair_recompute, pair_naive)
     },
 }
 

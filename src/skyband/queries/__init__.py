@@ -2,5 +2,6 @@
 
 from skyband.queries.checks import Emit, Order
 from skyband.queries.objects import TopK
+from skyband.queries.pairs import TopKPairs
 
-__all__ = ["Emit", "Order", "TopK"]
+__all__ = ["Emit", "Order", "TopK", "TopKPairs"]

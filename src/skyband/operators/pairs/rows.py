@@ -1,0 +1,161 @@
+"""The rows of a window in flat arrays, in their order: by time, then by arrival."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.operators.protocol import Arrays, Codes, Floats, Ints
+
+SPARE = 8  # room is made for one row in so many beside those of the window: as much is moved when it is used up
+
+
+class Rows(NamedTuple):
+    """Some rows."""
+
+    columns: Floats  # by column, then by row
+    colours: Codes  # likewise
+    time: Ints  # by count: their arrivals
+    position: Ints
+
+    def take(self, which: Ints | npt.NDArray[np.bool_] | slice) -> Rows:
+        return Rows(self.columns[:, which], self.colours[:, which], self.time[which], self.position[which])
+
+    def in_order(self) -> Rows:
+        order = np.lexsort((self.position, self.time))
+        return self.take(order)
+
+    def copied(self) -> Rows:
+        return Rows(self.columns.copy(), self.colours.copy(), self.time.copy(), self.position.copy())
+
+    @property
+    def rows(self) -> int:
+        return len(self.position)
+
+    @classmethod
+    def none(cls, width: int, colours: int) -> Rows:
+        empty = np.empty(0, np.int64)
+        return cls(np.empty((width, 0)), np.empty((colours, 0), np.int32), empty, empty)
+
+    @classmethod
+    def joined(cls, parts: list[Rows]) -> Rows:
+        return cls(*(np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)))
+
+
+class WindowRows:
+    """Live rows are [head, tail) of each array. A row's number is its index plus `base`: it stays as rows move down.
+
+    `limit` is for algorithms that keep one number a row: what a pair with that older row must reach. By count, arrivals
+    are numbers, so neither times nor positions are stored.
+    """
+
+    def __init__(self, width: int, colours: int, by_count: bool, room: int = 64) -> None:
+        self.by_count = by_count
+        self.base = self.head = self.tail = 0
+        self.columns = np.empty((width, room))
+        self.colours = np.empty((colours, room), np.int32)
+        self.time = np.empty(0 if by_count else room, np.int64)
+        self.position = np.empty(0 if by_count else room, np.int64)
+        self.limit = np.empty(room)
+
+    @property
+    def count(self) -> int:
+        return self.tail - self.head
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays())
+
+    def append(self, rows: Rows) -> None:
+        """Rows that come after all others."""
+        self.reserve(rows.rows)
+        end = self.tail + rows.rows
+        self.columns[:, self.tail : end] = rows.columns
+        self.colours[:, self.tail : end] = rows.colours
+        if self.by_count:
+            assert not rows.rows or rows.position[0] == self.base + self.tail, "arrivals are numbers"
+        else:
+            self.time[self.tail : end], self.position[self.tail : end] = rows.time, rows.position
+        self.limit[self.tail : end] = -np.inf
+        self.tail = end
+
+    def insert(self, row: Rows) -> int:
+        """One row that comes before some of the others; returns its index. Later rows are numbered anew."""
+        self.reserve(1)
+        at = self.place_of(int(row.time[0]), int(row.position[0]))
+        for array in self._arrays():
+            array[..., at + 1 : self.tail + 1] = array[..., at : self.tail].copy()
+        self.columns[:, at], self.colours[:, at] = row.columns[:, 0], row.colours[:, 0]
+        self.time[at], self.position[at] = row.time[0], row.position[0]
+        # No pair has it as its older row yet, so what the next row's pairs must reach is right for it too.
+        self.tail += 1
+        return at
+
+    def place_of(self, time: int, position: int) -> int:
+        """The index of the first live row that comes after this time and arrival."""
+        times = self.time[self.head : self.tail]
+        low, high = np.searchsorted(times, time, "left"), np.searchsorted(times, time, "right")
+        equal = self.position[self.head + low : self.head + high]
+        return self.head + int(low) + int(np.searchsorted(equal, position, "right"))
+
+    def first_at(self, time: int) -> int:
+        """The index of the first live row of this time or a later one."""
+        if self.by_count:
+            return min(max(time - self.base, self.head), self.tail)
+        return self.head + int(np.searchsorted(self.time[self.head : self.tail], time, "left"))
+
+    def times(self) -> Ints:
+        if self.by_count:
+            return np.arange(self.base + self.head, self.base + self.tail)
+        return self.time[self.head : self.tail]
+
+    def positions(self) -> Ints:
+        return self.times() if self.by_count else self.position[self.head : self.tail]
+
+    def reserve(self, more: int) -> None:
+        """Make room behind the last row: by moving all down if enough have left, else by growing."""
+        room = self.columns.shape[1]
+        if self.tail + more <= room:
+            return
+        enough = self.count + more + self.count // SPARE
+        head, tail = self.head, self.tail
+        if enough <= room:
+            for array in self._arrays():
+                array[..., : tail - head] = array[..., head:tail].copy()
+        else:
+            for name in ("columns", "colours", "limit", *(() if self.by_count else ("time", "position"))):
+                old = getattr(self, name)
+                new = np.empty((*old.shape[:-1], enough + 64), old.dtype)
+                new[..., : tail - head] = old[..., head:tail]
+                setattr(self, name, new)
+        self.base += head
+        self.head, self.tail = 0, tail - head
+
+    def state(self) -> Arrays:
+        live = slice(self.head, self.tail)
+        return {
+            "columns": self.columns[:, live].copy(),
+            "colours": self.colours[:, live].copy(),
+            "limit": self.limit[live].copy(),
+            "time": self.time[live].copy(),
+            "position": self.position[live].copy(),
+            "base": np.array([self.base + self.head], np.int64),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        self.columns, self.colours = state["columns"].copy(), state["colours"].copy()
+        self.limit, self.time, self.position = (state[name].copy() for name in ("limit", "time", "position"))
+        self.base, self.head, self.tail = int(state["base"][0]), 0, self.columns.shape[1]
+
+    def check(self) -> None:
+        assert 0 <= self.head <= self.tail <= self.columns.shape[1], "live rows are inside the arrays"
+        if not self.by_count:
+            live = slice(self.head, self.tail)
+            order = np.lexsort((self.position[live], self.time[live]))
+            assert (order == np.arange(self.count)).all(), "rows are in order of time, then of arrival"
+
+    def _arrays(self) -> list[npt.NDArray[Any]]:
+        arrays: list[npt.NDArray[Any]] = [self.columns, self.colours, self.limit]
+        return arrays if self.by_count else [*arrays, self.time, self.position]

@@ -1,0 +1,357 @@
+"""The loops over pairs, compiled once for each scoring expression, with the expression inside them.
+
+Their text is put together here from the lines that `pair_expressions` made of a checked tree. Rows lie in the columns
+of one array in their order, so of rows i < j it is i that is `a`. A pair that colours or `where` rule out has no score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+from numba.core.errors import NumbaError
+
+from skyband.errors import InvalidExpression
+from skyband.pair_expressions import PairScore
+
+BLOCK: Final = 256  # pairs that are compared together: long enough to vectorise, short enough to look again
+SHORT: Final = 32  # the same where many pairs pass: among the latest rows,
+NEAR: Final = 512  # which are so many
+STEPS: Final = 8  # rows that are taken from a list before the bound is looked at again
+TILE: Final = 1024  # rows of the window that a batch of new rows meets while they are in the cache
+
+_SIZES: Final = {"BLOCK": BLOCK, "SHORT": SHORT, "NEAR": NEAR, "STEPS": STEPS, "TILE": TILE}
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """A score and its loops; each is compiled when it is first called."""
+
+    score: PairScore
+    same: bool  # the first colour must be the same
+    different: bool  # the last colour must not be
+    _loops: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    @property
+    def width(self) -> int:
+        return len(self.score.columns)
+
+    @property
+    def colours(self) -> int:
+        return self.same + self.different
+
+    @property
+    def may_raise(self) -> bool:
+        """May scoring fail halfway? What is made from an expression cannot."""
+        return self.score.function is not None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in LOOPS:
+            raise AttributeError(name)
+        if name not in self._loops:
+            self._loops[name] = self._compile(name)
+        return self._loops[name]
+
+    def _compile(self, name: str) -> Callable[..., Any]:
+        """The loop of that name around the lines of this score."""
+        scope: dict[str, Any] = {"math": math, "np": np, **_SIZES}
+        function = self.score.function
+        if function is not None:
+            scope["function"] = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
+            scope["Row"] = namedtuple("Row", self.score.columns)
+        exec(compile(self.source(name), f"<{name} of pairs>", "exec"), scope)
+        # A user's function may allocate, for which numba needs its counting of references.
+        return njit(error_model="numpy", _nrt=function is not None)(scope[name])
+
+    def source(self, name: str) -> str:
+        """The text of a loop. A line of the pattern that is `{…}` stands for the lines of that name, indented alike."""
+        score = [*self.score.lines, f"fits = {self._fits()}"]
+        parts = {
+            "FIX_A": self._load("a", "columns[{c}, fixed]", "colours[{c}, fixed]"),
+            "FIX_B": self._load("b", "columns[{c}, fixed]", "colours[{c}, fixed]"),
+            "SLICE": [f"p{c} = columns[{c}, i:stop]" for c in range(self.width)]
+            + [f"q{c} = colours[{c}, i:stop]" for c in range(self.colours)],
+            "VARY_A": self._load("a", "p{c}[x]", "q{c}[x]"),
+            "VARY_B": self._load("b", "p{c}[x]", "q{c}[x]"),
+            # Whether it fits is not kept, only the score is.
+            "AGAIN": [*self._load("a", "p{c}[x]", "q{c}[x]"), *score] if self.colours or self.score.has_where else [],
+            "AT_A": self._load("a", "columns[{c}, i]", "colours[{c}, i]"),
+            "SCORE": score,
+        }
+        if self.score.distances is not None:
+            lists = range(len(self.score.distances.columns))
+            parts["BOUND"] = [*(f"l{c} = distance[{c}]" for c in lists), *self.score.distances.lines]
+        lines = []
+        for line in LOOPS[name].strip("\n").split("\n"):
+            stripped = line.strip()
+            if stripped.startswith("{") and stripped.endswith("}"):
+                indent = line[: len(line) - len(stripped)]
+                lines += [indent + part for part in parts[stripped[1:-1]]]
+            else:
+                lines.append(line)
+        return "\n".join(lines) + "\n"
+
+    def _load(self, side: str, column: str, colour: str) -> list[str]:
+        columns = [f"{side}{c} = {column.format(c=c)}" for c in range(self.width)]
+        return columns + [f"{side}_colour{c} = {colour.format(c=c)}" for c in range(self.colours)]
+
+    def _fits(self) -> str:
+        conditions = ["ok"] if self.score.has_where else []
+        if self.same:
+            conditions.append("(a_colour0 == b_colour0)")
+        if self.different:
+            conditions.append(f"(a_colour{self.colours - 1} != b_colour{self.colours - 1})")
+        return " & ".join(conditions) or "True"
+
+
+LOOPS: Final = {
+    # New rows [first, first + m) against the rows before them. heads[j]: where the partners of the j-th begin. Pairs
+    # (row, other) with an old row whose score reaches the row's limit are written out; those of two new rows all are,
+    # into `inner`. Returns how many were written and, if the room for them ran out, the old row to go on with; that
+    # makes sense for one new row only. A block is first compared with its least limit, which is mostly that of all of
+    # its rows; limits differ most among the latest rows, where blocks are short.
+    "sweep": """
+def sweep(columns, colours, limit, first, heads, start, least, scores, row, other, score, inner):
+    n, m, room = 0, len(heads), len(row)
+    fine = max(start, first - NEAR)
+    tile = start
+    while tile < first:
+        block = BLOCK if tile < fine else SHORT
+        tile_end = min(tile + TILE, fine if tile < fine else first)
+        q = 0
+        for i in range(tile, tile_end, block):
+            limits = limit[i : min(i + block, tile_end)]
+            lowest, same = limits[0], 0
+            for x in range(len(limits)):
+                same += limits[x] == lowest
+            if same < len(limits):
+                lowest = np.inf
+                for x in range(len(limits)):
+                    if limits[x] < lowest:
+                        lowest = limits[x]
+            least[q] = lowest
+            q += 1
+        for j in range(m):
+            fixed = first + j
+            {FIX_B}
+            i = max(tile, heads[j])
+            while i < tile_end:
+                q = (i - tile) // block
+                stop = min(tile + (q + 1) * block, tile_end)
+                {SLICE}
+                limits, lowest = limit[i:stop], least[q]
+                hits = 0
+                for x in range(len(limits)):
+                    {VARY_A}
+                    {SCORE}
+                    scores[x] = s
+                    hits += (s >= lowest) & fits
+                if hits > 0:
+                    if n + stop - i > room:
+                        return n, i
+                    for x in range(len(limits)):
+                        if scores[x] >= limits[x]:
+                            {AGAIN}
+                            row[n], other[n], score[n] = i + x, fixed, scores[x]
+                            n += fits
+                i = stop
+        tile = tile_end
+    for j in range(1, m):
+        fixed = first + j
+        {FIX_B}
+        i, stop = first, fixed
+        {SLICE}
+        for x in range(j):
+            {VARY_A}
+            {SCORE}
+            inner[j, x] = s if fits & (first + x >= heads[j]) else np.nan
+    return n, first
+""",
+    # A row that came late against the rows [start, end), all younger: pairs (fixed, other) that reach its limit.
+    "sweep_younger": """
+def sweep_younger(columns, colours, limit, fixed, start, end, row, other, score):
+    n, room = 0, len(row)
+    {FIX_A}
+    i = start
+    while i < end:
+        stop = min(i + BLOCK, end)
+        if n + stop - i > room:
+            return n, i
+        {SLICE}
+        for x in range(stop - i):
+            {VARY_B}
+            {SCORE}
+            if (s >= limit) & fits:
+                row[n], other[n], score[n] = fixed, i + x, s
+                n += 1
+        i = stop
+    return n, end
+""",
+    # The score of a row with each of the rows [start, end), into `out`; NaN with itself, and where there is none.
+    "scores": """
+def scores(columns, colours, fixed, start, end, out):
+    i, stop = start, max(start, min(fixed, end))
+    {FIX_B}
+    {SLICE}
+    for x in range(stop - i):
+        {VARY_A}
+        {SCORE}
+        out[x] = s if fits else np.nan
+    if start <= fixed < end:
+        out[fixed - start] = np.nan
+    i, stop = max(start, fixed + 1), max(end, fixed + 1, start)
+    {FIX_A}
+    {SLICE}
+    for x in range(stop - i):
+        {VARY_B}
+        {SCORE}
+        out[i - start + x] = s if fits else np.nan
+""",
+    # New rows against old ones that are listed by value, for each column whose distance the score depends on: `order`
+    # is their numbers and `value` their values, `count` of each. From each list comes the row with the next best
+    # distance, until even a row that had the next best distance of all lists could not reach `reach`, which all limits
+    # of these rows do. Rows in `odd` are in no list. Pairs that reach the limit are written behind the first n. Returns
+    # how many there are then; -1 if there was no room.
+    "walk": """
+def walk(columns, colours, limit, order, value, count, odd, base, first, heads, reach, near, listed,
+         x, left, right, distance, row, other, score, n):
+    lists, room = len(near), len(row)
+    for j in range(len(heads)):
+        fixed, begun, finite = first + j, n, True
+        {FIX_B}
+        for c in range(lists):
+            x[c] = columns[listed[c], fixed]
+            finite &= abs(x[c]) < np.inf
+            left[c], right[c] = 0, count - 1
+            if near[c]:
+                low, high = 0, count
+                while low < high:
+                    middle = (low + high) >> 1
+                    if value[c, middle] < x[c]:
+                        low = middle + 1
+                    else:
+                        high = middle
+                left[c], right[c] = low - 1, low
+        for r in range(len(odd) + (0 if finite else count)):
+            i = (odd[r] if r < len(odd) else order[0, r - len(odd)]) - base
+            if i < heads[j]:
+                continue
+            {AT_A}
+            {SCORE}
+            if (s >= limit[i]) & fits:
+                if n == room:
+                    return -1
+                row[n], other[n], score[n] = i, fixed, s
+                n += 1
+        while finite:
+            # Every row that was not met is no better, in any list, than the next one there.
+            for c in range(lists):
+                if near[c]:
+                    below = x[c] - value[c, left[c]] if left[c] >= 0 else np.inf
+                    above = value[c, right[c]] - x[c] if right[c] < count else np.inf
+                    distance[c] = min(below, above)
+                    finite &= (left[c] >= 0) | (right[c] < count)
+                else:
+                    finite &= left[c] <= right[c]
+                    if finite:
+                        distance[c] = max(abs(x[c] - value[c, left[c]]), abs(value[c, right[c]] - x[c]))
+            if not finite:
+                break
+            {BOUND}
+            if (bound < reach) | (reach != reach):
+                break
+            for c in range(lists):
+                for step in range(STEPS):
+                    if near[c]:
+                        if (left[c] < 0) & (right[c] >= count):
+                            break
+                        below = x[c] - value[c, left[c]] if left[c] >= 0 else np.inf
+                        above = value[c, right[c]] - x[c] if right[c] < count else np.inf
+                        if (left[c] >= 0) & ((below <= above) | (right[c] >= count)):
+                            r = left[c]
+                            left[c] -= 1
+                        else:
+                            r = right[c]
+                            right[c] += 1
+                    else:
+                        if left[c] > right[c]:
+                            break
+                        if abs(x[c] - value[c, left[c]]) >= abs(value[c, right[c]] - x[c]):
+                            r = left[c]
+                            left[c] += 1
+                        else:
+                            r = right[c]
+                            right[c] -= 1
+                    i = order[c, r] - base
+                    if i < heads[j]:
+                        continue
+                    {AT_A}
+                    {SCORE}
+                    if (s >= limit[i]) & fits:
+                        known = False
+                        for f in range(begun, n):
+                            known |= row[f] == i
+                        if not known:
+                            if n == room:
+                                return -1
+                            row[n], other[n], score[n] = i, fixed, s
+                            n += 1
+    return n
+""",
+    # Every new pair is scored, in the order in which `sweep` does it, and that is all: the lower bound.
+    "score_all": """
+def score_all(columns, colours, first, heads, out):
+    m = len(heads)
+    end = first + m
+    tile = heads[0]
+    while tile < end:
+        tile_end = min(tile + TILE, end)
+        for j in range(m):
+            fixed = first + j
+            {FIX_B}
+            i, last = max(tile, heads[j]), min(tile_end, fixed)
+            while i < last:
+                stop = min(i + BLOCK, last)
+                {SLICE}
+                for x in range(stop - i):
+                    {VARY_A}
+                    {SCORE}
+                    out[x] = s if fits else np.nan
+                i = stop
+        tile = tile_end
+""",
+}
+
+
+@lru_cache(maxsize=256)
+def _of_expression(score: PairScore, same: bool, different: bool) -> Scoring:
+    return Scoring(score, same, different)
+
+
+def scoring_of(score: PairScore, *, same: bool = False, different: bool = False) -> Scoring:
+    """The loops of a score: the same for the same lines, so that they are compiled once."""
+    if score.function is None:
+        return _of_expression(score, same, different)
+    scoring = Scoring(score, same, different)
+    _try(scoring)
+    return scoring
+
+
+def _try(scoring: Scoring) -> None:
+    """Compile a user's function before any row comes, to say what is wrong with it if something is."""
+    text = scoring.score.text
+    columns, colours = np.zeros((scoring.width, 1)), np.zeros((scoring.colours, 1), np.int32)
+    try:
+        scoring.scores(columns, colours, 0, 0, 0, np.empty(1))
+    except NumbaError as error:
+        reason = str(error).strip()
+        raise InvalidExpression(
+            f"numba cannot compile {text} as a function of two rows that gives a number. It gets a and b with the "
+            f"columns {', '.join(scoring.score.columns)} as floats. numba says: {reason[:600]}"
+        ) from None

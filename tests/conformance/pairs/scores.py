@@ -1,0 +1,70 @@
+"""The few scores that conformance is tested with: each is compiled, so there are not many; and what each means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import pyarrow as pa
+from pair_oracle import PairRow
+
+from skyband.operators.pairs.scoring import Scoring, scoring_of
+from skyband.pair_expressions import bind
+
+SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+NAN = float("nan")
+
+
+class Scored(NamedTuple):
+    by: str
+    meaning: Callable[[PairRow, PairRow], float]  # of pairs in order, higher is better; NaN: not ranked
+    ascending: bool = False
+    where: str | None = None
+    same: bool = False
+    different: bool = False
+
+    def of(self, a: PairRow, b: PairRow) -> float:
+        fits = not (self.same and a.colour != b.colour) and not (self.different and a.colour == b.colour)
+        return self.meaning(a, b) if fits else NAN
+
+
+def divide(x: float, y: float) -> float:
+    if y != 0:
+        return x / y
+    return NAN if x == 0 or x != x else math.copysign(1, x) * math.copysign(1, y) * math.inf
+
+
+def distance(x: float, y: float) -> float:
+    return abs(x - y)
+
+
+SCORES = {
+    "lopsided": Scored("a.x - 2 * b.y", lambda a, b: a.values[0] - 2 * b.values[1]),
+    "ratio of different": Scored(
+        "a.x / (a.y - b.y)", lambda a, b: divide(a.values[0], a.values[1] - b.values[1]), different=True
+    ),
+    "closest of the same": Scored(
+        "abs(a.x - b.x) + abs(a.y - b.y)",
+        lambda a, b: -(distance(a.values[0], b.values[0]) + distance(a.values[1], b.values[1])),
+        ascending=True,
+        same=True,
+    ),
+    "product where": Scored(
+        "abs(a.x - b.x) * abs(a.y - b.y)",
+        lambda a, b: (
+            distance(a.values[0], b.values[0]) * distance(a.values[1], b.values[1])
+            if a.values[0] <= b.values[0] or b.values[1] > 1
+            else NAN
+        ),
+        where="a.x <= b.x OR b.y > 1",
+    ),
+}
+
+
+@cache
+def scoring(name: str) -> Scoring:
+    scored = SCORES[name]
+    score = bind(scored.by, scored.where, scored.ascending, SCHEMA)
+    return scoring_of(score, same=scored.same, different=scored.different)

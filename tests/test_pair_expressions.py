@@ -1,0 +1,188 @@
+"""Example tests: what expressions over two rows mean, what is refused, and what the loops are made of."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skyband.errors import InvalidExpression, InvalidQuery, SkybandError, UnknownColumn
+from skyband.operators.pairs.scoring import LOOPS, Scoring, scoring_of
+from skyband.pair_expressions import bind, check_by
+
+NAN, INF = math.nan, math.inf
+SCHEMA = pa.schema(
+    [("x", pa.float64()), ("y", pa.int32()), ("z", pa.float64()), ("flag", pa.bool_()), ("name", pa.string())]
+)
+A = {"x": 3.0, "y": 2.0, "z": NAN, "flag": 1.0}  # the earlier row; z is null
+B = {"x": -4.0, "y": 0.0, "z": 1.0, "flag": NAN}  # the later one; its flag is null
+
+# All in one kernel, so that there is one to compile: the i-th of these is the score where a.pick is i.
+MEANINGS = {
+    "a.x + b.x": -1.0,
+    "a.x - b.x": 7.0,
+    "a.x * b.x": -12.0,
+    "a.x / b.x": -0.75,
+    "a.x / b.y": INF,
+    "b.x / b.y": -INF,
+    "b.y / b.y": NAN,
+    "b.x % 3": -1.0,
+    "a.x % b.y": NAN,
+    "a.x ** 2": 9.0,
+    "power(a.x, 3)": 27.0,
+    "-a.x": -3.0,
+    "abs(b.x)": 4.0,
+    "sign(b.x) + sign(b.y)": -1.0,
+    "sqrt(b.x)": NAN,
+    "sqrt(a.x + 1)": 2.0,
+    "exp(b.y)": 1.0,
+    "ln(b.y)": -INF,
+    "log10(100)": 2.0,
+    "log2(8)": 3.0,
+    "floor(-2.5) + ceil(-2.5)": -5.0,
+    "greatest(a.x, b.x, a.z)": 3.0,
+    "least(a.z, b.z)": 1.0,
+    "a.z + 1": NAN,
+    "coalesce(a.z, b.z, 5)": 1.0,
+    "nullif(a.x, 3)": NAN,
+    "nullif(a.x, 4)": 3.0,
+    "case when a.x > b.x then 1 else 0 end": 1.0,
+    "case when a.z > 0 then 1 when not (a.z > 0) then 2 else 3 end": 3.0,
+    "case a.y when 1 then 10 when 2 then 20 end": 20.0,
+    "case when a.x < 0 then 1 end": NAN,
+    "if(a.x between 1 and 3, 1, 0)": 1.0,
+    "if(a.y in (1, 2), 1, 0)": 1.0,
+    "if(a.z is null and b.z is not null, 1, 0)": 1.0,
+    "if(a.flag, 1, 0) + if(b.flag or not b.flag, 10, 20) + if(b.flag is null, 100, 0)": 121.0,
+    "if(a.x <> b.x or a.z > 0, 1, 0)": 1.0,
+    "sin(b.y) + cos(b.y) + tan(b.y) + atan2(b.y, a.x)": 1.0,
+    "1e999": INF,
+    "null": NAN,
+}
+
+
+@pytest.fixture(scope="module")
+def values() -> dict[str, float]:
+    whens = " ".join(f"WHEN a.pick = {i} THEN ({text})" for i, text in enumerate(MEANINGS))
+    schema = SCHEMA.append(pa.field("pick", pa.float64()))
+    scoring = scoring_of(bind(f"CASE {whens} END", None, False, schema))
+    found = {}
+    for i, text in enumerate(MEANINGS):
+        rows = [{**A, "pick": float(i)}, {**B, "pick": NAN}]
+        columns = np.array([[row[name] for row in rows] for name in scoring.score.columns])
+        out = np.empty(1)
+        scoring.scores(columns, np.empty((0, 2), np.int32), 1, 0, 1, out)
+        found[text] = float(out[0])
+    return found
+
+
+@pytest.mark.parametrize("text", MEANINGS)
+def test_meaning(text: str, values: dict[str, float]) -> None:
+    assert values[text] == pytest.approx(MEANINGS[text], nan_ok=True)
+
+
+REFUSED: list[tuple[str, type[SkybandError], str]] = [
+    ("x + b.x", InvalidExpression, "belongs to neither row.*Write a.x"),
+    ("c.x + b.x", InvalidExpression, "'c.x' cannot be part of a score"),
+    ("a.prise", UnknownColumn, "No column 'prise'"),
+    ("a.name = b.name", InvalidExpression, "'a.name' .* is string, not a number. same= and different="),
+    ("a.x > b.x", InvalidExpression, "'a.x > b.x' .* is not a number. CASE"),
+    ("a.flag + 1", InvalidExpression, "'a.flag' .* is not a number"),
+    ("sum(a.x)", InvalidExpression, "cannot be part of a score"),
+    ("a.x +", InvalidExpression, "Cannot read"),
+    ("'text'", InvalidExpression, "is not a number"),
+]
+
+
+@pytest.mark.parametrize(("text", "error", "message"), REFUSED)
+def test_refused(text: str, error: type[SkybandError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        bind(text, None, False, SCHEMA)
+
+
+def test_where_is_a_condition() -> None:
+    with pytest.raises(InvalidExpression, match=r"'a.x \+ 1' .* is not a condition"):
+        bind("a.x", "a.x + 1", False, SCHEMA)
+
+
+@pytest.mark.parametrize("by", ["", "  ", 3, None])
+def test_what_cannot_be_a_score(by: object) -> None:
+    with pytest.raises(InvalidQuery, match="by"):
+        check_by(by)
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_reads_the_columns_it_names() -> None:
+    score = bind(lambda a, b: a.x - b.y, None, False, SCHEMA)
+    assert score.columns == ("x", "y")
+
+
+def test_a_function_of_one_row_is_refused() -> None:
+    with pytest.raises(InvalidExpression, match="must take two rows"):
+        bind(lambda a: a.x, None, False, SCHEMA)
+
+
+@pytest.mark.parametrize("function", [lambda a, b: (a.x, b.x), lambda a, b: "no", lambda a, b: a.nothing])
+def test_a_function_that_gives_no_number_is_refused(function: Any) -> None:
+    with pytest.raises(InvalidExpression, match="numba cannot compile"):
+        scoring_of(bind(function, None, False, SCHEMA))
+
+
+# -- what is known from distances --------------------------------------------------------------------------------------
+
+KNOWN: dict[str, tuple[list[str], list[bool]] | None] = {
+    # the columns, and whether the nearest come first when the largest score is best
+    "abs(a.x - b.x) + abs(a.y - b.y)": (["x", "y"], [False, False]),
+    "-(abs(a.x - b.x) + 2 * abs(b.y - a.y))": (["x", "y"], [True, True]),
+    "abs(a.x - b.x) * abs(a.y - b.y)": (["x", "y"], [False, False]),
+    "-abs(a.x - b.x) * abs(a.y - b.y)": (["x", "y"], [True, True]),
+    "abs(a.x - b.x) / (abs(a.y - b.y) * abs(a.z - b.z))": (["x", "y", "z"], [False, True, True]),
+    "abs(a.x - b.x) - abs(a.y - b.y)": (["x", "y"], [False, True]),
+    "sqrt((a.x - b.x) ** 2 + (a.y - b.y) ** 2)": (["x", "y"], [False, False]),
+    "greatest(abs(a.x - b.x), abs(a.y - b.y))": (["x", "y"], [False, False]),
+    "abs(a.x - b.x) - (a.x - b.x) ** 2": None,
+    "abs(a.x - b.y)": None,
+    "a.x + b.x": None,
+    "exp(abs(a.x - b.x))": None,
+    "(abs(a.x - b.x) - 1) * abs(a.y - b.y)": None,
+    "1": None,
+}
+
+
+@pytest.mark.parametrize("text", KNOWN)
+def test_known_from_distances(text: str) -> None:
+    score = bind(text, None, False, SCHEMA)
+    turned = bind(text, None, True, SCHEMA)
+    if KNOWN[text] is None:
+        assert score.distances is None
+        return
+    columns, nearest = KNOWN[text]
+    assert score.distances is not None
+    assert [score.columns[c] for c in score.distances.columns] == columns
+    assert list(score.distances.nearest) == nearest
+    assert list(turned.distances.nearest) == [not near for near in nearest]
+
+
+# -- nothing of a user's text is executed ------------------------------------------------------------------------------
+
+
+def test_no_text_of_a_user_gets_into_the_loops() -> None:
+    name = "x); import os; (y"
+    schema = pa.schema([(name, pa.float64())])
+    by = f"abs(a.`{name}` - b.`{name}`) * 1e-3"
+    where = f"a.`{name}` > 0.125 /* __import__('os') */"
+    scoring = Scoring(bind(by, where, True, schema), same=True, different=True)
+    for loop in LOOPS:
+        source = scoring.source(loop)
+        assert "import" not in source
+        assert "os" not in re.findall(r"\w+", source)
+        assert set(re.findall(r"[a-z]\w*\.\w+", source)) <= {"np.nan", "np.inf", "np.floor", "np.ceil"}
+    assert scoring_of(scoring.score, same=True, different=True) is scoring_of(
+        bind(by, where, True, schema), same=True, different=True
+    ), "the same lines are compiled once"

@@ -1,0 +1,247 @@
+"""Example tests: pairs from Arrow data to Arrow data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.operators.registry import PAIRS
+
+READINGS = pa.table(
+    {
+        "t": [0, 1, 2, 3, 4, 5, 6, 7],
+        "mote": ["a", "b", "a", "c", "b", "a", "c", "b"],
+        "heat": [20.0, 25.0, 20.5, 30.0, 25.25, 29.0, None, 20.0],
+    }
+)
+NEAREST = "abs(a.heat - b.heat)"
+
+
+def lines(table: pa.Table, *columns: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+
+
+def test_windows_of_arrivals() -> None:
+    found = sb.top_k_pairs(READINGS, k=2, by=NEAREST, ascending=True, window=sb.sliding(4, every=4))
+    assert found.column_names == [
+        *("window_start", "window_end", "rank", "score"),
+        *("a_t", "a_mote", "a_heat", "b_t", "b_mote", "b_heat"),
+    ]
+    assert lines(found, "window_end", "rank", "score", "a_t", "b_t") == [
+        (4, 1, 0.5, 0, 2),
+        (4, 2, 4.5, 1, 2),
+        (8, 1, 3.75, 4, 5),
+        (8, 2, 5.25, 4, 7),
+    ]
+
+
+def test_ties_go_to_the_younger_older_row_then_to_the_younger_other() -> None:
+    rows = pa.table({"x": [1.0, 1.0, 1.0, 1.0]})
+    found = sb.top_k_pairs(rows, k=6, by="a.x + b.x", window=sb.tumbling(4))
+    order = sb.TopKPairs(k=6, by="a.x + b.x", window=sb.tumbling(4)).open(rows.schema)
+    answer = order._operator.push(_batch(rows))
+    assert list(zip(answer.a.tolist(), answer.b.tolist(), strict=True)) == [
+        (2, 3), (1, 3), (1, 2), (0, 3), (0, 2), (0, 1)
+    ]  # fmt: skip
+    assert found.num_rows == 6
+
+
+def _batch(rows: pa.Table) -> Any:
+    from skyband.operators.pairs.protocol import Batch
+
+    return Batch(np.array([rows.column("x").to_numpy()]), np.empty((0, 4), np.int32), np.empty(0, np.int64), 0)
+
+
+def test_colours() -> None:
+    window = sb.tumbling(8)
+    same = sb.top_k_pairs(READINGS, k=1, by=NEAREST, ascending=True, window=window, same="mote")
+    assert lines(same, "a_mote", "b_mote", "score") == [("b", "b", 0.25)]
+    different = sb.top_k_pairs(READINGS, k=1, by=NEAREST, ascending=True, window=window, different="mote")
+    assert lines(different, "a_mote", "b_mote", "score", "a_t", "b_t") == [("a", "b", 0.0, 0, 7)]
+    both = sb.top_k_pairs(
+        READINGS, k=9, by=NEAREST, ascending=True, window=window, same="mote", different=["mote", "heat"]
+    )
+    assert lines(both, "a_mote", "score")[0] == ("b", 0.25)
+    assert all(a == b for a, b in lines(both, "a_mote", "b_mote"))
+
+
+def test_where_and_changes() -> None:
+    found = sb.top_k_pairs(READINGS, k=1, by=NEAREST, window=sb.sliding(3), where="a.heat < b.heat AND b.t < 5")
+    assert lines(found, "at", "change", "score", "a_t", "b_t") == [
+        (2, "enter", 5.0, 0, 1),
+        (4, "leave", 5.0, 0, 1),
+        (4, "enter", 9.5, 2, 3),
+        (6, "leave", 9.5, 2, 3),
+    ]
+
+
+def test_times_out_of_order() -> None:
+    shuffled = READINGS.take([1, 0, 3, 2, 4, 7, 5, 6])
+    asked = {"k": 3, "by": NEAREST, "ascending": True, "window": sb.sliding(4, every=2, on="t")}
+    in_order = sb.top_k_pairs(READINGS, lateness=3, **asked)
+    assert sb.top_k_pairs(shuffled, lateness=3, **asked) == in_order
+    assert in_order.schema.field("window_end").type == pa.int64()
+
+
+def test_a_function_of_two_rows() -> None:
+    text = sb.top_k_pairs(READINGS, k=2, by="a.heat - b.heat", window=sb.tumbling(8))
+    function = sb.top_k_pairs(READINGS, k=2, by=lambda a, b: a.heat - b.heat, window=sb.tumbling(8))
+    assert text == function
+
+
+def test_a_function_that_raises_leaves_the_session_as_it_was() -> None:
+    def picky(a: Any, b: Any) -> float:
+        if b.heat > 100:
+            raise ValueError("too hot")
+        return a.heat - b.heat
+
+    query = sb.TopKPairs(k=2, by=picky, window=sb.sliding(3))
+    session, other = query.open(READINGS.schema), query.open(READINGS.schema)
+    expected = [other.push(READINGS.slice(0, 4)), other.push(READINGS.slice(4))]
+    assert session.push(READINGS.slice(0, 4)) == expected[0]
+    bad = pa.table({"t": [9, 9], "mote": ["a", "a"], "heat": [1.0, 200.0]})
+    with pytest.raises(sb.InvalidExpression, match=r"'picky' failed on a pair of rows: ValueError: too hot. Nothing"):
+        session.push(bad)
+    session.check()
+    assert session.push(READINGS.slice(4)) == expected[1]
+    assert session.stats() == other.stats()
+
+
+@pytest.mark.parametrize("algorithm", [*PAIRS, None])
+@pytest.mark.parametrize("window", [sb.sliding(5), sb.sliding(5, every=2), sb.sliding(5, every=2, on="t")], ids=str)
+def test_snapshots(algorithm: str | None, window: sb.Window) -> None:
+    query = sb.TopKPairs(
+        k=3, by=NEAREST, ascending=True, window=window, different="mote", emit="changes", algorithm=algorithm
+    )
+    whole = query.open(READINGS.schema)
+    expected = [whole.push(READINGS), whole.finish()]
+    session = query.open(READINGS.schema)
+    found = []
+    for i in range(READINGS.num_rows):
+        found.append(session.push(READINGS.slice(i, 1)))
+        session.check()
+        session = query.open(READINGS.schema, session.snapshot())
+    found.append(session.finish())
+    assert pa.concat_tables(found) == pa.concat_tables(expected)
+    assert session.stats() == whole.stats()
+
+
+def test_a_snapshot_of_another_query_is_refused() -> None:
+    query = sb.TopKPairs(k=3, by=NEAREST, window=sb.sliding(5))
+    other = sb.TopKPairs(k=3, by=NEAREST, window=sb.sliding(5), where="a.t < b.t")
+    with pytest.raises(sb.SnapshotMismatch):
+        other.open(READINGS.schema, query.open(READINGS.schema).snapshot())
+
+
+def test_questions() -> None:
+    session = sb.TopKPairs(k=3, by=NEAREST, ascending=True, window=sb.sliding(8)).open(READINGS.schema)
+    session.push(READINGS)
+    assert lines(session.top(k=1), "window_start", "window_end", "rank", "a_t", "b_t") == [(0, 8, 1, 0, 7)]
+    assert lines(session.top(k=2, size=4), "rank", "a_t", "b_t") == [(1, 4, 5), (2, 4, 7)]
+    many = session.top_many([(1, 8), (2, 4), (1, 1)])
+    assert lines(many, "question", "rank", "a_t", "b_t") == [(0, 1, 0, 7), (1, 1, 4, 5), (1, 2, 4, 7)]
+    for question in ((4, 8), (1, 9), (1, "1 hour"), 7):
+        with pytest.raises(sb.InvalidQuery):
+            session.top_many([question])
+
+
+def test_readers_and_frames() -> None:
+    asked = {"k": 1, "by": NEAREST, "ascending": True, "window": sb.sliding(4, every=2)}
+    expected = sb.top_k_pairs(READINGS, **asked)
+    assert sb.top_k_pairs(READINGS.to_reader(3), **asked).read_all() == expected
+    assert sb.top_k_pairs(iter(READINGS.to_batches()), **asked).read_all() == expected
+
+
+def test_timestamps_and_colours_that_come_and_go() -> None:
+    n = 5_000
+    rng = np.random.default_rng(3)
+    rows = pa.table(
+        {
+            "ts": pa.array(np.arange(n) * 1_000_000, pa.timestamp("us", "UTC")),
+            "user": [f"u{i // 2}" for i in range(n)],
+            "x": rng.random(n),
+        }
+    )
+    query = sb.TopKPairs(
+        k=2, by="abs(a.x - b.x)", same="user", window=sb.sliding("8 seconds", every="4 seconds", on="ts")
+    )
+    session = query.open(rows.schema)
+    found = [session.push(batch) for batch in rows.to_batches(max_chunksize=500)]
+    table = pa.concat_tables(found)
+    assert table.column("window_end")[0].as_py() == datetime(1970, 1, 1, 0, 0, 4, tzinfo=UTC)
+    assert all(a == b for a, b in lines(table, "a_user", "b_user"))
+    assert len(session._colours[0]) < 2_100, "colours that nobody has are forgotten"
+    assert table.num_rows == 2 * (n // 4 - 1)
+    again = query.open(rows.schema, session.snapshot())
+    assert again.finish() == session.finish()
+
+
+MISTAKES: list[tuple[dict[str, Any], type[sb.SkybandError], str]] = [
+    ({"k": 0}, sb.InvalidQuery, "k must be"),
+    ({"by": ""}, sb.InvalidQuery, "by is empty"),
+    ({"by": "a.heet"}, sb.UnknownColumn, "Did you mean 'heat'"),
+    ({"same": "moat"}, sb.UnknownColumn, "same="),
+    ({"same": "mote", "different": "mote"}, sb.InvalidQuery, "no pair can be both"),
+    ({"where": 3}, sb.InvalidQuery, "where must be"),
+    ({"where": "a.heat"}, sb.InvalidExpression, "is not a condition"),
+    ({"window": 3}, sb.InvalidQuery, "window must come from"),
+    ({"algorithm": "supreme"}, sb.InvalidQuery, "only scores pairs"),
+    ({"algorithm": "quantum"}, sb.InvalidQuery, "No algorithm"),
+    ({"algorithm": "threshold", "by": "a.heat + b.heat"}, sb.InvalidQuery, "cannot answer this"),
+    ({"emit": "windows", "window": sb.sliding(4)}, sb.InvalidQuery, "every"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "message"), MISTAKES)
+def test_mistakes(change: dict[str, Any], error: type[sb.SkybandError], message: str) -> None:
+    asked: dict[str, Any] = {"k": 1, "by": NEAREST, "window": sb.tumbling(4)} | change
+    with pytest.raises(error, match=message):
+        sb.top_k_pairs(READINGS, **asked)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_windows_too_small_for_two_rows(size: int) -> None:
+    found = sb.top_k_pairs(READINGS, k=1, by=NEAREST, window=sb.sliding(size))
+    assert (found.num_rows == 0) == (size == 1)
+
+
+def test_a_scan_of_many_rows_agrees_with_numpy() -> None:
+    """Enough rows for every loop to run over whole blocks, and more pairs than there is room for to pass at once."""
+    n, size = 3_000, 700
+    rng = np.random.default_rng(1)
+    for shape in (rng.random(n), np.repeat(rng.random(n // 100), 100), np.arange(n) * 1.0, np.zeros(n)):
+        rows = pa.table({"x": shape, "y": rng.random(n)})
+        found = {
+            algorithm: sb.top_k_pairs(
+                rows, k=5, by="abs(a.x - b.x)", ascending=True, window=sb.sliding(size, every=500), algorithm=algorithm
+            )
+            for algorithm in ("staircase", "threshold")
+        }
+        expected = [_nearest(shape[max(0, end - size) : end], 5) for end in range(500, n + 1, 500)]
+        for table in found.values():
+            assert np.array(table.column("score")).reshape(-1, 5).tolist() == expected
+        assert found["staircase"] == found["threshold"]
+
+
+def _nearest(x: np.ndarray[Any, Any], k: int) -> list[float]:
+    a, b = np.triu_indices(len(x), 1)
+    return np.sort(np.abs(x[a] - x[b]))[:k].tolist()
+
+
+def test_flooded() -> None:
+    """Every new pair is better than all before: more candidates than there is room for."""
+    n = 1_200
+    rows = pa.table({"x": np.arange(n) * 1.0})
+    by: Callable[[str], pa.Table] = lambda algorithm: sb.top_k_pairs(  # noqa: E731
+        rows, k=3, by="b.x * b.x - a.x", window=sb.sliding(1_000), algorithm=algorithm
+    )
+    few, many = by("staircase(room=1, batch=3)"), by("staircase")
+    assert few == many
+    last = many.slice(many.num_rows - 3)
+    assert lines(last, "a_x", "b_x") == [(200.0, 1199.0), (201.0, 1199.0), (202.0, 1199.0)]

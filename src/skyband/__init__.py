@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from skyband.api import top_k
+from skyband.api import top_k, top_k_across
 from skyband.engines.embedded.session import Session, Stats
 from skyband.errors import (
     EnvironmentProblem,
@@ -21,7 +21,7 @@ from skyband.errors import (
     UnknownColumn,
 )
 from skyband.planner.explain import explain
-from skyband.queries import TopK
+from skyband.queries import TopK, TopKAcross
 from skyband.windows import Window, landmark, sliding, tumbling
 
 __version__ = "0.1.0"
@@ -39,11 +39,13 @@ __all__ = [
     "SnapshotTooNew",
     "Stats",
     "TopK",
+    "TopKAcross",
     "UnknownColumn",
     "Window",
     "explain",
     "landmark",
     "sliding",
     "top_k",
+    "top_k_across",
     "tumbling",
 ]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from skyband.operators.across.protocol import AcrossAnswer
 from skyband.operators.protocol import LEAVE, Answer, Codes, Ints
-from skyband.queries import TopK
+from skyband.queries import TopK, TopKAcross
 from skyband.windows import FOREVER, Ticks
 
 _CHANGES = pa.array(["enter", "leave"])
@@ -35,7 +36,7 @@ class Layout:
 
     def table(
         self,
-        answer: Answer,
+        answer: Answer | AcrossAnswer,
         rows: pa.RecordBatch,
         window: Ticks,
         ascending: bool,
@@ -51,7 +52,7 @@ class Layout:
         ranking = [pa.array(answer.rank), pa.array(score)]
         return pa.Table.from_arrays([*when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema)
 
-    def _window_columns(self, answer: Answer, window: Ticks, size: int | Ints) -> list[pa.Array]:
+    def _window_columns(self, answer: Answer | AcrossAnswer, window: Ticks, size: int | Ints) -> list[pa.Array]:
         at = _times(answer.at, self.time_type)
         if self.emit == "changes":
             return [at, _CHANGES.take(pa.array(answer.change == LEAVE).cast(pa.int8()))]
@@ -89,6 +90,20 @@ def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
         emit,
         n,
     )
+
+
+def across_layout(query: TopKAcross, schema: pa.Schema, emit: str) -> Layout:
+    """How the output of `query` over rows of `schema` looks: the object, and a column for each stream."""
+    on_type = None if query.window.on is None else schema.field(query.window.on).type
+    time_type = on_type if on_type is not None and pa.types.is_timestamp(on_type) else pa.int64()
+    lead = [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in _LEAD[emit]]
+    ranking = [pa.field("rank", pa.int32()), pa.field("score", pa.float64())]
+    taken = {field.name for field in (*lead, *ranking)}
+    fields = []
+    for field in (schema.field(query.id), *(pa.field(name, pa.float64()) for name in query.streams)):
+        fields.append(field.with_name(_free_name(field.name, taken)))
+        taken.add(fields[-1].name)
+    return Layout(pa.schema([*lead, *ranking, *fields]), pa.schema(fields), time_type, emit, 0)
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from skyband.api import top_k, top_k_pairs
+from skyband.api import top_k, top_k_across, top_k_pairs
 from skyband.engines.embedded.session import Session, Stats
 from skyband.errors import (
     EnvironmentProblem,
@@ -22,7 +22,7 @@ from skyband.errors import (
     UnknownColumn,
 )
 from skyband.planner.explain import explain
-from skyband.queries import TopK, TopKPairs
+from skyband.queries import TopK, TopKAcross, TopKPairs
 from skyband.sql import sql
 from skyband.windows import Window, landmark, sliding, tumbling
 
@@ -42,6 +42,7 @@ __all__ = [
     "SnapshotTooNew",
     "Stats",
     "TopK",
+    "TopKAcross",
     "TopKPairs",
     "UnknownColumn",
     "Window",
@@ -50,6 +51,7 @@ __all__ = [
     "sliding",
     "sql",
     "top_k",
+    "top_k_across",
     "top_k_pairs",
     "tumbling",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from skyband.engines.embedded import objects, pairs
+from skyband.engines.embedded import across, objects, pairs
 from skyband.errors import InvalidInput
-from skyband.queries import Emit, Order, TopK, TopKPairs
+from skyband.queries import Bounds, Emit, Order, Repeat, TopK, TopKAcross, TopKPairs
 from skyband.windows import Span, Window
 
 if TYPE_CHECKING:
@@ -129,6 +129,58 @@ def top_k_pairs(
     if is_spark(data):
         raise InvalidInput("Pairs are not ranked on Spark yet: top_k_pairs takes Arrow data.")
     return pairs.top_k_pairs(data, query)
+
+
+def top_k_across(
+    data: Any,
+    *,
+    k: int,
+    id: str,
+    value: str,
+    window: Window,
+    streams: Sequence[str] | None = None,
+    stream: str | None = None,
+    combine: str | Mapping[str, float] = "sum",
+    bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
+    repeat: Repeat | None = None,
+    clip: bool = False,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+) -> Any:
+    """The k best objects of a window, each scored by what several streams say of it, each at its own time.
+
+    `data` is a mapping of the streams' names to their rows (whole tables, which are put in order by the window's
+    column), or one stream as `top_k` takes it, in which the column `stream` names the source of each row. The other
+    arguments are those of `TopKAcross`.
+
+    Columns of the answer: `window_start, window_end, rank, score, <id>, <a column for each stream>`, in which null says
+    that the object has no value there; with emit="changes" `at, change, rank, score, <id>, …`.
+    """
+    if isinstance(data, Mapping):
+        if stream is not None:
+            raise InvalidInput(
+                "A mapping names the streams already: leave out stream=, or give one stream with that column."
+            )
+        streams = tuple(data) if streams is None else streams
+        if set(streams) != set(data):
+            raise InvalidInput(f"The streams are {', '.join(streams)}, but rows are given for {', '.join(data)}.")
+    query = TopKAcross(
+        k=k,
+        id=id,
+        value=value,
+        window=window,
+        streams=streams,
+        stream=stream,
+        combine=combine,
+        bounds=bounds,
+        repeat=repeat,
+        clip=clip,
+        emit=emit,
+        lateness=lateness,
+        algorithm=algorithm,
+    )
+    return across.top_k_across(data, query)
 
 
 def is_spark(data: object) -> bool:

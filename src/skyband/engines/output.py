@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.operators.protocol import LEAVE, Codes, Floats, Ints
-from skyband.queries import TopK, TopKPairs
+from skyband.queries import TopK, TopKAcross, TopKPairs
 from skyband.windows import FOREVER, Ticks
 
 _CHANGES = pa.array(["enter", "leave"])
@@ -116,6 +116,18 @@ def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
         emit,
         n,
     )
+
+
+def across_layout(query: TopKAcross, schema: pa.Schema, emit: str) -> Layout:
+    """How the output of `query` over rows of `schema` looks: the object, and a column for each stream."""
+    time_type = _time_type(query.window.on, schema)
+    lead = [*_lead_fields(emit, time_type), *_RANKING]
+    taken = {field.name for field in lead}
+    fields = []
+    for field in (schema.field(query.id), *(pa.field(name, pa.float64()) for name in query.streams)):
+        fields.append(field.with_name(_free_name(field.name, taken)))
+        taken.add(fields[-1].name)
+    return Layout(pa.schema([*lead, *fields]), pa.schema(fields), time_type, emit, 0)
 
 
 def pair_layout(query: TopKPairs, schema: pa.Schema, emit: str) -> Layout:

@@ -10,6 +10,10 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from skyband.errors import InvalidQuery
+from skyband.operators.across import recompute as recompute_across
+from skyband.operators.across import staircase as staircase_across
+from skyband.operators.across import totals
+from skyband.operators.across.protocol import AcrossOperator, AcrossSpec
 from skyband.operators.objects import (
     filtered,
     hybrid,
@@ -89,6 +93,19 @@ PAIRS: dict[str, PairAlgorithm] = {
     **{
         module.NAME: PairAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, for_comparing=True)
         for module in (pair_recompute, pair_naive)
+    },
+}
+
+AcrossAlgorithm = Algorithm[AcrossSpec, AcrossOperator]
+
+ACROSS: dict[str, AcrossAlgorithm] = {
+    **{
+        module.NAME: AcrossAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
+        for module in (staircase_across, totals)
+    },
+    **{
+        module.NAME: AcrossAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, for_comparing=True)
+        for module in (recompute_across,)
     },
 }
 

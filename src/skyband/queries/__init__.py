@@ -1,7 +1,8 @@
 """The questions one can ask, as frozen values that are checked once, when they are made."""
 
+from skyband.queries.across import Bounds, Repeat, TopKAcross
 from skyband.queries.checks import Emit, Order
 from skyband.queries.objects import TopK
 from skyband.queries.pairs import TopKPairs
 
-__all__ = ["Emit", "Order", "TopK", "TopKPairs"]
+__all__ = ["Bounds", "Emit", "Order", "Repeat", "TopK", "TopKAcross", "TopKPairs"]

@@ -1,0 +1,264 @@
+"""Top-k across streams over Arrow data, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines import snapshots
+from skyband.engines.embedded.inputs import collect, read, run
+from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, with_times
+from skyband.engines.groups import GroupCodes
+from skyband.engines.output import Layout, across_layout
+from skyband.engines.schemas import check_keys, plain_batch, plain_schema
+from skyband.errors import InvalidInput, InvalidQuery
+from skyband.expressions import as_floats, is_number
+from skyband.operators.across.protocol import AcrossAnswer, AcrossBatch, AcrossOperator
+from skyband.operators.protocol import Codes, Floats
+from skyband.operators.registry import ACROSS, find
+from skyband.planner.across import plan, specify
+from skyband.queries import TopKAcross
+
+
+@dataclass(slots=True)
+class AcrossStats(Stats):
+    """`groups` is the number of objects that something is known of."""
+
+    values_clipped: int = 0  # out of bounds, moved to the bound
+    rows_repeated: int = 0  # with repeat=None: an object came again in a stream, as far as noticed
+
+
+class TopKAcrossSession(Session):
+    """A top-k query across streams, running: fed by `push`, asked by `top`, saved by `snapshot`."""
+
+    query: TopKAcross
+    _operator: AcrossOperator
+
+    def __init__(
+        self, query: TopKAcross, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
+    ) -> None:
+        check_schema(schema)
+        self.query = query
+        self.schema = schema
+        self._plain = plain_schema(schema)
+        query.check_columns(schema.names)
+        check_keys((query.id,), self._plain)
+        if not is_number(schema.field(query.value).type):
+            raise InvalidInput(
+                f"A value must be a number, but column {query.value!r} is {schema.field(query.value).type}."
+            )
+        self._spec = specify(query, schema, external_clock=external_clock)
+        self._layout = across_layout(query, self._plain, str(query.emit))
+        self._answer_layout = across_layout(query, self._plain, "windows")
+        self._on_type = None if query.window.on is None else schema.field(query.window.on).type
+        self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
+        saved = None if state is None else self._read(state)
+        self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
+        self._operator = find(self.algorithm, ACROSS).open(self._spec)
+        self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)
+        self._objects = GroupCodes(pa.schema([self._plain.field(query.id)]))
+        self._recount_at = 1024
+        self._position = 0
+        self._stats = AcrossStats()
+        if saved:
+            self._restore(saved)
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        return self._layout.schema
+
+    # -- rows and time ------------------------------------------------------------------------------------------------
+
+    def push(self, rows: pa.RecordBatch | pa.Table, stream: str | None = None) -> pa.Table:
+        """Take rows in, in arrival order; return what they make known. `stream` says whose rows they are, unless a
+        column does, or there is only one stream."""
+        check_rows(rows, self.schema)
+        number = self._stream_number(stream)
+        if isinstance(rows, pa.RecordBatch):
+            return self._push(rows, number)
+        # As one batch, so that a row that cannot be taken keeps all of them out.
+        results = [self._push(batch, number) for batch in rows.combine_chunks().to_batches()]
+        return pa.concat_tables(results) if results else self.output_schema.empty_table()
+
+    def top(self, k: int | None = None) -> pa.Table:
+        """The best objects right now, up to the query's k; with a slide, those of the window that closes next."""
+        k = self.query.k if k is None else k
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.query.k:
+            raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.query.k}, got {k!r}.")
+        return self._shown(self._operator.top(k), self._answer_layout)
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def stats(self) -> AcrossStats:
+        """Counts of rows so far, and of what is held now."""
+        stats = self._stats
+        stats.rows_late, stats.rows_unranked = self._operator.late, self._operator.unranked
+        stats.rows_used = stats.rows_in - stats.rows_null_time - stats.rows_late
+        stats.rows_repeated = self._operator.repeated
+        stats.rows_held = self._operator.rows_held()
+        stats.groups = len(self._objects)
+        return AcrossStats(**asdict(stats))
+
+    def _saved(self) -> Saved:
+        return Saved({"position": self._position}, {}, {"keys": self._objects.keys})
+
+    def _restore(self, saved: snapshots.Snapshot) -> None:
+        self._operator.restore(dict(saved.arrays))
+        self._objects.load(saved.tables["keys"])
+        counters = dict(saved.counters)
+        self._position = counters.pop("position")
+        self._stats = AcrossStats(**counters)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _stream_number(self, stream: str | None) -> int | None:
+        """Which stream all rows are of; None: a column says."""
+        names = self.query.streams
+        if self.query.stream is not None:
+            if stream is not None:
+                raise InvalidInput(
+                    f"The column {self.query.stream!r} names the stream of each row: push(rows) is enough."
+                )
+            return None
+        if stream is None and len(names) == 1:
+            return 0
+        if stream not in names:
+            raise InvalidInput(
+                f"Whose rows are these? push(rows, stream='…') with one of {', '.join(names)}; got {stream!r}."
+            )
+        return names.index(stream)
+
+    def _push(self, batch: pa.RecordBatch, stream: int | None) -> pa.Table:
+        batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
+        return self._take(batch, self._numbers(batch) if stream is None else np.full(batch.num_rows, stream, np.int32))
+
+    def _take(self, batch: pa.RecordBatch, stream: Codes) -> pa.Table:
+        rows_in = batch.num_rows
+        value = as_floats(batch.column(self.query.value), rows_in, self.query.value)
+        value, clipped = self._within_bounds(batch, stream, value)
+        timed, time = with_times(batch, self.query.window.on)
+        if timed.num_rows < rows_in:
+            kept = pc.is_valid(batch.column(str(self.query.window.on))).to_numpy(zero_copy_only=False)
+            stream, value = stream[kept], value[kept]
+        code = self._objects.encode(timed.select([self.query.id]))
+        # Nothing can fail from here on, so a bad batch leaves the session as it was.
+        self._stats.rows_in += rows_in
+        self._stats.rows_null_time += rows_in - timed.num_rows
+        self._stats.values_clipped += clipped
+        first = self._position
+        self._position += timed.num_rows
+        answer = self._operator.push(AcrossBatch(stream, code, value, time, first, len(self._objects)))
+        result = self._table(answer)
+        self._forget_objects()
+        return result
+
+    def _numbers(self, batch: pa.RecordBatch) -> Codes:
+        """The stream of each row, from the column that names it."""
+        column = batch.column(str(self.query.stream)).cast(pa.string())
+        found = pc.index_in(column, value_set=pa.array(self.query.streams))
+        if found.null_count:
+            row = int(np.flatnonzero(pc.is_null(found).to_numpy(zero_copy_only=False))[0])
+            raise InvalidInput(
+                f"Row {row} of this batch is of stream {column[row].as_py()!r}, which is none of "
+                f"{', '.join(self.query.streams)}. Nothing of it was taken."
+            )
+        numbers: Codes = found.to_numpy(zero_copy_only=True)
+        return numbers
+
+    def _within_bounds(self, batch: pa.RecordBatch, stream: Codes, value: Floats) -> tuple[Floats, int]:
+        one = len(self._low) == 1
+        low, high = (self._low[0], self._high[0]) if one else (self._low[stream], self._high[stream])
+        outside = (value < low) | (value > high) | (value == np.inf)
+        if not outside.any():
+            return value, 0
+        row = int(np.flatnonzero(outside)[0])
+        s = int(stream[row])
+        infinite = np.isinf(value[row]) and np.isinf(self._high[s])
+        if infinite or not self.query.clip:
+            bounds = f"{self._low[s]:g} to {self._high[s]:g}"
+            raise InvalidInput(
+                f"Row {row} of this batch: the value {value[row]:g} of {batch.column(self.query.id)[row].as_py()!r} in "
+                f"stream {self.query.streams[s]!r} is out of bounds ({bounds}). Nothing of it was taken. Give other "
+                "bounds, or clip=True."
+            )
+        return np.clip(value, low, high), int(np.count_nonzero(outside))
+
+    def _table(self, answer: AcrossAnswer) -> pa.Table:
+        return self._shown(answer, self._layout) if len(answer.at) else self.output_schema.empty_table()
+
+    def _shown(self, answer: AcrossAnswer, layout: Layout) -> pa.Table:
+        objects = self._objects.keys.column(0).take(pa.array(answer.code)).combine_chunks()
+        values = [pa.array(column, from_pandas=True) for column in answer.values.T]
+        rows = pa.record_batch([objects, *values], schema=layout.rows_schema)
+        return layout.table(answer, rows, self._spec.window, False)
+
+    def _forget_objects(self) -> None:
+        """Drop objects that the operator has dropped, when there are enough of them to pay for the work."""
+        if len(self._objects) >= self._recount_at:
+            live = np.flatnonzero(self._operator.live_codes())
+            if 2 * len(live) < len(self._objects):
+                self._operator.recode(live)
+                self._objects.keep(live)
+            self._recount_at = max(1024, 2 * len(self._objects))
+
+
+def top_k_across(data: Any, query: TopKAcross) -> pa.Table | pa.RecordBatchReader:
+    """The answers of `query` over one stream, over one in which a column names the source, or over a mapping."""
+    if not isinstance(data, Mapping):
+        if query.stream is None and len(query.streams) > 1:
+            raise InvalidInput(
+                f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
+                "mapping of the streams' names to their rows, or name the column that says it with stream=."
+            )
+        return run(data, query.open)
+    merged, stream = _merged(data, query)
+    session = query.open(merged.schema)
+    batches = merged.combine_chunks().to_batches()
+    answers = [session._take(plain_batch(batch, plain_schema(batch.schema)), stream) for batch in batches]
+    answers.append(session.finish())
+    return collect(True, session.output_schema, (batch for answer in answers for batch in answer.to_batches()))
+
+
+def _merged(data: Mapping[str, Any], query: TopKAcross) -> tuple[pa.Table, Codes]:
+    """The rows of all streams in order of arrival, and the stream of each."""
+    by = query.window.order if query.window.by_count else query.window.on
+    if by is None:
+        raise InvalidQuery(
+            "In a window of arrivals over several streams, which row arrived first? Name the column that says it, as "
+            "in sliding(1000, order='seq'), or give one stream in which a column names the source (stream=)."
+        )
+    columns = list(dict.fromkeys([query.id, query.value, by]))
+    tables = []
+    for name in query.streams:
+        source = read(data[name])
+        if not source.is_whole:
+            raise InvalidInput(
+                f"Stream {name!r} is a {type(data[name]).__name__}: of several streams, only whole tables can be "
+                "put in order. Push its batches to query.open(schema), or give one reader with a column that names the "
+                "stream."
+            )
+        query.check_columns(source.schema.names)
+        batches = [batch.select(columns) for batch in source.batches]
+        tables.append(pa.Table.from_batches(batches, pa.schema([source.schema.field(c) for c in columns])))
+        if tables[-1].schema.types != tables[0].schema.types:
+            raise InvalidInput(
+                f"Streams {query.streams[0]!r} and {name!r} have columns of different types: "
+                f"{_types(tables[0].schema)} and {_types(tables[-1].schema)}."
+            )
+    merged = pa.concat_tables(table.cast(tables[0].schema) for table in tables)
+    stream = np.repeat(np.arange(len(tables), dtype=np.int32), [table.num_rows for table in tables])
+    # Stable: of rows that come at once, those of the first stream come first.
+    order = pc.sort_indices(
+        merged.select([by]).append_column("row", pa.array(np.arange(merged.num_rows))),
+        sort_keys=[(by, "ascending"), ("row", "ascending")],
+    )
+    return merged.take(order), stream[order.to_numpy()]
+
+
+def _types(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)

@@ -1,0 +1,62 @@
+"""Which algorithm answers a top-k query across streams, why, and what it will hold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pyarrow as pa
+
+from skyband.errors import InvalidQuery
+from skyband.operators.across.protocol import ONCE, REPEAT_CODES, AcrossSpec
+from skyband.operators.protocol import EMIT_CODES
+from skyband.operators.registry import ACROSS, AcrossAlgorithm, find
+from skyband.planner.objects import ASSUMED_WINDOW_ROWS, Choice, Plan
+from skyband.queries import TopKAcross
+from skyband.windows import FOREVER, Ticks
+
+
+def specify(query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> AcrossSpec:
+    """`query` over rows of `schema`, in numbers."""
+    ticks = query.window.ticks(schema, query.lateness)
+    return in_numbers(query, replace(ticks, lateness=FOREVER) if external_clock else ticks)
+
+
+def in_numbers(query: TopKAcross, ticks: Ticks) -> AcrossSpec:
+    low, high = zip(*query.bounds, strict=True)
+    emit, repeat = EMIT_CODES[str(query.emit)], REPEAT_CODES[query.repeat]
+    return AcrossSpec(query.k, ticks, emit, query.combined(), low, high, repeat)
+
+
+def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:
+    """The algorithm asked for by name, or else the one that holds fewest rows of those that can."""
+    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
+    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
+    choices = tuple(_consider(algorithm, spec, rows) for algorithm in ACROSS.values())
+    if asked_for is not None:
+        chosen, why = _asked(asked_for, spec, rows, choices), "asked for by name"
+    else:
+        able = [choice for choice in choices if not choice.refused and not ACROSS[choice.algorithm].for_comparing]
+        chosen, why = min(able, key=lambda choice: choice.rows), _reason(spec)
+    return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, rows, assumed, choices)
+
+
+def _consider(algorithm: AcrossAlgorithm, spec: AcrossSpec, window_rows: float) -> Choice:
+    refused = algorithm.refuses(spec)
+    return Choice(
+        algorithm.name, refused, math.nan if refused else algorithm.expected_rows(spec, window_rows), math.nan
+    )
+
+
+def _asked(name: str, spec: AcrossSpec, window_rows: float, choices: tuple[Choice, ...]) -> Choice:
+    algorithm = find(name, ACROSS)
+    if refused := algorithm.refuses(spec):
+        possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
+        raise InvalidQuery(f"{name!r} cannot answer this: {refused}. Possible here: {possible}.")
+    return Choice(name, None, algorithm.expected_rows(spec, window_rows), math.nan)
+
+
+def _reason(spec: AcrossSpec) -> str:
+    if spec.repeat == ONCE:
+        return "objects come once in a stream, so rows that cannot matter are forgotten"
+    return "an object may come again, so every row of its window may matter"

@@ -1,0 +1,174 @@
+"""What conformance across streams is tested on: queries of every kind, and streams with all that goes wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from across_oracle import Advance, Event, Row, Scoring
+from hypothesis import strategies as st
+from oracle import Question
+
+from skyband.operators.across.protocol import REPEAT_CODES, AcrossSpec
+from skyband.operators.protocol import EMIT_CODES
+from skyband.operators.registry import AcrossAlgorithm
+from skyband.queries.combining import resolve
+from skyband.windows import FOREVER, Ticks
+
+SWITCH = (False, True)
+
+
+class Kind(NamedTuple):
+    """What decides whether an algorithm takes a query at all."""
+
+    by_count: bool
+    slides: bool  # with `every`; else with each arrival
+    landmark: bool
+    emit: str
+    external_clock: bool
+    repeat: str | None
+
+
+class Case(NamedTuple):
+    """A query and the streams it is asked over."""
+
+    question: Question
+    scoring: Scoring
+    spec: AcrossSpec
+    events: list[Event]
+
+
+# What a user may write for three streams, and what it means.
+COMBINES: dict[object, Callable[[list[float]], float]] = {
+    "sum": lambda v: v[0] + v[1] + v[2],
+    "mean": lambda v: (v[0] + v[1] + v[2]) / 3,
+    "max": max,
+    "min": min,
+    "product": math.prod,
+    ("weights", 0.5, 0.0, 2.0): lambda v: 0.5 * v[0] + 0.0 * v[1] + 2.0 * v[2],
+    "s0 * s1 + sqrt(s2)": lambda v: v[0] * v[1] + math.sqrt(v[2]),
+    "greatest(s0, s1) + least(s1, s2) / 2": lambda v: max(v[0], v[1]) + min(v[1], v[2]) / 2,
+}
+
+
+def spec_of(
+    question: Question, scoring: object, low: tuple[float, ...], high: tuple[float, ...], repeat: str | None
+) -> AcrossSpec:
+    """The oracle's question as operators take it."""
+    names = [f"s{i}" for i in range(len(low))]
+    combine = dict(zip(names, scoring[1:], strict=True)) if isinstance(scoring, tuple) else scoring
+    lateness = FOREVER if question.lateness is None else question.lateness
+    size = FOREVER if question.size is None else question.size
+    ticks = Ticks(size, question.every or 0, lateness, question.by_count)
+    resolved = resolve(combine, names, low, high)  # type: ignore[arg-type]
+    return AcrossSpec(question.k, ticks, EMIT_CODES[question.emit], resolved, low, high, REPEAT_CODES[repeat])
+
+
+def kinds(algorithm: AcrossAlgorithm) -> list[Kind]:
+    """The kinds of queries that make sense and that the algorithm does not refuse."""
+    every_kind = (
+        Kind(*parts)
+        for parts in itertools.product(
+            SWITCH, SWITCH, SWITCH, ("windows", "changes"), SWITCH, (None, "last", "max", "sum")
+        )
+    )
+    return [
+        kind
+        for kind in every_kind
+        if (kind.slides or kind.emit != "windows")
+        and not (kind.external_clock and (kind.by_count or not kind.slides))
+        and algorithm.refuses(spec_of(question_of(kind, 2, 6, 4, 0), "sum", (0.0,) * 3, (1.0,) * 3, kind.repeat))
+        is None
+    ]
+
+
+def question_of(kind: Kind, k: int, size: int, every: int, lateness: int) -> Question:
+    waits = kind.slides and not kind.by_count
+    return Question(
+        k=k,
+        size=None if kind.landmark else size,
+        every=every if kind.slides else None,
+        by_count=kind.by_count,
+        emit=kind.emit,
+        lateness=None if kind.external_clock else lateness if waits else 0,
+    )
+
+
+@st.composite
+def questions(draw: st.DrawFn, kind: Kind) -> Question:
+    size = draw(st.integers(1, 20))
+    k = draw(st.one_of(st.integers(1, 3), st.integers(1, 12)))
+    every = draw(st.one_of(st.integers(1, size), st.just(size)))
+    return question_of(kind, k, size, every, draw(st.one_of(st.just(0), st.integers(0, 25))))
+
+
+# Sixteenths: sums of them are exact, in whatever order they are added, and often equal.
+VALUES = st.one_of(
+    st.integers(0, 16).map(lambda n: n / 16), st.sampled_from([0.0, 1.0, 0.5, None, float("nan")]), st.just(0.25)
+)
+
+
+@st.composite
+def times(draw: st.DrawFn, n: int) -> list[int]:
+    """In order with equal times, out of order, with jumps, or a few over and over; often negative, or far from zero."""
+    if draw(st.integers(0, 3)) == 0:
+        return draw(st.lists(st.integers(-4, 8), min_size=n, max_size=n))
+    steps = draw(st.sampled_from([st.integers(0, 2), st.integers(-6, 8), st.sampled_from([0, 1, 1, -3, -20, 15, 60])]))
+    time = draw(st.sampled_from([0, -30, -7, 1_000_000_007, -(2**40)]))
+    found = []
+    for step in draw(st.lists(steps, min_size=n, max_size=n)):
+        time += step
+        found.append(time)
+    return found
+
+
+@st.composite
+def rows(draw: st.DrawFn, kind: Kind, streams: int, most: int) -> list[Row]:
+    n = draw(st.integers(0, most))
+    when = [None] * n if kind.by_count else draw(times(n))
+    values = draw(st.lists(VALUES, min_size=n, max_size=n))
+    objects = draw(st.sampled_from([3, 8, 30]))
+    if kind.repeat is not None:
+        about = draw(st.lists(st.tuples(st.integers(0, streams - 1), st.integers(0, objects)), min_size=n, max_size=n))
+    else:
+        # Each object comes once in each stream, ever, and mostly soon after its first time.
+        chosen = draw(st.permutations(range(n)))
+        pairs = sorted(range(n), key=lambda i: i // streams + chosen[i] / draw(st.sampled_from([1, 4, 1000])))
+        about = [(pair % streams, pair // streams) for pair in pairs]
+    return [Row(stream, name, value, time) for (stream, name), value, time in zip(about, values, when, strict=True)]
+
+
+@st.composite
+def cases(draw: st.DrawFn, algorithm: AcrossAlgorithm, *, most: int = 40, external_clock: bool | None = False) -> Case:
+    """A query that `algorithm` takes, and streams of up to `most` rows; None: with and without."""
+    possible = [kind for kind in kinds(algorithm) if external_clock in (None, kind.external_clock)]
+    kind = draw(st.sampled_from(possible))
+    question = draw(questions(kind))
+    streams = draw(st.sampled_from([1, 2, 3, 3]))
+    name = "sum"
+    combine: Callable[[list[float]], float] = math.fsum
+    if streams == 3:
+        name, combine = draw(st.sampled_from(list(COMBINES.items())))
+    low = (
+        0.0 if kind.repeat == "sum" or name in ("product", "s0 * s1 + sqrt(s2)") else draw(st.sampled_from([0.0, -1.0]))
+    )
+    high = draw(st.sampled_from([1.0, 1.0, math.inf]))
+    if isinstance(name, str) and "(" in name:
+        high = 1.0
+    spec = spec_of(question, name, (low,) * streams, (high,) * streams, kind.repeat)
+    stream = draw(rows(kind, streams, most))
+    events: list[Event] = list(stream)
+    if kind.external_clock:
+        events = []
+        for row in stream:
+            events.append(row)
+            if draw(st.integers(0, 3)) == 0:
+                events.append(Advance(row.time + draw(st.integers(-15, 15))))
+    return Case(question, Scoring(combine, (low,) * streams, kind.repeat), spec, events)
+
+
+def batch_sizes() -> st.SearchStrategy[list[int]]:
+    """How a stream is cut: empty batches, single rows, and larger ones."""
+    return st.lists(st.sampled_from([0, 1, 1, 2, 3, 7, 16]), max_size=30)

@@ -35,9 +35,10 @@ def test_the_first_example_prints_what_the_readme_shows(tmp_path: Path) -> None:
     assert run.stdout == printed
 
 
-def test_the_examples_of_top_k_print_what_the_page_shows() -> None:
+@pytest.mark.parametrize("page", ["top-k.md", "joins.md"])
+def test_the_examples_print_what_the_page_shows(page: str) -> None:
     names: dict[str, Any] = {}
-    for code, printed in python_blocks(ROOT / "docs" / "top-k.md"):
+    for code, printed in python_blocks(ROOT / "docs" / page):
         out = StringIO()
         with redirect_stdout(out):
             exec(code, names)

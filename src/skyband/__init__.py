@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from skyband.api import top_k
+from skyband.api import join_aggregate, top_k
 from skyband.engines.embedded.session import Session, Stats
 from skyband.errors import (
+    AggregateOverflow,
     EnvironmentProblem,
     InvalidExpression,
     InvalidInput,
@@ -18,19 +19,22 @@ from skyband.errors import (
     SnapshotError,
     SnapshotMismatch,
     SnapshotTooNew,
+    TooManyGroups,
     UnknownColumn,
 )
 from skyband.planner.explain import explain
-from skyband.queries import TopK
+from skyband.queries import JoinAggregate, TopK, relation, stream_input
 from skyband.windows import Window, landmark, sliding, tumbling
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AggregateOverflow",
     "EnvironmentProblem",
     "InvalidExpression",
     "InvalidInput",
     "InvalidQuery",
+    "JoinAggregate",
     "Session",
     "SkybandError",
     "SnapshotCorrupt",
@@ -38,12 +42,16 @@ __all__ = [
     "SnapshotMismatch",
     "SnapshotTooNew",
     "Stats",
+    "TooManyGroups",
     "TopK",
     "UnknownColumn",
     "Window",
     "explain",
+    "join_aggregate",
     "landmark",
+    "relation",
     "sliding",
+    "stream_input",
     "top_k",
     "tumbling",
 ]

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from skyband.api import top_k, top_k_across, top_k_pairs
+from skyband.api import join_aggregate, top_k, top_k_across, top_k_pairs
 from skyband.engines.embedded.session import Session, Stats
 from skyband.errors import (
+    AggregateOverflow,
     EnvironmentProblem,
     InvalidExpression,
     InvalidInput,
@@ -19,21 +20,24 @@ from skyband.errors import (
     SnapshotError,
     SnapshotMismatch,
     SnapshotTooNew,
+    TooManyGroups,
     UnknownColumn,
 )
 from skyband.planner.explain import explain
-from skyband.queries import TopK, TopKAcross, TopKPairs
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs, relation, stream_input
 from skyband.sql import sql
 from skyband.windows import Window, landmark, sliding, tumbling
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AggregateOverflow",
     "EnvironmentProblem",
     "InvalidExpression",
     "InvalidInput",
     "InvalidQuery",
     "InvalidSql",
+    "JoinAggregate",
     "Session",
     "SkybandError",
     "SnapshotCorrupt",
@@ -41,15 +45,19 @@ __all__ = [
     "SnapshotMismatch",
     "SnapshotTooNew",
     "Stats",
+    "TooManyGroups",
     "TopK",
     "TopKAcross",
     "TopKPairs",
     "UnknownColumn",
     "Window",
     "explain",
+    "join_aggregate",
     "landmark",
+    "relation",
     "sliding",
     "sql",
+    "stream_input",
     "top_k",
     "top_k_across",
     "top_k_pairs",

@@ -7,9 +7,21 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from skyband.engines.embedded import across, objects, pairs
-from skyband.errors import InvalidInput
-from skyband.queries import Bounds, Emit, Order, Repeat, TopK, TopKAcross, TopKPairs
+from skyband.engines.embedded import across, joins, objects, pairs
+from skyband.errors import InvalidInput, InvalidQuery
+from skyband.queries import (
+    Bounds,
+    Emit,
+    JoinAggregate,
+    Order,
+    Relation,
+    Repeat,
+    StreamInput,
+    TopK,
+    TopKAcross,
+    TopKPairs,
+)
+from skyband.queries.joins import ONE_INPUT
 from skyband.windows import Span, Window
 
 if TYPE_CHECKING:
@@ -181,6 +193,57 @@ def top_k_across(
         algorithm=algorithm,
     )
     return across.top_k_across(data, query)
+
+
+def join_aggregate(
+    data: Any,
+    *,
+    aggregates: Mapping[str, str],
+    inputs: Mapping[str, StreamInput | Relation | Window] | None = None,
+    window: Window | None = None,
+    where: str | None = None,
+    on: str | Sequence[str] = (),
+    group_by: str | Sequence[str] = (),
+    having: str | None = None,
+    order_by: str | Sequence[str] = (),
+    k: int | None = None,
+    every: Span | None = None,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    plan: str | None = None,
+) -> Any:
+    """Aggregates by group over a join of windows, as they slide; or, without a join, over one window.
+
+    `data` has the rows of each input, by its name; each is what `top_k` takes. Over one window, `data` is the rows, and
+    `window` and `where` stand for `inputs`. The other arguments are those of `JoinAggregate`.
+
+    Columns of the answer: `window_end, <group_by>, <aggregates>`, with `order_by` also `rank` after `window_end`; with
+    emit="changes" `at, change, <group_by>, <aggregates>`, where `change` is upsert or delete.
+    """
+    if inputs is None:
+        if window is None:
+            raise InvalidQuery(
+                "Give the window of the rows, or for a join inputs=: a window for each input, by its name."
+            )
+        inputs, data = {ONE_INPUT: StreamInput(window, where)}, {ONE_INPUT: data}
+    elif window is not None or where is not None:
+        raise InvalidQuery("With inputs=, each input has its own window and where: stream_input(window, where=…).")
+    query = JoinAggregate(
+        inputs=inputs,
+        aggregates=aggregates,
+        on=on,
+        group_by=group_by,
+        having=having,
+        order_by=order_by,
+        k=k,
+        every=every,
+        emit=emit,
+        lateness=lateness,
+        plan=plan,
+    )
+    if isinstance(data, Mapping) and any(is_spark(each) for each in data.values()):
+        raise InvalidInput("Joins do not run on Spark yet: give Arrow data, such as DataFrame.toArrow().")
+    return joins.join_aggregate(data, query)
 
 
 def is_spark(data: object) -> bool:

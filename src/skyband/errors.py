@@ -38,6 +38,18 @@ class InvalidInput(SkybandError):
     """The data does not fit the query: another schema than the first batch, or not data at all."""
 
 
+class AggregateOverflow(SkybandError):
+    """An aggregate of whole numbers no longer fits in 64 bits."""
+
+    def __init__(self, message: str, aggregate: int | None = None) -> None:
+        super().__init__(message)
+        self.aggregate = aggregate  # which one
+
+
+class TooManyGroups(SkybandError):
+    """A join gives more groups than can be held, whatever the plan."""
+
+
 class SnapshotError(SkybandError):
     """A snapshot cannot be restored. Nothing was read from it."""
 

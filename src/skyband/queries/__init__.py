@@ -2,7 +2,21 @@
 
 from skyband.queries.across import Bounds, Repeat, TopKAcross
 from skyband.queries.checks import Emit, Order
+from skyband.queries.joins import JoinAggregate, Relation, StreamInput, relation, stream_input
 from skyband.queries.objects import TopK
 from skyband.queries.pairs import TopKPairs
 
-__all__ = ["Bounds", "Emit", "Order", "Repeat", "TopK", "TopKAcross", "TopKPairs"]
+__all__ = [
+    "Bounds",
+    "Emit",
+    "JoinAggregate",
+    "Order",
+    "Relation",
+    "Repeat",
+    "StreamInput",
+    "TopK",
+    "TopKAcross",
+    "TopKPairs",
+    "relation",
+    "stream_input",
+]

@@ -1,0 +1,249 @@
+"""Aggregates, join conditions and filters as text: read once, by sqlglot, and bound to the columns they are about.
+
+An argument of whole numbers stays whole: columns of integers with + - * are int64, and an overflow is an error. Other
+arguments are scores (see expressions.py): float64, where null and NaN are no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband import expressions
+from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+FUNCTIONS: Final = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+_POSSIBLE: Final = (
+    "COUNT(*), COUNT(x), SUM(x), AVG(x), MIN(x), MAX(x), where x is an expression over one input's columns"
+)
+
+
+class Name(NamedTuple):
+    """A column as it was written: of an input, or "" where none was named."""
+
+    input: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.input}.{self.column}" if self.input else self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate as it was written."""
+
+    function: str  # one of FUNCTIONS
+    text: str
+    argument: str | None  # without the names of inputs; None: COUNT(*)
+    columns: tuple[Name, ...]  # that the argument reads
+
+
+def read_aggregate(text: object) -> Aggregate:
+    if not isinstance(text, str):
+        raise InvalidQuery(f"An aggregate is a text, such as 'SUM(price)', got {text!r}. Possible: {_POSSIBLE}.")
+    from sqlglot import exp
+
+    tree = _parse(text)
+    functions = {exp.Count: "COUNT", exp.Sum: "SUM", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
+    function = functions.get(type(tree))
+    if function is None or tree.args.get("expressions"):
+        raise InvalidExpression(f"{text!r} is not an aggregate. Possible: {_POSSIBLE}.")
+    inner = tree.this
+    if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
+        if function != "COUNT":
+            raise InvalidExpression(f"{text!r}: only COUNT takes *. Possible: {_POSSIBLE}.")
+        return Aggregate(function, text, None, ())
+    if isinstance(inner, exp.Distinct):
+        raise InvalidExpression(f"{text!r}: DISTINCT is not supported. Possible: {_POSSIBLE}.")
+    argument, columns = _without_inputs(inner)
+    return Aggregate(function, text, argument, columns)
+
+
+def read_equality(text: object) -> tuple[Name, Name]:
+    """The two columns of a join condition."""
+    from sqlglot import exp
+
+    tree = _parse(text) if isinstance(text, str) else None
+    sides = [tree.this, tree.expression] if isinstance(tree, exp.EQ) else []
+    if len(sides) != 2 or not all(isinstance(side, exp.Column) and side.table for side in sides):
+        raise InvalidQuery(
+            f"A join condition sets two columns equal, such as 'a.id = b.id', got {text!r}. Other conditions, on "
+            "one input, go into its where=."
+        )
+    left, right = (Name(side.table, side.name) for side in sides)
+    return left, right
+
+
+def read_name(text: object, what: str) -> Name:
+    """A column, with or without its input: "a.id" or "id"."""
+    from sqlglot import exp
+
+    tree = _parse(text) if isinstance(text, str) else None
+    if not isinstance(tree, exp.Column):
+        raise InvalidQuery(f"{what} names columns, such as 'id' or 'a.id', got {text!r}.")
+    return Name(tree.table, tree.name)
+
+
+def _parse(text: str) -> Any:
+    from sqlglot.errors import SqlglotError
+
+    from skyband.expression_tree import RowExpressions
+
+    try:
+        statements = RowExpressions().parse(text)
+    except SqlglotError:
+        statements = []
+    if len(statements) != 1 or statements[0] is None:
+        raise InvalidExpression(f"Cannot read {text!r} as an expression.")
+    return statements[0]
+
+
+def _without_inputs(tree: Any) -> tuple[str, tuple[Name, ...]]:
+    """The expression as text, with columns by their plain names, and the columns as they were written."""
+    from sqlglot import exp
+
+    found = [Name(column.table, column.name) for column in tree.find_all(exp.Column, bfs=False)]
+
+    def strip(node: Any) -> Any:
+        if isinstance(node, exp.Column) and node.table:
+            return exp.column(exp.to_identifier(node.name, quoted=True))
+        return node
+
+    return tree.transform(strip).sql(dialect="spark", identify=True), tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument bound to a schema: a number of 64 bits a row."""
+
+    text: str
+    is_float: bool
+    type: pa.DataType  # of a minimum or maximum of it
+    is_number: bool  # may be added up
+    _evaluate: Callable[[pa.RecordBatch], pa.Array]
+
+    def evaluate(self, batch: pa.RecordBatch) -> tuple[Ints, Bools]:
+        """The value of each row, or the bits of its float64; and whether it has one: neither null nor NaN."""
+        column = self._evaluate(batch)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if self.is_float:
+            floats = expressions.as_floats(column, batch.num_rows, self.text)
+            return (floats + 0.0).view(np.int64), ~np.isnan(floats)  # + 0.0: of the two zeros one
+        valid = np.ones(len(column), bool)
+        if column.null_count:
+            valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+            column = pc.fill_null(column, 0)
+        return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False), valid
+
+
+def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
+    """The argument of an aggregate over rows of one input; raises what is wrong with it before a row is read."""
+    assert aggregate.argument is not None
+    tree, text = _parse(aggregate.argument), aggregate.text
+    plain = len(aggregate.columns) == 1 and aggregate.argument == f"`{aggregate.columns[0].column}`"
+    column_type = schema.field(aggregate.columns[0].column).type if plain else None
+    if aggregate.function == "COUNT" and plain and not expressions.is_number(column_type):
+        name = aggregate.columns[0].column
+        return Argument(text, False, pa.int64(), False, lambda batch: _presence(batch.column(name)))
+    if column_type is not None and _is_moment(column_type):
+        if aggregate.function in ("SUM", "AVG"):
+            raise InvalidExpression(f"{text!r} adds up {column_type}. MIN, MAX and COUNT take it.")
+        name = aggregate.columns[0].column
+        return Argument(text, False, column_type, False, lambda batch: batch.column(name).view(pa.int64()))
+    if _is_whole(tree, schema):
+        whole = _whole(tree)
+        return Argument(text, False, pa.int64(), True, lambda batch: _checked(whole, batch, text))
+    score = expressions.bind(aggregate.columns[0].column if plain else aggregate.argument, schema)
+    return Argument(text, True, pa.float64(), True, score.evaluate)
+
+
+def _presence(column: pa.Array) -> pa.Array:
+    return pa.array(np.ones(len(column), np.int64), mask=pc.is_null(column).to_numpy(zero_copy_only=False))
+
+
+def _is_moment(column_type: pa.DataType) -> bool:
+    """A type of time that is 64 bits wide: it has an order, and its values are whole numbers inside."""
+    is_time = pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time64, pa.types.is_date64
+    return any(test(column_type) for test in is_time)
+
+
+def _is_whole(tree: Any, schema: pa.Schema) -> bool:
+    """Does it stay within whole numbers?"""
+    from sqlglot import exp
+
+    def whole(node: Any) -> bool:
+        if isinstance(node, exp.Column):
+            return bool(pa.types.is_integer(schema.field(node.name).type))
+        if isinstance(node, exp.Literal):
+            return bool(node.is_int) and abs(int(node.this)) < 2**63
+        operators = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Paren)
+        return isinstance(node, operators) and all(whole(part) for part in node.iter_expressions())
+
+    return whole(tree) and any(True for _ in tree.find_all(exp.Column))
+
+
+def _whole(tree: Any) -> Callable[[pa.RecordBatch], Any]:
+    """An expression of whole numbers, as checked Arrow arithmetic."""
+    from sqlglot import exp
+
+    if isinstance(tree, exp.Paren):
+        return _whole(tree.this)
+    if isinstance(tree, exp.Column):
+        name = tree.name
+        return lambda batch: batch.column(name).cast(pa.int64())
+    if isinstance(tree, exp.Literal):
+        number = pa.scalar(int(tree.this), pa.int64())
+        return lambda batch: number
+    first = _whole(tree.this)
+    if isinstance(tree, exp.Neg):
+        return lambda batch: pc.negate_checked(first(batch))
+    second = _whole(tree.expression)
+    kinds = {exp.Add: pc.add_checked, exp.Sub: pc.subtract_checked, exp.Mul: pc.multiply_checked}
+    function = kinds[type(tree)]
+    return lambda batch: function(first(batch), second(batch))
+
+
+def _checked(whole: Callable[[pa.RecordBatch], Any], batch: pa.RecordBatch, text: str) -> pa.Array:
+    try:
+        return whole(batch)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"{text!r} does not fit in 64 bits: {error}. Nothing of this batch was taken.") from None
+
+
+def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "where") -> Callable[[Any], Bools]:
+    """A condition on rows of `schema`, as a function that says which rows meet it; null does not."""
+    from skyband import expression_tree
+    from skyband.errors import UnknownColumn
+
+    stripped, columns = _without_inputs(_parse(text))
+    for name in columns:
+        if name.input not in ("", input):
+            raise InvalidQuery(
+                f"{what}={text!r} of {input or 'the answer'} names {name}. A filter is about one input: join "
+                "conditions go into on=."
+            )
+        if name.column not in schema.names:
+            raise UnknownColumn.named(name.column, schema.names, used_as=f"{what}={text!r}")
+    tree = expression_tree.parse(stripped, possible="comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, arithmetic")
+    numeric = frozenset(n.column for n in columns if expressions.is_number(schema.field(n.column).type))
+    expression_tree.check_numbers(tree, numeric, text)
+    condition = expression_tree.to_polars(tree)
+
+    def evaluate(batch: Any) -> Bools:
+        met = expression_tree.evaluate(condition, batch, text)
+        return pc.fill_null(met, False).to_numpy(zero_copy_only=False)
+
+    empty = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+    if not pa.types.is_boolean(expression_tree.evaluate(condition, empty, text).type):
+        raise InvalidExpression(f"{what}={text!r} must be true or false for each row, such as 'price > 10'.")
+    return evaluate

@@ -1,0 +1,295 @@
+"""Aggregates over joins of Arrow data, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines import snapshots
+from skyband.engines.embedded.inputs import Source, collect, read
+from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_rows, check_schema, with_times
+from skyband.engines.join_codes import JoinCodes
+from skyband.engines.join_output import Layout
+from skyband.engines.schemas import plain_batch, plain_schema, whole_batch
+from skyband.errors import (
+    AggregateOverflow,
+    InvalidInput,
+    InvalidQuery,
+    SkybandError,
+    SnapshotMismatch,
+    TooManyGroups,
+)
+from skyband.operators.joins.protocol import UNMATCHED, Answer, Batch, JoinOperator, Rows
+from skyband.operators.joins.recompute import NAME as RECOMPUTE
+from skyband.operators.protocol import Ints
+from skyband.planner.joins import choose, open_plan, specify
+from skyband.queries.join_columns import bind
+from skyband.queries.joins import JoinAggregate
+
+_FORGET_AT = 4096  # cells, before it is worth asking how many of them are still in use
+
+
+class _Counts(NamedTuple):
+    rows_in: int
+    null_time: int
+    unmatched: int
+
+
+class JoinSession(Session):
+    """A join query, running: fed by `push`, saved by `snapshot`."""
+
+    query: JoinAggregate
+    _operator: JoinOperator
+
+    def __init__(
+        self,
+        query: JoinAggregate,
+        schemas: Mapping[str, pa.Schema],
+        state: bytes | None = None,
+        *,
+        external_clock: bool = False,
+    ) -> None:
+        for schema in schemas.values():
+            check_schema(schema)
+        self.query = query
+        self.schemas = dict(schemas)
+        self._plain = {name: plain_schema(schema) for name, schema in schemas.items()}
+        self._bound = bind(query, self._plain)
+        self._spec = specify(query, self._bound, external_clock=external_clock)
+        self._layout = Layout(query, self._bound)
+        self._on_type = None if self._bound.by_count else self._bound.time_type
+        self._fingerprint = query.fingerprint(schemas) + (" with an external clock" if external_clock else "")
+        saved = None if state is None else self._read(state)
+        self.algorithm = choose(query, self._spec) if saved is None or query.plan else saved.algorithm
+        if saved and (saved.algorithm == RECOMPUTE) != (self.algorithm == RECOMPUTE):
+            raise SnapshotMismatch(
+                f"This snapshot was taken by {saved.algorithm!r}; {self.algorithm!r} cannot read it."
+            )
+        self._operator = open_plan(self.algorithm, query, self._spec)
+        self._codes = JoinCodes(self._bound)
+        self._position = 0
+        self._started = False  # a row of a stream has come: relations are complete
+        self._stats = Stats()
+        self._forget_at = _FORGET_AT
+        self._stopped: SkybandError | None = None
+        if saved:
+            self._restore(saved)
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        return self._layout.schema
+
+    # -- rows and time ---------------------------------------------------------------------------------------------
+
+    def push(self, rows: pa.RecordBatch | pa.Table, input: str | None = None) -> pa.Table:
+        """Take rows of an input in, in arrival order; return what they make known. One stream alone needs no name.
+
+        A relation is pushed before the first row of a stream.
+        """
+        i = self._which(input)
+        check_rows(rows, self.schemas[self.query.names[i]])
+        if self._bound.inputs[i].is_relation and self._started:
+            raise InvalidInput(
+                f"{self.query.names[i]!r} is a relation: its rows come before the first row of a stream. "
+                "Nothing was taken."
+            )
+        batch = whole_batch(rows) if isinstance(rows, pa.Table) else rows
+        prepared, counts = self._prepare(i, batch)
+        return self._take({i: prepared}, None, counts)
+
+    def advance(self, watermark: int | datetime) -> pa.Table:
+        """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
+        if self._bound.by_count or not self._bound.every:
+            raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
+        ticks = as_ticks(watermark, str(self.query.window.on), self._on_type)
+        return self._table(self._ask(lambda: self._operator.advance(ticks)))
+
+    def finish(self) -> pa.Table:
+        """The input is over: by value, every window that holds a row closes."""
+        return self._table(self._ask(self._operator.finish))
+
+    def _which(self, name: str | None) -> int:
+        streams = [each for each, _ in self.query.streams]
+        if name is None and len(streams) == 1:
+            name = streams[0]
+        if name not in self.query.names:
+            raise InvalidInput(f"Say whose rows these are: one of {', '.join(self.query.names)}; got {name!r}.")
+        return self.query.names.index(name)
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def stats(self) -> Stats:
+        """Counts of rows so far, and of what is held now. `rows_unranked`: kept out by a filter or by a null key."""
+        self._stats.rows_late = self._operator.late
+        self._stats.rows_used = self._stats.rows_in - self._stats.rows_null_time - self._stats.rows_late
+        self._stats.rows_held = self._operator.rows_held()
+        self._stats.groups = self._operator.groups_live()
+        return Stats(**asdict(self._stats))
+
+    def _saved(self) -> Saved:
+        counters = {"position": self._position, "started": int(self._started)}
+        return Saved(counters, self._layout.state(), self._codes.state())
+
+    def _restore(self, saved: snapshots.Snapshot) -> None:
+        arrays = dict(saved.arrays)
+        self._layout.restore(arrays.pop("shown"))
+        self._codes.restore(saved.tables)
+        self._operator.restore(arrays)
+        counters = dict(saved.counters)
+        self._position, self._started = counters.pop("position"), bool(counters.pop("started"))
+        self._stats = Stats(**counters)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _prepare(self, i: int, batch: pa.RecordBatch) -> tuple[Rows, _Counts]:
+        """A batch of an input in numbers. What can fail fails before anything is remembered."""
+        source, name = self._bound.inputs[i], self.query.names[i]
+        rows_in = batch.num_rows
+        batch = batch if self._plain[name] is self.schemas[name] else plain_batch(batch, self._plain[name])
+        batch, time = with_times(batch, source.on)
+        n = batch.num_rows
+        kept = None if source.keep is None else source.keep(batch)
+        matchable = self._codes.inputs[i].matchable(batch)
+        if matchable is not None:
+            kept = matchable if kept is None else kept & matchable
+        used = batch if kept is None or kept.all() else batch.filter(pa.array(kept))
+        values = [argument.evaluate(used) for argument in source.arguments]
+        where: Any = slice(None) if kept is None or used.num_rows == n else np.flatnonzero(kept)
+        arguments, valid = np.zeros((n, len(values)), np.int64), np.zeros(n, np.int64)
+        for a, (numbers, there) in enumerate(values):
+            arguments[where, a] = numbers
+            valid[where] |= there.astype(np.int64) << a
+        cell = np.full(n, UNMATCHED, np.int32)
+        cell[where] = self._codes.inputs[i].encode(used)
+        if source.on is None:
+            time = np.zeros(n, np.int64) if source.is_relation else np.arange(self._position, self._position + n)
+        return Rows(time, cell, arguments, valid), _Counts(rows_in, rows_in - n, n - used.num_rows)
+
+    def _take(self, rows: Mapping[int, Rows], order: Ints | None, *counts: _Counts) -> pa.Table:
+        """Let the operator have rows that are prepared."""
+        for counted in counts:
+            self._stats.rows_in += counted.rows_in
+            self._stats.rows_null_time += counted.null_time
+            self._stats.rows_unranked += counted.unmatched
+        for i, each in rows.items():
+            if not self._bound.inputs[i].is_relation:
+                self._position += len(each.time)
+                self._started |= len(each.time) > 0
+        inputs = range(len(self._bound.inputs))
+        cells = tuple(self._codes.inputs[i].new_cells() for i in inputs)
+        batch = Batch(tuple(rows.get(i) for i in inputs), cells, None if order is None else order.astype(np.int32))
+        return self._table(self._ask(lambda: self._operator.push(batch)))
+
+    def _ask(self, question: Callable[[], Answer]) -> Answer:
+        """What the operator answers. One that could not go on has lost its place, and is not asked again."""
+        if self._stopped is not None:
+            raise InvalidInput(f"This session has stopped: {self._stopped} Go on from an earlier snapshot.")
+        try:
+            return question()
+        except AggregateOverflow as error:
+            name = "" if error.aggregate is None else f"{self.query.aggregates[error.aggregate][0]!r}: "
+            self._stopped = AggregateOverflow(f"{name}{error}")
+        except TooManyGroups as error:
+            self._stopped = error
+        raise self._stopped
+
+    def _table(self, answer: Answer) -> pa.Table:
+        return self._layout.table(answer, self._operator, self._codes)
+
+
+# -- whole inputs ------------------------------------------------------------------------------------------------------
+
+
+def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> pa.Table | pa.RecordBatchReader:
+    """The answers of `query` over Arrow data, by the names of its inputs.
+
+    With a slide, windows close when the slowest stream has reached their end. With each arrival, rows arrive in the
+    order of their times, and of equal times in the order of the inputs.
+    """
+    if not isinstance(data, Mapping) or set(data) != set(query.names):
+        given = ", ".join(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
+        raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {given}.")
+    sources = {name: read(data[name]) for name in query.names}
+    session = query.open({name: source.schema for name, source in sources.items()})
+    is_whole = all(source.is_whole for source in sources.values())
+    return collect(is_whole, session.output_schema, _answers(session, sources))
+
+
+def _answers(session: JoinSession, sources: Mapping[str, Source]) -> Iterator[pa.RecordBatch]:
+    streams = [name for name, _ in session.query.streams]
+    for name, source in sources.items():
+        if name not in streams:
+            for batch in source.batches:
+                session.push(batch, name)
+    merge = _by_arrival if len(streams) > 1 and session.query.every is None else _by_watermark
+    for table in merge(session, {name: iter(sources[name].batches) for name in streams}):
+        yield from table.to_batches()
+    yield from session.finish().to_batches()
+
+
+def _by_watermark(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iterator[pa.Table]:
+    """Always a batch of the stream that is furthest behind, so that as few rows as possible wait for the others."""
+    reached = dict.fromkeys(streams, -np.inf)
+    while reached:
+        name = min(reached, key=lambda each: reached[each])
+        batch = next(streams[name], None)
+        if batch is None:
+            del reached[name]
+            continue
+        on = session._bound.inputs[session.query.names.index(name)].on
+        if on is not None and batch.num_rows:
+            latest = pc.max(batch.column(on)).cast(pa.int64()).as_py()
+            reached[name] = max(reached[name], -np.inf if latest is None else latest)
+        yield session.push(batch, name)
+        if len(reached) < len(streams) and min(reached.values()) > -np.inf:
+            # A stream that is over is not waited for.
+            behind = int(min(reached.values())) - session._bound.lateness
+            yield session._table(session._ask(partial(session._operator.advance, behind)))
+
+
+def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iterator[pa.Table]:
+    """Rows of all streams in the order of their times; a row that is late arrives right after the one before it."""
+    held: dict[int, Rows] = {}
+    places: dict[int, Ints] = {}  # of held rows: the largest time of their stream so far
+    open_streams = {session.query.names.index(name): batches for name, batches in streams.items()}
+    reached = dict.fromkeys(open_streams, -(2**62))
+    counts: list[_Counts] = []
+    while open_streams or any(len(rows.time) for rows in held.values()):
+        for i in [i for i in open_streams if i not in held or not len(held[i].time)]:
+            batch = next((each for each in open_streams[i] if each.num_rows), None)
+            if batch is None:
+                del open_streams[i]
+                continue
+            whole = whole_batch(batch) if isinstance(batch, pa.Table) else batch
+            check_rows(whole, session.schemas[session.query.names[i]])
+            held[i], counted = session._prepare(i, whole)
+            counts.append(counted)
+            places[i] = np.maximum.accumulate(np.maximum(held[i].time, reached[i]))
+            reached[i] = int(places[i][-1]) if len(places[i]) else reached[i]
+        if any(not len(held[i].time) for i in open_streams):
+            continue
+        # Rows up to here cannot be preceded by any that is still to come.
+        bound = min(((reached[i], i) for i in open_streams), default=None)
+        ready = {i: _ready(places[i], i, bound) for i in held}
+        order = np.concatenate([np.full(n, i) for i, n in ready.items()])
+        when = np.concatenate([places[i][:n] for i, n in ready.items()])
+        rows = {i: held[i].part(slice(0, n)) for i, n in ready.items()}
+        held = {i: held[i].part(slice(ready[i], None)) for i in held}
+        places = {i: places[i][ready[i] :] for i in held}
+        yield session._take(rows, order[np.lexsort((order, when))], *counts)
+        counts = []
+
+
+def _ready(places: Ints, i: int, bound: tuple[int, int] | None) -> int:
+    """How many of a stream's rows come before all that is still to come."""
+    if bound is None:
+        return len(places)
+    time, first = bound
+    return int(np.searchsorted(places, time, side="right" if i <= first else "left"))

@@ -1,0 +1,133 @@
+"""Cells, join variables and groups of a join as small whole numbers, and the values behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines.groups import GroupCodes
+from skyband.engines.schemas import whole_batch
+from skyband.operators.joins.protocol import Cells
+from skyband.operators.protocol import Codes, Ints
+from skyband.queries.join_columns import BoundInput, BoundJoin
+
+
+class InputCodes:
+    """The cells of one input: combinations of values in its columns of joins and of the grouping."""
+
+    def __init__(self, source: BoundInput, variables: Sequence[GroupCodes]) -> None:
+        self._source = source
+        self._variables = [variables[v] for v in source.variables]
+        columns = list(dict.fromkeys([*source.joined, *source.grouped]))
+        self._schema = pa.schema([source.schema.field(name) for name in columns])
+        self._cells = GroupCodes(self._schema) if columns else None
+        # Where all columns are of the grouping, a cell is its own part of the group.
+        self._is_part = bool(columns) and set(columns) == set(source.grouped)
+        grouped = pa.schema([source.schema.field(name) for name in source.grouped])
+        self._parts = GroupCodes(grouped) if source.grouped and not self._is_part else None
+        self._told = 0  # cells that an operator knows of
+
+    def __len__(self) -> int:
+        return 1 if self._cells is None else len(self._cells)
+
+    def matchable(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_] | None:
+        """Which rows have a value in every column that is joined; None: all."""
+        nulls = [batch.column(name) for name in self._source.joined if batch.column(name).null_count]
+        if not nulls:
+            return None
+        found = pc.is_valid(nulls[0])
+        for column in nulls[1:]:
+            found = pc.and_(found, pc.is_valid(column))
+        return found.to_numpy(zero_copy_only=False)
+
+    def encode(self, batch: pa.RecordBatch) -> Codes:
+        if self._cells is None:
+            return np.zeros(batch.num_rows, np.int32)
+        columns = [_with_one_zero(batch.column(name)) for name in self._schema.names]
+        return self._cells.encode(pa.record_batch(columns, schema=self._schema))
+
+    def new_cells(self) -> Cells | None:
+        """The cells that have not been told of."""
+        if self._told == len(self):
+            return None
+        new = len(self) - self._told
+        variables, part = np.zeros((new, len(self._variables)), np.int32), np.zeros(new, np.int32)
+        if self._cells is not None:
+            keys = whole_batch(self._cells.keys.slice(self._told))
+            for i, (codes, name) in enumerate(zip(self._variables, self._source.joined, strict=True)):
+                variables[:, i] = _encode_column(codes, keys.column(name))
+            if self._is_part:
+                part = np.arange(self._told, len(self), dtype=np.int32)
+            elif self._parts is not None:
+                part = self._parts.encode(keys.select(list(self._source.grouped)))
+        self._told = len(self)
+        return Cells(variables, part)
+
+    def part_keys(self) -> pa.Table:
+        """The columns of the grouping, by part."""
+        codes = self._cells if self._is_part else self._parts
+        assert codes is not None
+        return codes.keys
+
+    def state(self) -> dict[str, pa.Table]:
+        saved = {} if self._cells is None else {"cells": self._cells.keys}
+        return saved | ({} if self._parts is None else {"parts": self._parts.keys})
+
+    def restore(self, state: dict[str, pa.Table]) -> None:
+        """The cells are told of: an operator's state has them."""
+        if self._cells is not None:
+            self._cells.load(state["cells"])
+        if self._parts is not None:
+            self._parts.load(state["parts"])
+        self._told = len(self)
+
+    def keep(self, cells: Ints) -> None:
+        """Forget all cells but these, and all parts: what is left is told of anew."""
+        if self._cells is not None:
+            self._cells.keep(cells)
+        if self._parts is not None:
+            self._parts.load(self._parts.keys.slice(0, 0))
+        self._told = 0
+
+
+class JoinCodes:
+    """The codes of all inputs; values of a join variable have the same code in each."""
+
+    def __init__(self, bound: BoundJoin) -> None:
+        self._variables = [GroupCodes(pa.schema([("value", kind)])) for kind in bound.variable_types]
+        self.inputs = [InputCodes(source, self._variables) for source in bound.inputs]
+
+    def forget_variables(self) -> None:
+        for codes in self._variables:
+            codes.load(codes.keys.slice(0, 0))
+
+    def state(self) -> dict[str, pa.Table]:
+        saved = {f"variable {v}": codes.keys for v, codes in enumerate(self._variables)}
+        for i, codes in enumerate(self.inputs):
+            saved |= {f"input {i} {name}": table for name, table in codes.state().items()}
+        return saved
+
+    def restore(self, state: dict[str, pa.Table]) -> None:
+        for v, codes in enumerate(self._variables):
+            codes.load(state[f"variable {v}"])
+        for i, each in enumerate(self.inputs):
+            start = f"input {i} "
+            each.restore({name.removeprefix(start): table for name, table in state.items() if name.startswith(start)})
+
+
+def _encode_column(codes: GroupCodes, column: pa.Array) -> Codes:
+    kind = codes.keys.schema.field("value").type
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return codes.encode(pa.record_batch([column.cast(kind)], names=["value"]))
+
+
+def _with_one_zero(column: pa.Array) -> pa.Array:
+    """-0.0 and 0.0 are equal, so they must have one code."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.equal(column, 0.0), pa.scalar(0.0, column.type), column)

@@ -1,0 +1,143 @@
+"""Rows that wait for their first window, and live rows in the order in which they go."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.operators.protocol import Ints
+
+
+class Coming(NamedTuple):
+    """Rows of one input that wait, or come now."""
+
+    start: Ints  # the first moment at which they are live
+    last: Ints  # the last one
+    cell: Ints
+    arguments: Ints
+    valid: Ints
+
+    def take(self, rows: Ints | slice) -> Coming:
+        return Coming(*(column[rows] for column in self))
+
+
+def nothing(arguments: int) -> Coming:
+    zero = np.zeros(0, np.int64)
+    return Coming(zero, zero, zero, np.zeros((0, arguments), np.int64), zero)
+
+
+def in_order(waiting: Coming, more: Coming) -> Coming:
+    """All of these, in order of `start`; of equal ones, in order of arrival."""
+    start = more.start
+    ordered = not len(start) or bool(np.all(start[1:] >= start[:-1]))
+    more = more if ordered else more.take(np.argsort(start, kind="stable"))
+    if not len(waiting.start):
+        return more
+    if not len(more.start):
+        return waiting
+    # Most rows come behind those that wait: only the others have to be moved.
+    kept = int(np.searchsorted(waiting.start, more.start[0], side="right"))
+    both = Coming(*(np.concatenate(columns) for columns in zip(waiting, more, strict=True)))
+    if kept == len(waiting.start):
+        return both
+    order = np.argsort(both.start[kept:], kind="stable") + kept
+    return both.take(np.concatenate([np.arange(kept), order]))
+
+
+class Queue:
+    """Live rows of one input, by their slots, the first to go first."""
+
+    def __init__(self) -> None:
+        self._last = np.zeros(64, np.int64)
+        self._slot = np.zeros(64, np.int64)
+        self._begin = self._end = 0
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    @property
+    def last(self) -> Ints:
+        return self._last[self._begin : self._end]
+
+    @property
+    def slot(self) -> Ints:
+        return self._slot[self._begin : self._end]
+
+    def add(self, last: Ints, slot: Ints) -> None:
+        n = len(last)
+        if not n:
+            return
+        if not np.all(last[1:] >= last[:-1]):
+            order = np.argsort(last, kind="stable")
+            last, slot = last[order], slot[order]
+        self._make_room(n)
+        at = self._begin + int(np.searchsorted(self.last, last[0], side="right"))
+        tail = slice(at, self._end + n)
+        self._last[self._end : self._end + n] = last
+        self._slot[self._end : self._end + n] = slot
+        if at < self._end:
+            order = np.argsort(self._last[tail], kind="stable")
+            self._last[tail] = self._last[tail][order]
+            self._slot[tail] = self._slot[tail][order]
+        self._end += n
+
+    def pop(self, before: int) -> tuple[Ints, Ints]:
+        """Take out the rows that go before this moment: their last moments, and their slots."""
+        gone = int(np.searchsorted(self.last, before))
+        taken = slice(self._begin, self._begin + gone)
+        self._begin += gone
+        return self._last[taken].copy(), self._slot[taken].copy()
+
+    def _make_room(self, n: int) -> None:
+        if self._end + n <= len(self._last):
+            return
+        size = max(64, 2 * (len(self) + n))
+        for name in ("_last", "_slot"):
+            old = getattr(self, name)
+            new = np.zeros(size, np.int64)
+            new[: len(self)] = old[self._begin : self._end]
+            setattr(self, name, new)
+        self._begin, self._end = 0, len(self)
+
+
+class Numbers:
+    """Small whole numbers to be taken and given back."""
+
+    def __init__(self) -> None:
+        self._free = np.zeros(0, np.int64)
+        self.limit = 0  # all numbers ever taken are below
+
+    def take(self, n: int) -> Ints:
+        again = min(n, len(self._free))
+        taken = np.concatenate([self._free[len(self._free) - again :], np.arange(self.limit, self.limit + n - again)])
+        self._free = self._free[: len(self._free) - again]
+        self.limit += n - again
+        return taken
+
+    def give(self, numbers: Ints) -> None:
+        if len(numbers):
+            self._free = np.concatenate([self._free, numbers])
+
+
+def runs(start: Ints, last: Ints, every: int) -> tuple[Ints, Ints]:
+    """The runs of windows, every so far apart, that hold a row: the ends of the first and last window of each run."""
+    if not len(start):
+        return start, last
+    reach = np.maximum.accumulate(last)
+    breaks = np.flatnonzero(start[1:] > reach[:-1] + every)
+    return start[np.concatenate([[0], breaks + 1])], reach[np.concatenate([breaks, [len(start) - 1]])]
+
+
+def in_both(a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """The runs that are in both of these."""
+    found = []
+    for first, last in zip(a[0].tolist(), a[1].tolist(), strict=True):
+        begin = int(np.searchsorted(b[1], first))
+        end = int(np.searchsorted(b[0], last, side="right"))
+        found += [
+            (max(first, c), min(last, d))
+            for c, d in zip(b[0][begin:end].tolist(), b[1][begin:end].tolist(), strict=True)
+        ]
+    some = [(first, last) for first, last in found if first <= last]
+    return np.array([first for first, _ in some], np.int64), np.array([last for _, last in some], np.int64)

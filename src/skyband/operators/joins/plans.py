@@ -1,0 +1,378 @@
+"""Late and early aggregation: all plans of a join followed by grouping, and one that multiplies.
+
+Paper:      Tran and Lee, JCSE 2009: Algorithm 1 with Rule 1, sections 4 to 6.
+Invariant:  an input's entries are its live rows or, aggregated early, its cells with the exact sums of their live rows;
+            a group's sums are those of all combinations of entries that agree in the join variables.
+Cost:       a row takes one update and as many as it finds matching entries in each other input, multiplied; state is
+            the live rows, the cells and the groups. `multiply` joins what a slide changed of a cell once, not by row.
+Choose it:  always; which inputs to aggregate early is what the planner decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.errors import AggregateOverflow, TooManyGroups
+from skyband.operators.joins import arrays
+from skyband.operators.joins.arrays import BROKEN, GROUPS, LIVING, WRITTEN, longer, table
+from skyband.operators.joins.entries import EntryTable
+from skyband.operators.joins.graph import graph_of
+from skyband.operators.joins.layout import layout_of, moved, terms_of
+from skyband.operators.joins.lifetimes import Coming
+from skyband.operators.joins.plan_kernels import (
+    DONE,
+    MORE_ENTRY_STEPS,
+    MORE_GROUP_STEPS,
+    MORE_GROUPS,
+    MORE_RECORDS,
+    fill_table,
+    run,
+)
+from skyband.operators.joins.protocol import BEFORE, Answer, Batch, Cells, JoinOperator, Spec
+from skyband.operators.joins.schedule import Moves, Schedule
+from skyband.operators.joins.stairs_kernels import new_stairs
+from skyband.operators.protocol import Arrays, Codes, Ints
+
+MOST_GROUPS = 20_000_000
+
+
+class Plan(NamedTuple):
+    """How a query is run."""
+
+    early: tuple[bool, ...]  # by input: are its rows aggregated before the join?
+    multiply: bool = False  # join what a slide changed of a cell, all at once
+
+
+def open(spec: Spec, plan: Plan, *, initial_room: int = 64, most_groups: int = MOST_GROUPS) -> JoinOperator:
+    return Joined(spec, plan, initial_room=initial_room, most_groups=most_groups)
+
+
+def refuses(spec: Spec, plan: Plan) -> str | None:
+    """Why this plan cannot answer the query, or None."""
+    if plan.multiply and not spec.linear:
+        return "a minimum or maximum is not a product of what is known of each input"
+    return None
+
+
+class Joined:
+    """A plan, running."""
+
+    def __init__(self, spec: Spec, plan: Plan, *, initial_room: int, most_groups: int) -> None:
+        assert len(plan.early) == len(spec.inputs)
+        assert not plan.multiply or all(plan.early), "what is multiplied is aggregated"
+        self.spec, self.plan = spec, plan
+        self._most_groups = most_groups
+        self._graph = graph_of(spec)
+        self._terms = terms_of(spec)
+        self._layout = layout_of(spec, self._graph, self._terms, coalesce=plan.multiply)
+        self._schedule = Schedule(spec)
+        self._counters = np.zeros(arrays.COUNTERS, np.int64)
+        self._counters[[arrays.TAU, arrays.KTH]] = arrays.MISSING
+        self._counters[GROUPS] = 0 if spec.grouped_inputs else 1
+        self._turns = 0
+        room = max(1, initial_room)
+        self._entries = EntryTable(spec, self._graph, plan.early, self._layout, room)
+        self._slots = table(room, arrays.R_ARGUMENTS + max(len(source.floats) for source in spec.inputs))
+        self._groups = self._new_groups(room)
+        self._lists = np.zeros((arrays.GROUP_LISTS, room), np.int64)
+        self._listed = np.zeros(1, np.int64)
+        self._table = np.full(_table_size(room), arrays.NONE, np.int64)
+        self._entry_stairs = new_stairs(len(self._entries.rows) * self._rule(arrays.STAIRS_WIDE), room)
+        self._group_stairs = new_stairs(room * self._rule(arrays.STAIRS), room)
+        self._records = table(room, arrays.O_VALUES + len(spec.aggregates))
+        self._make_scratch()
+
+    # -- the protocol ----------------------------------------------------------------------------------------------
+
+    @property
+    def late(self) -> int:
+        return self._schedule.late
+
+    @property
+    def unranked(self) -> int:
+        return 0
+
+    @property
+    def matches(self) -> int:
+        """Entries joined so far: what the joins cost."""
+        return int(self._counters[arrays.MATCHES])
+
+    def push(self, batch: Batch) -> Answer:
+        for source, cells in enumerate(batch.cells):
+            if cells is not None:
+                self._add_cells(source, cells)
+        streams = list(batch.rows)
+        for source, rows in enumerate(batch.rows):
+            if rows is not None and self.spec.inputs[source].relation:
+                self._run(self._schedule.load(source, rows))
+                streams[source] = None
+        order = batch.order
+        if order is not None:
+            relations = [i for i, source in enumerate(self.spec.inputs) if source.relation]
+            order = order[~np.isin(order, relations)]
+        batch = batch._replace(rows=tuple(streams), order=order)
+        if self.spec.every == 0:
+            return self._run(self._schedule.arrive(batch))
+        self._schedule.wait(batch)
+        return self._close(self._schedule.watermark())
+
+    def advance(self, watermark: int) -> Answer:
+        return self._close(watermark)
+
+    def next_close(self) -> int | None:
+        return self._schedule.next_close() if self.spec.every else None
+
+    def finish(self) -> Answer:
+        if self.spec.every == 0 or self.spec.by_count:
+            return self._run(None)
+        return self._close(self._schedule.last_end())
+
+    def parts(self, groups: Ints) -> Codes:
+        grouped = self.spec.grouped_inputs
+        if len(grouped) == 1:
+            return groups.astype(np.int32)[:, None]
+        first = self._rule(arrays.GROUP_PARTS)
+        return self._groups[groups, first : first + len(grouped)].astype(np.int32)
+
+    def rows_held(self) -> int:
+        return self._schedule.rows_held
+
+    def groups_live(self) -> int:
+        return int(self._counters[LIVING])
+
+    def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
+        found = []
+        for source, queue in enumerate(self._schedule.queues):
+            live = np.zeros(self._entries.cells(source), bool)
+            live[self._entries.cell_of_slot[queue.slot]] = True
+            live[self._schedule.waiting[source].cell] = True
+            found.append(live)
+        return tuple(found)
+
+    def state(self) -> Arrays:
+        saved = self._schedule.state() | self._entries.state()
+        saved["turns"] = np.array([self._turns])
+        for source, queue in enumerate(self._schedule.queues):
+            saved |= {
+                f"live {source} last": queue.last.copy(),
+                f"live {source} cell": self._entries.cell_of_slot[queue.slot],
+                f"live {source} arguments": self._arguments(source, queue.slot),
+                f"live {source} valid": self._slots[queue.slot, arrays.R_VALID],
+            }
+        return saved
+
+    def restore(self, state: Arrays) -> None:
+        """Everything else follows from the rows that are live: sums are exact, whatever the order they came in."""
+        self._schedule.restore(state)
+        self._turns = int(state["turns"][0])
+        for source in range(len(self.spec.inputs)):
+            self._add_cells(source, self._entries.saved_cells(state, source))
+        live = []
+        for source in range(len(self.spec.inputs)):
+            last, *rest = (state[f"live {source} {name}"] for name in ("last", "cell", "arguments", "valid"))
+            live.append(Coming(np.full(len(last), BEFORE), last, *rest))
+        self._run(self._schedule.revive(live))
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _rule(self, what: int) -> int:
+        return int(self._layout.rule[what])
+
+    def _arguments(self, source: int, slots: Ints) -> Ints:
+        first = arrays.R_ARGUMENTS
+        return self._slots[slots, first : first + len(self.spec.inputs[source].floats)]
+
+    def _close(self, watermark: int) -> Answer:
+        return self._run(self._schedule.close(watermark) if watermark > BEFORE else None)
+
+    def _add_cells(self, source: int, cells: Cells) -> None:
+        self._entries.add_cells(source, cells)
+        grouped = self.spec.grouped_inputs
+        if len(grouped) == 1 and grouped[0] == source and len(cells.part):
+            # With one part a group is known by it.
+            self._counters[GROUPS] = max(self._counters[GROUPS], int(cells.part.max()) + 1)
+            self._reserve_groups(int(self._counters[GROUPS]))
+
+    def _run(self, moves: Moves | None) -> Answer:
+        """Let the kernels take what comes and goes; answer what that makes known."""
+        parts: list[Ints] = []
+        if moves is not None and len(moves.now):
+            self._fit_numbers(moves)
+            self._seat(moves)
+            events, moments = _events(moves)
+            counters = self._counters
+            counters[[arrays.TURN, arrays.EVENT, arrays.STAGE, arrays.ITEM]] = 0
+            counters[[arrays.FIRST_TURN, arrays.SILENT]] = self._turns, moves.silent
+            self._turns += 0 if moves.silent else len(moments)
+            while (status := self._step(events, moments)) != DONE:
+                if status == MORE_RECORDS:
+                    parts.append(self._take_records())
+                self._grow(status)
+            for source, slots in enumerate(moves.going):
+                self._entries.unseat(source, self._slots[slots, arrays.R_ENTRY])
+        self._check_overflow()
+        records = np.concatenate([*parts, self._take_records()])
+        at, turn, group, live, valid = (np.ascontiguousarray(records[:, c]) for c in range(arrays.O_VALUES))
+        return Answer(at, turn, group, live != 0, records[:, arrays.O_VALUES :], valid)
+
+    def _step(self, events: Ints, moments: Ints) -> int:
+        entries = self._entries
+        return int(
+            run(
+                *(*self._layout, entries.rows, entries.first, self._listed, self._slots, self._groups, self._lists),
+                *(self._table, self._entry_stairs, self._group_stairs, events, moments, self._records),
+                *(self._scratch, self._scratch.view(np.float64), self._counters),
+            )
+        )
+
+    def _seat(self, moves: Moves) -> None:
+        """Give each row that comes a slot and an entry."""
+        limit = self._schedule.slots.limit
+        if limit > len(self._slots):
+            self._slots = longer(self._slots, max(limit, 2 * len(self._slots)))
+        for source, (rows, slots) in enumerate(zip(moves.coming, moves.slots, strict=True)):
+            if len(slots):
+                self._slots[slots, arrays.R_ENTRY] = self._entries.seat(source, rows.cell, slots)
+                self._slots[slots, arrays.R_VALID] = rows.valid
+                self._slots[slots, arrays.R_LAST] = rows.last
+                first = arrays.R_ARGUMENTS
+                self._slots[slots, first : first + rows.arguments.shape[1]] = rows.arguments
+        entries = len(self._entries.rows)
+        self._entry_stairs = self._entry_stairs.with_owners(entries * self._rule(arrays.STAIRS_WIDE))
+        if self.plan.multiply and entries > len(self._listed):
+            self._listed = np.zeros(entries, np.int64)
+
+    def _fit_numbers(self, moves: Moves) -> None:
+        """Make limbs wide enough for every sum that these rows can lead to, so that none is ever checked again."""
+        row_bits = sum(
+            (len(queue) + len(gone)).bit_length()
+            for queue, gone in zip(self._schedule.queues, moves.going, strict=True)
+        )
+        terms = tuple(
+            term.seeing(moves.coming[term.input].arguments[:, term.argument], moves.coming[term.input].valid).holding(
+                row_bits
+            )
+            for term in self._terms
+        )
+        if terms == self._terms:
+            return
+        before, self._terms = self._terms, terms
+        if [(term.low, term.limbs) for term in before] != [(term.low, term.limbs) for term in terms]:
+            self._layout = layout_of(self.spec, self._graph, terms, coalesce=self.plan.multiply)
+            self._entries.lay_out_anew(self._layout, before, terms)
+            start = self._rule(arrays.GROUP_SUMS)
+            self._groups = np.concatenate(
+                [self._groups[:, :start], moved(self._groups[:, start:], before, terms)], axis=1
+            )
+            self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        self._scratch = np.zeros(self._rule(arrays.VALUES) + len(self.spec.aggregates), np.int64)
+
+    def _new_groups(self, count: int) -> Ints:
+        groups = table(count, self._rule(arrays.GROUP_WIDTH))
+        groups[:, arrays.SCORE] = arrays.MISSING
+        return groups
+
+    def _reserve_groups(self, count: int) -> None:
+        have = len(self._groups)
+        if count <= have:
+            return
+        if count > self._most_groups:
+            raise TooManyGroups(
+                f"The join gives more than {self._most_groups:,} groups. No plan holds fewer: each has to be shown. "
+                "Group by fewer columns, filter an input with where=, or use smaller windows."
+            )
+        count = max(count, 2 * have)
+        larger = self._new_groups(count)
+        larger[:have] = self._groups
+        self._groups = larger
+        lists = np.zeros((arrays.GROUP_LISTS, count), np.int64)
+        lists[:, :have] = self._lists
+        self._lists = lists
+        parts = len(self.spec.grouped_inputs)
+        if parts > 1:
+            self._table = np.full(_table_size(count), arrays.NONE, np.int64)
+            fill_table(self._table, larger, self._rule(arrays.GROUP_PARTS), parts, int(self._counters[GROUPS]))
+        self._group_stairs = self._group_stairs.with_owners(count * self._rule(arrays.STAIRS))
+
+    def _grow(self, status: int) -> None:
+        growth: dict[int, Callable[[], None]] = {
+            MORE_GROUPS: lambda: self._reserve_groups(len(self._groups) + 1),
+            MORE_ENTRY_STEPS: self._grow_entry_stairs,
+            MORE_GROUP_STEPS: self._grow_group_stairs,
+            MORE_RECORDS: self._grow_records,
+        }
+        growth[status]()
+
+    def _grow_entry_stairs(self) -> None:
+        self._entry_stairs = self._entry_stairs.with_more_steps()
+
+    def _grow_group_stairs(self) -> None:
+        self._group_stairs = self._group_stairs.with_more_steps()
+
+    def _grow_records(self) -> None:
+        needed = int(self._counters[LIVING] + self._counters[arrays.TOUCHED]) + 1
+        if needed > len(self._records) // 2:
+            self._records = table(max(4 * needed, 1024), self._records.shape[1])
+
+    def _take_records(self) -> Ints:
+        n = int(self._counters[WRITTEN])
+        self._counters[WRITTEN] = 0
+        return self._records[:n].copy()
+
+    def _check_overflow(self) -> None:
+        broken, self._counters[BROKEN] = int(self._counters[BROKEN]), 0
+        if broken == 1:
+            raise AggregateOverflow(
+                "The join gives more than 2**62 rows, too many to count. Filter an input, join on more columns, or use "
+                "smaller windows."
+            )
+        if broken > 1:
+            raise AggregateOverflow(
+                "A sum of whole numbers exceeds 64 bits. SUM(x * 1.0) adds float64.",
+                broken - 2,
+            )
+
+    # -- invariants ------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        counters, groups = self._counters, self._groups
+        assert counters[arrays.TOUCHED] == counters[arrays.LISTED] == counters[WRITTEN] == 0, "nothing is left undone"
+        assert not groups[:, arrays.IS_TOUCHED].any()
+        sums = groups[:, self._rule(arrays.GROUP_SUMS) :]
+        rows = sums[:, 0]
+        assert (rows >= 0).all(), "no group has lost more rows than it had"
+        assert ((rows > 0) == (groups[:, arrays.IS_LIVE] != 0)).all(), "a group lives while it has rows"
+        living = self._lists[arrays.L_LIVING, : counters[LIVING]]
+        assert (np.sort(living) == np.flatnonzero(rows > 0)).all(), "living groups are listed, once each"
+        assert not sums[rows == 0].any(), "where all rows have gone, all sums are zero"
+        self._entries.check([queue.slot for queue in self._schedule.queues], self._slots[:, arrays.R_ENTRY])
+        for queue in self._schedule.queues:
+            assert (np.diff(queue.last) >= 0).all(), "rows go in order"
+        if self.spec.top and counters[arrays.RESERVE] > 0:
+            outside = living[groups[living, arrays.IN_RESERVE] == 0]
+            assert (groups[outside, arrays.SCORE] <= counters[arrays.TAU]).all(), "what may be shown is in the reserve"
+
+
+def _table_size(groups: int) -> int:
+    """Of a hash table that is at most half full."""
+    return 1 << (2 * groups - 1).bit_length()
+
+
+def _events(moves: Moves) -> tuple[Ints, Ints]:
+    """What comes and goes, moment by moment, and the moments. In each, what goes is first: less is joined in vain."""
+    slot = np.concatenate([*moves.going, *moves.slots])
+    moment = np.concatenate([*moves.goes, *moves.comes])
+    sign = np.ones(len(slot), np.int64)
+    sign[: sum(len(slots) for slots in moves.going)] = -1
+    order = np.argsort(2 * moment + (sign > 0), kind="stable")
+    end = np.searchsorted(moment[order], np.arange(len(moves.now)), side="right")
+    return np.stack([slot[order], sign[order]], axis=1), np.stack([end, moves.now, moves.at], axis=1)
+
+
+__all__ = ["Joined", "Plan", "open", "refuses"]

@@ -1,0 +1,149 @@
+"""What plans are tested on: join graphs, windows and aggregates of every kind, and streams with all that goes wrong."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from skyband.operators.joins.plans import Plan
+from skyband.operators.joins.protocol import (
+    ALL,
+    COUNT,
+    MAX,
+    MIN,
+    SUM,
+    UNMATCHED,
+    Aggregate,
+    Batch,
+    Cells,
+    Input,
+    Rows,
+    Spec,
+)
+from skyband.windows import FOREVER
+
+
+class Row(NamedTuple):
+    """One arrival."""
+
+    input: int
+    time: int
+    cell: int
+    arguments: tuple[int | float | None, ...]
+
+
+class Case(NamedTuple):
+    spec: Spec
+    cells: tuple[Cells, ...]  # by input, all of them
+    rows: list[Row]
+
+
+# The variables of each input: one alone, a pair, a pair on two columns, a chain, a star, a triangle, a mixture.
+GRAPHS = (
+    ((),),
+    ((0,), (0,)),
+    ((0, 1), (0, 1)),
+    ((0,), (0, 1), (1,)),
+    ((0,), (0,), (0,)),
+    ((0, 1), (1, 2), (0, 2)),
+    ((0, 1), (0, 1), (1,)),
+)
+
+WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([2**40, -(2**40), 2**53 + 1, 7]))
+FRACTION = st.one_of(
+    st.integers(-6, 6).map(lambda n: n / 4),
+    st.sampled_from([0.1, 1e16, -1e16, 1e300, 5e-324, -2.5e-310, float("inf"), float("-inf"), -0.0]),
+)
+
+
+@st.composite
+def specs(draw: st.DrawFn, *, linear: bool = False) -> Spec:
+    graph = draw(st.sampled_from(GRAPHS))
+    every = draw(st.sampled_from([0, 0, 1, 3, 5]))
+    by_count = len(graph) == 1 and draw(st.booleans())
+    relation = draw(st.integers(0, 3)) if len(graph) > 1 else 9  # often none
+    inputs = []
+    for i, variables in enumerate(graph):
+        floats = tuple(draw(st.lists(st.booleans(), max_size=2)))
+        size = draw(st.one_of(st.integers(max(1, every), 12), st.just(FOREVER)))
+        is_relation = i == relation
+        inputs.append(Input(FOREVER if is_relation else size, variables, draw(st.booleans()), floats, is_relation))
+    functions = [COUNT, SUM, SUM, 2, *(() if linear else (MIN, MAX))]
+    possible = [(i, a) for i, source in enumerate(inputs) for a in range(len(source.floats))]
+    aggregates = [Aggregate(COUNT, ALL, ALL)]
+    if possible:
+        aggregates += draw(
+            st.lists(
+                st.tuples(st.sampled_from(functions), st.sampled_from(possible)).map(lambda p: Aggregate(p[0], *p[1])),
+                max_size=4,
+            )
+        )
+    changes = every == 0 or draw(st.booleans())
+    lateness = draw(st.sampled_from([0, 0, 2, 10])) if every and not by_count else 0
+    return Spec(tuple(inputs), tuple(aggregates), every, changes, lateness, by_count)
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24) -> Case:
+    spec = draw(specs(linear=linear))
+    cells = []
+    for source in spec.inputs:
+        n = draw(st.integers(1, 4))
+        variables = draw(st.lists(st.lists(st.integers(0, 1), min_size=len(source.variables),
+                                           max_size=len(source.variables)), min_size=n, max_size=n))  # fmt: skip
+        parts = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)) if source.grouped else [0] * n
+        cells.append(Cells(np.array(variables, np.int32).reshape(n, len(source.variables)), np.array(parts, np.int32)))
+    rows: list[Row] = []
+    step = draw(st.sampled_from([st.integers(0, 2), st.integers(-4, 6), st.sampled_from([0, 1, -9, 12, 40])]))
+    time = draw(st.sampled_from([0, -17, 1_000_000_007]))
+    for position in range(draw(st.integers(0, most))):
+        i = draw(st.integers(0, len(spec.inputs) - 1))
+        source = spec.inputs[i]
+        time += draw(step)
+        cell = draw(st.integers(UNMATCHED, len(cells[i].part) - 1))
+        arguments = tuple(draw(st.one_of(st.none(), FRACTION if f else WHOLE)) for f in source.floats)
+        rows.append(Row(i, position if spec.by_count else time, cell, arguments))
+    # A relation is there before the streams.
+    rows.sort(key=lambda row: not spec.inputs[row.input].relation)
+    return Case(spec, tuple(cells), rows)
+
+
+def plans_for(spec: Spec) -> list[Plan]:
+    """All plans: late, every choice of early ones, and, where it can, the one that multiplies."""
+    n = len(spec.inputs)
+    found = [Plan(tuple(bool(bits >> i & 1) for i in range(n))) for bits in range(2**n)]
+    return found + ([Plan((True,) * n, multiply=True)] if spec.linear else [])
+
+
+def batch_of(case: Case, rows: list[Row], told: list[int]) -> Batch:
+    """Rows as operators take them; cells are told of as late as can be."""
+    inputs = range(len(case.spec.inputs))
+    news: list[Cells | None] = []
+    for i in inputs:
+        needed = max((row.cell + 1 for row in rows if row.input == i), default=0)
+        if needed > told[i]:
+            news.append(Cells(*(column[told[i] : needed] for column in case.cells[i])))
+            told[i] = needed
+        else:
+            news.append(None)
+    of_input = [_rows(case.spec, i, [row for row in rows if row.input == i]) for i in inputs]
+    return Batch(tuple(of_input), tuple(news), np.array([row.input for row in rows], np.int32))
+
+
+def _rows(spec: Spec, i: int, rows: list[Row]) -> Rows | None:
+    if not rows:
+        return None
+    floats = spec.inputs[i].floats
+    arguments, valid = np.zeros((len(rows), len(floats)), np.int64), np.zeros(len(rows), np.int64)
+    for r, row in enumerate(rows):
+        for a, value in enumerate(row.arguments):
+            if value is not None:
+                # The engine leaves one zero of the two.
+                bits = struct.unpack("<q", struct.pack("<d", value + 0.0))[0] if floats[a] else value
+                arguments[r, a], valid[r] = bits, valid[r] | 1 << a
+    return Rows(
+        np.array([row.time for row in rows], np.int64), np.array([row.cell for row in rows], np.int32), arguments, valid
+    )

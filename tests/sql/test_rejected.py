@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sql.test_statements import ACCEPTED, TRADES
+from sql.test_statements import ACCEPTED, INPUTS
 
 import skyband as sb
 
@@ -24,7 +24,7 @@ def cases() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("statement", "said"), cases())
 def test_says_what_is_wrong_and_where(statement: str, said: str) -> None:
     with pytest.raises(sb.SkybandError) as caught:
-        sb.sql(statement, trades=TRADES)
+        sb.sql(statement, **INPUTS)
     assert str(caught.value) == said
 
 
@@ -47,6 +47,6 @@ def test_whatever_is_written_nothing_else_is_raised(statement: str, seed: int, h
     else:
         words = words[:i]
     try:
-        sb.sql("EXPLAIN " + " ".join(words), trades=TRADES)
+        sb.sql("EXPLAIN " + " ".join(words), **INPUTS)
     except sb.SkybandError as error:
         assert str(error)  # noqa: PT017  # most of them are errors, and some are not

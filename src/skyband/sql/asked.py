@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skyband.queries import TopK
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs
+
+ONLY = ""  # what a query calls its input if it has only one
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,7 @@ class Rows:
     name: str  # what it was given as
     where: str | None = None  # only rows that meet this
     columns: tuple[str, ...] | None = None  # only these; None: all
+    renamed: tuple[tuple[str, str], ...] = ()  # and these, under another name: (name, column)
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,18 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """Of a pair: row a becomes the one with the smaller value of a column; or, not ascending, with the larger."""
+
+    column: str
+    ascending: bool
+
+
+@dataclass(frozen=True)
 class Asked:
     """A query in place of a statement."""
 
-    query: TopK
+    query: TopK | TopKPairs | TopKAcross | JoinAggregate
     rows: Mapping[str, Rows]  # by what the query calls its inputs
-    shown: tuple[Shown, ...] | None  # None: the columns as they come
+    shown: tuple[Shown, ...]
+    turn: Turn | None = None

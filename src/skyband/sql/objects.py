@@ -11,11 +11,9 @@ from sqlglot import exp
 from skyband import expressions
 from skyband.engines.output import layout
 from skyband.queries import TopK
-from skyband.sql.asked import Asked, Rows, Shown
+from skyband.sql.asked import ONLY, Asked, Rows, Shown
 from skyband.sql.reading import check_columns, ranking_of, row_text, window_of, with_aliases_resolved
 from skyband.sql.statement import Statement
-
-ONLY = ""  # the one input has no name in the query
 
 
 def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:

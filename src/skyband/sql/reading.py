@@ -99,7 +99,7 @@ def ranking_of(statement: Statement) -> Ranking:
         )
     by, ascending = _order(statement, order)
     per = tuple(limit.expressions or ())
-    return Ranking(by, ascending, _count(statement, limit.expression), per)
+    return Ranking(by, ascending, count_of(statement, limit.expression), per)
 
 
 def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
@@ -112,7 +112,7 @@ def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
         statement.refuse("QUALIFY ranks already, so ORDER BY and LIMIT have nothing left to say", condition)
     if window.args.get("order") is None:
         statement.refuse("ROW_NUMBER() needs an ORDER BY", condition, possible)
-    k = _count(statement, condition.expression)
+    k = count_of(statement, condition.expression)
     if isinstance(condition, exp.LT):
         k -= 1
     if isinstance(condition, exp.EQ) and k != 1:
@@ -135,7 +135,7 @@ def _order(statement: Statement, order: exp.Expr) -> tuple[exp.Expr, bool]:
     return ordered.this, not ordered.args.get("desc")
 
 
-def _count(statement: Statement, node: exp.Expr | None) -> int:
+def count_of(statement: Statement, node: exp.Expr | None) -> int:
     if not isinstance(node, exp.Literal) or not node.is_int or int(node.name) < 1:
         statement.refuse("How many rows must be a whole number, at least 1", node)
     return int(node.name)

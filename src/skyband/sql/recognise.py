@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.sql import objects
+from skyband.sql import across, joins, objects, pairs
 from skyband.sql.asked import Asked
 from skyband.sql.statement import Statement
 
@@ -15,10 +15,16 @@ from skyband.sql.statement import Statement
 def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     """The query that the statement asks; `schemas` of its inputs, by alias."""
     select = statement.select
-    if select.args.get("group") or any(
-        item.find(exp.AggFunc) for item in select.expressions if not item.find(exp.Window)
-    ):
-        statement.refuse("GROUP BY cannot be answered yet", select.args.get("group"))
+    if select.args.get("group") or any(item.find(exp.AggFunc) for item in select.expressions):
+        return joins.ask(statement, schemas)
     if len(statement.inputs) == 1:
         return objects.ask(statement, schemas)
-    return statement.refuse("Joins cannot be answered yet", statement.inputs[1].node)
+    if any(join.side == "FULL" for join in select.args["joins"]):
+        return across.ask(statement, schemas)
+    if len(statement.inputs) == 2 and len({one.name for one in statement.inputs}) == 1:
+        return pairs.ask(statement, schemas)
+    return statement.refuse(
+        "Rows of a join can be counted and added up, or, of one input with itself, ranked as pairs; this is neither",
+        statement.inputs[1].node,
+        "Possible: GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id).",
+    )

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyband import expressions
 from skyband.api import is_spark
-from skyband.engines.embedded import objects
+from skyband.engines.embedded import across, joins, objects, pairs
 from skyband.engines.embedded.inputs import Source, collect, read
 from skyband.errors import InvalidInput
 from skyband.planner.explain import explain
-from skyband.sql.asked import Asked, Rows, Shown
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs
+from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
 from skyband.sql.recognise import recognise
 from skyband.sql.statement import Statement, understand
 
@@ -65,9 +67,17 @@ def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[s
 
 
 def _run(asked: Asked, sources: Mapping[str, Source]) -> pa.Table | pa.RecordBatchReader:
-    prepared = {name: _prepared(sources[rows.name], rows) for name, rows in asked.rows.items()}
-    answer = objects.top_k(next(iter(prepared.values())), asked.query)
-    return answer if asked.shown is None else _projected(answer, asked.shown)
+    prepared: dict[str, Any] = {name: _prepared(sources[rows.name], rows) for name, rows in asked.rows.items()}
+    match asked.query:
+        case TopK():
+            answer = objects.top_k(prepared[ONLY], asked.query)
+        case TopKPairs():
+            answer = pairs.top_k_pairs(prepared[ONLY], asked.query)
+        case TopKAcross():
+            answer = across.top_k_across(prepared, asked.query)
+        case JoinAggregate():
+            answer = joins.join_aggregate(prepared, asked.query)
+    return _projected(answer, asked.shown, asked.turn)
 
 
 def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
@@ -80,9 +90,9 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
         if rows.where is not None:
             df = df.where(expressions.bind_condition(rows.where, schemas[rows.name], used_as="WHERE").spark_sql)
         prepared[name] = df if rows.columns is None else df.select(*map(_quoted, rows.columns))
-    answer = spark.top_k(next(iter(prepared.values())), asked.query)
-    if asked.shown is None:
-        return answer
+    if not isinstance(asked.query, TopK):
+        raise InvalidInput("On Spark a statement can only ask for the best rows of one input so far.")
+    answer = spark.top_k(prepared[ONLY], asked.query)
     schema = spark.schema_of(answer)
     texts = [_quoted(one.text) if one.is_plain else expressions.bind(one.text, schema).spark_sql for one in asked.shown]
     return answer.selectExpr(*(f"{text} AS {_quoted(one.name)}" for text, one in zip(texts, asked.shown, strict=True)))
@@ -95,18 +105,22 @@ def _quoted(name: str) -> str:
 def _prepared(source: Source, rows: Rows) -> Source:
     """The rows of a source that a query is asked of, with the columns it reads."""
     names = source.schema.names if rows.columns is None else list(rows.columns)
+    renamed = [*((name, name) for name in names), *rows.renamed]
+    schema = pa.schema([source.schema.field(column).with_name(name) for name, column in renamed])
     condition = None if rows.where is None else expressions.bind_condition(rows.where, source.schema, used_as="WHERE")
 
     def batches() -> Iterator[pa.RecordBatch]:
         for chunk in source.batches:
             for batch in chunk.to_batches() if isinstance(chunk, pa.Table) else (chunk,):
                 kept = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
-                yield kept.select(names)
+                yield pa.record_batch([kept.column(column) for _, column in renamed], schema=schema)
 
-    return Source(pa.schema([source.schema.field(name) for name in names]), batches(), source.is_whole)
+    return Source(schema, batches(), source.is_whole)
 
 
-def _projected(answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...]) -> pa.Table | pa.RecordBatchReader:
+def _projected(
+    answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...], turn: Turn | None
+) -> pa.Table | pa.RecordBatchReader:
     """The answer with the columns that are shown of it."""
     columns = [
         (one.name, None, one.text) if one.is_plain else (one.name, expressions.bind(one.text, answer.schema), one.text)
@@ -121,6 +135,7 @@ def _projected(answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...]
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in answer.to_batches() if isinstance(answer, pa.Table) else answer:
+            batch = batch if turn is None else _turned(batch, turn)
             arrays = [
                 batch.column(text) if score is None else pa.array(score.evaluate(batch), from_pandas=True)
                 for _, score, text in columns
@@ -128,3 +143,15 @@ def _projected(answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...]
             yield pa.record_batch(arrays, schema=schema)
 
     return collect(isinstance(answer, pa.Table), schema, batches())
+
+
+def _turned(batch: pa.RecordBatch, turn: Turn) -> pa.RecordBatch:
+    """Pairs with their rows in the order that the statement asks for."""
+    compare = pc.less if turn.ascending else pc.greater
+    straight = compare(batch.column(f"a_{turn.column}"), batch.column(f"b_{turn.column}"))
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    width = (len(columns) - next(i for i, name in enumerate(columns) if name.startswith("a_"))) // 2
+    for name in [name.removeprefix("a_") for name in batch.schema.names[-2 * width : -width]]:
+        a, b = columns[f"a_{name}"], columns[f"b_{name}"]
+        columns[f"a_{name}"], columns[f"b_{name}"] = pc.if_else(straight, a, b), pc.if_else(straight, b, a)
+    return pa.record_batch(list(columns.values()), schema=batch.schema)

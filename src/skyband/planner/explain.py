@@ -102,7 +102,7 @@ class PairsExplanation:
             return f"cannot: {choice.refused}"
         if PAIRS[choice.algorithm].for_comparing:
             return "for comparing"
-        if math.isnan(self.plan.ns) or choice.algorithm == self.plan.algorithm:
+        if math.isnan(self.plan.ns) or choice.algorithm == self.plan.algorithm.partition("(")[0]:
             return f"{_nanoseconds(choice.ns)} a row"
         ratio = choice.ns / self.plan.ns
         return f"{_nanoseconds(choice.ns)} a row ({ratio:.2g}x)" if ratio < 10 else f"({ratio:,.0f}x)"

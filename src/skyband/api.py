@@ -139,7 +139,9 @@ def top_k_pairs(
         algorithm=algorithm,
     )
     if is_spark(data):
-        raise InvalidInput("Pairs are not ranked on Spark yet: top_k_pairs takes Arrow data.")
+        from skyband.engines import spark
+
+        return spark.top_k_pairs(data, query)
     return pairs.top_k_pairs(data, query)
 
 

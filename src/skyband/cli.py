@@ -196,6 +196,39 @@ def objects(
     run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder)
 
 
+@papers_app.command("pairs")
+def papers_of_pairs(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only experiments whose name starts so, such as pairs-cost, pairs-asked. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Top-k pairs of rows: K-skybands and staircases of pairs (2014), figures 8 to 13, 17 and 18, tables 2 and 3."""
+    from skyband.bench.papers.objects import run
+    from skyband.bench.papers.pairs import EXPERIMENTS
+
+    run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder, among=EXPERIMENTS)
+
+
 @bench_app.command()
 def planner(
     json_file: Annotated[
@@ -284,18 +317,34 @@ def calibrate(
     file: Annotated[
         Path | None, typer.Option("--file", help="Write the figures here instead.", show_default=False)
     ] = None,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
 ) -> None:
     """Measure what a row costs each algorithm on this machine, so that the planner chooses by that.
 
     Takes some minutes, and is worth doing on a machine that has nothing else to do. The figures are kept in the user's
     cache ($SKYBAND_CACHE, or skyband in $XDG_CACHE_HOME or ~/.cache); until then those of some other machine are used.
     """
+    if pairs:
+        _calibrate_pairs(file)
+        return
     from skyband.bench import calibrate as calibration
     from skyband.planner.costs import cache_file, write
 
     target = file or cache_file()
     with Progress(*Progress.get_default_columns(), transient=True) as progress:
         task = progress.add_task("", total=calibration.settings_to_measure())
+        costs = calibration.measure(lambda doing: progress.update(task, advance=1, description=f"{doing:<60}"))
+    write(costs, target)
+    typer.echo(f"Measured {len(costs.cells)} algorithms. Written to {target}.")
+
+
+def _calibrate_pairs(file: Path | None) -> None:
+    from skyband.bench import pair_costs as calibration
+    from skyband.planner.pair_costs import pair_cache_file, write
+
+    target = file or pair_cache_file()
+    with Progress(*Progress.get_default_columns(), transient=True) as progress:
+        task = progress.add_task("", total=calibration.SETTINGS)
         costs = calibration.measure(lambda doing: progress.update(task, advance=1, description=f"{doing:<60}"))
     write(costs, target)
     typer.echo(f"Measured {len(costs.cells)} algorithms. Written to {target}.")

@@ -72,7 +72,7 @@ def bind(by: str | Callable[..., Any], where: str | None, ascending: bool, schem
         function = by
     if where is not None:
         trees.append(_read(where, schema))
-    names = _column_names(trees, schema)
+    names = _column_names(trees)
     if function is not None:
         names = tuple(dict.fromkeys([*_read_by(function, schema), *names]))
     code = _Lines({name: number for number, name in enumerate(names)}, schema)
@@ -89,13 +89,26 @@ def bind(by: str | Callable[..., Any], where: str | None, ascending: bool, schem
     return PairScore(text, names, tuple(code.lines), where is not None, function, distances)
 
 
-def _read(text: str, schema: pa.Schema) -> exp.Expr:
-    # Deferred: sqlglot and polars cost a second to import.
-    from sqlglot import exp
+def outline(by: str | Callable[..., Any], where: str | None, ascending: bool) -> PairScore:
+    """The score as far as it is known without a schema: as if all columns were numbers. A function is not looked at."""
+    texts = [text for text in (by if isinstance(by, str) else None, where) if text is not None]
+    names = _column_names([_parse(text) for text in texts])
+    if isinstance(by, str):
+        return bind(by, where, ascending, pa.schema([(name, pa.float64()) for name in names]))
+    return PairScore(getattr(by, "__name__", "a function"), names, (), where is not None)
 
+
+def _parse(text: str) -> exp.Expr:
+    # Deferred: sqlglot and polars cost a second to import.
     from skyband import expression_tree
 
-    tree = expression_tree.parse(text, possible=POSSIBLE, tables=("a", "b"))
+    return expression_tree.parse(text, possible=POSSIBLE, tables=("a", "b"))
+
+
+def _read(text: str, schema: pa.Schema) -> exp.Expr:
+    from sqlglot import exp
+
+    tree = _parse(text)
     for column in tree.find_all(exp.Column):
         if column.table not in ("a", "b"):
             raise InvalidExpression(
@@ -113,7 +126,7 @@ def _read(text: str, schema: pa.Schema) -> exp.Expr:
     return tree
 
 
-def _column_names(trees: list[exp.Expr], schema: pa.Schema) -> tuple[str, ...]:
+def _column_names(trees: list[exp.Expr]) -> tuple[str, ...]:
     from sqlglot import exp
 
     return tuple(dict.fromkeys(column.name for tree in trees for column in tree.find_all(exp.Column, bfs=False)))

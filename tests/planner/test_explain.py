@@ -26,6 +26,21 @@ QUERIES: dict[str, sb.planner.explain.Explanation] = {
     ),
     "ad_hoc": sb.explain(sb.TopK(k=10, by="v", window=sb.sliding(10_000, every=100), ad_hoc=True)),
     "by_name": sb.explain(sb.TopK(k=10, by="v", window=sb.sliding(100, every=10), algorithm="recompute")),
+    "pairs_of_few_distances": sb.explain(
+        sb.TopKPairs(k=20, by="abs(a.x - b.x) * abs(a.y - b.y)", ascending=True, window=sb.sliding(100_000))
+    ),
+    "pairs_of_any_score": sb.explain(
+        sb.TopKPairs(
+            k=5,
+            by="a.x / b.y",
+            same="mote",
+            where="a.x < b.x",
+            window=sb.sliding("1 hour", every="1 minute", on="ts"),
+        )
+    ),
+    "pairs_by_name": sb.explain(
+        sb.TopKPairs(k=5, by=worth, window=sb.sliding(1_000), algorithm="staircase(batch=8)"), window_rows=1_000
+    ),
     "from_the_start": sb.explain(sb.TopK(k=3, by="v", window=sb.landmark(every=1_000))),
 }
 

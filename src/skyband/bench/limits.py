@@ -11,14 +11,14 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from skyband.bench import embedded, startup
+from skyband.bench import embedded, pairs, startup
 from skyband.bench.results import Result, table, write
 from skyband.bench.sizes import OFFICIAL, QUICK, SPARK_LINES, Sizes
 from skyband.errors import InvalidQuery
 
 GROWTH: Final = "growth"
 STARTUP: Final = (startup.CACHED, startup.UNCACHED)
-NAMES: Final = (*(workload.name for workload in embedded.WORKLOADS), GROWTH, *SPARK_LINES, *STARTUP)
+NAMES: Final = (*(workload.name for workload in embedded.WORKLOADS), GROWTH, *pairs.NAMES, *SPARK_LINES, *STARTUP)
 
 Say = Callable[[str], None]
 
@@ -56,6 +56,7 @@ def choose(only: Sequence[str]) -> list[str]:
 def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]:
     """The lines called `wanted`, as they are measured; `say` is told what is being done."""
     yield from _embedded(wanted, sizes, say)
+    yield from pairs.measure(wanted, sizes.passes, say)
     if not set(SPARK_LINES).isdisjoint(wanted):
         from skyband.bench import spark  # imports pyspark
 

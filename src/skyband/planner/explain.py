@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
 
+from skyband import pair_expressions
+from skyband.errors import InvalidQuery
+from skyband.operators.pairs.protocol import Spec as PairSpec
+from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.protocol import EMIT_CODES, Spec
-from skyband.operators.registry import OBJECTS
+from skyband.operators.registry import OBJECTS, PAIRS
+from skyband.planner import pairs
 from skyband.planner.objects import Choice, Plan, plan
-from skyband.queries import TopK
-from skyband.windows import FOREVER, Ticks
+from skyband.queries import TopK, TopKPairs
+from skyband.windows import FOREVER, Ticks, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +64,82 @@ class Explanation:
         return f"{_nanoseconds(choice.ns)} a row{compared}, {rows}"
 
 
-def explain(query: TopK, *, window_rows: float | None = None) -> Explanation:
+@dataclass(frozen=True, slots=True)
+class PairsExplanation:
+    """What will run for pairs and why; `str` of it is for reading."""
+
+    query: TopKPairs
+    plan: pairs.Plan
+
+    def __str__(self) -> str:
+        query, chosen = self.query, self.plan
+        by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
+        conditions = [
+            *([f"same {', '.join(query.same)}"] if query.same else []),
+            *([f"different {', '.join(query.different)}"] if query.different else []),
+            *([f"where {query.where}"] if query.where else []),
+        ]
+        rows = f"{chosen.window_rows:,.0f} rows of a window{' (assumed)' if chosen.assumed else ''}"
+        lines = [
+            f"top {query.k} pairs by {by}{' (smallest first)' if query.ascending else ''}",
+            f"  of         {'; '.join(conditions)}" if conditions else "",
+            f"  window     {query.window}",
+            f"  gives      {query.emit}",
+            f"  algorithm  {chosen.algorithm}: {chosen.why}",
+            f"  holds      the {rows} and about {chosen.pairs:,.0f} pairs, if scores come in random order",
+            f"  costs      {_nanoseconds(chosen.ns)} a row" if not math.isnan(chosen.ns) else "",
+            "  considered",
+        ]
+        lines = [line for line in lines if line]
+        width = max(len(choice.algorithm) for choice in chosen.considered)
+        for choice in sorted(chosen.considered, key=_by_cost):
+            mark = "->" if choice.algorithm == chosen.algorithm.partition("(")[0] else "  "
+            lines.append(f"    {mark} {choice.algorithm:<{width}} {self._verdict(choice)}")
+        return "\n".join(lines)
+
+    def _verdict(self, choice: pairs.Choice) -> str:
+        if choice.refused:
+            return f"cannot: {choice.refused}"
+        if PAIRS[choice.algorithm].for_comparing:
+            return "for comparing"
+        if math.isnan(self.plan.ns) or choice.algorithm == self.plan.algorithm.partition("(")[0]:
+            return f"{_nanoseconds(choice.ns)} a row"
+        ratio = choice.ns / self.plan.ns
+        return f"{_nanoseconds(choice.ns)} a row ({ratio:.2g}x)" if ratio < 10 else f"({ratio:,.0f}x)"
+
+
+@singledispatch
+def explain(query: Any, *, window_rows: float | None = None) -> Any:
     """Which algorithm the planner chooses for `query`, why, and what it expects it to hold and to cost.
 
     `window_rows` says how many rows a window by value holds; a window of arrivals knows.
     """
-    window = query.window
-    # Durations and numbers mean the same to the planner: it only compares them with each other.
-    size = FOREVER if window.size is None else _number(window.size)
-    ticks = Ticks(size, 0 if window.every is None else _number(window.every), 0, window.by_count)
-    spec = Spec(query.k, ticks, EMIT_CODES[str(query.emit)], bool(query.per), query.ad_hoc, query.error or 0.0)
+    raise InvalidQuery(f"explain takes a query such as sb.TopK(…), got {type(query).__name__}.")
+
+
+@explain.register
+def _(query: TopK, *, window_rows: float | None = None) -> Explanation:
+    emit = EMIT_CODES[str(query.emit)]
+    spec = Spec(query.k, _ticks(query.window), emit, bool(query.per), query.ad_hoc, query.error or 0.0)
     return Explanation(query, plan(spec, query.algorithm, expect=query.expect, window_rows=window_rows))
 
 
-def _by_cost(choice: Choice) -> tuple[bool, float]:
+@explain.register
+def _(query: TopKPairs, *, window_rows: float | None = None) -> PairsExplanation:
+    # Columns are taken to be numbers: there is no schema yet to know better.
+    score = pair_expressions.outline(query.by, query.where, query.ascending)
+    scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
+    spec = PairSpec(query.k, _ticks(query.window), scoring, EMIT_CODES[str(query.emit)])
+    return PairsExplanation(query, pairs.plan(spec, query.algorithm, window_rows=window_rows))
+
+
+def _ticks(window: Window) -> Ticks:
+    """Durations and numbers mean the same to the planner: it only compares them with each other."""
+    size = FOREVER if window.size is None else _number(window.size)
+    return Ticks(size, 0 if window.every is None else _number(window.every), 0, window.by_count)
+
+
+def _by_cost(choice: Choice | pairs.Choice) -> tuple[bool, float]:
     return choice.refused is not None, math.inf if math.isnan(choice.ns) else choice.ns
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -10,18 +11,36 @@ from skyband.errors import InvalidQuery
 from skyband.operators.pairs import supreme
 from skyband.operators.pairs.protocol import Spec
 from skyband.operators.pairs.scoring import Scoring
+from skyband.operators.pairs.staircase import expected_pairs
 from skyband.operators.protocol import EMIT_CODES
 from skyband.operators.registry import PAIRS, find
+from skyband.planner.pair_costs import PairCosts, kind_of, known_pair_costs
 from skyband.queries import TopKPairs
 from skyband.windows import FOREVER
+
+ASSUMED_WINDOW_ROWS = 10_000  # of a window by value, when nobody says how many rows it holds
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One algorithm, considered."""
+
+    algorithm: str
+    refused: str | None  # why it cannot answer the query
+    ns: float  # expected to be spent on a row; NaN if it cannot, or if nobody knows
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will run."""
+    """What will run, and what else was considered."""
 
     algorithm: str
     why: str
+    ns: float
+    window_rows: float
+    pairs: float  # expected to be held, if scores come in random order
+    assumed: bool  # nobody said how many rows a window holds
+    considered: tuple[Choice, ...]
 
 
 def specify(query: TopKPairs, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
@@ -32,15 +51,46 @@ def specify(query: TopKPairs, schema: pa.Schema, scoring: Scoring, *, external_c
     return Spec(query.k, ticks, scoring, EMIT_CODES[str(query.emit)])
 
 
-def plan(spec: Spec, asked_for: str | None = None) -> Plan:
-    """The algorithm asked for by name, or else the cheapest."""
+def plan(
+    spec: Spec, asked_for: str | None = None, *, window_rows: float | None = None, costs: PairCosts | None = None
+) -> Plan:
+    """The algorithm asked for by name, or else the one whose rows cost least."""
+    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
+    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
+    figures = costs or known_pair_costs()
+    choices = tuple(
+        Choice(name, refused := algorithm.refuses(spec), math.nan if refused else _cost(name, spec, rows, figures))
+        for name, algorithm in PAIRS.items()
+    )
     if asked_for is not None:
-        if asked_for.partition("(")[0].strip() == supreme.NAME:
-            raise InvalidQuery(
-                f"'supreme' cannot answer a query: {supreme.WHY_NOT}. Possible here: {', '.join(PAIRS)}."
-            )
-        if refused := find(asked_for, PAIRS).refuses(spec):
-            possible = ", ".join(name for name, algorithm in PAIRS.items() if not algorithm.refuses(spec))
-            raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
-        return Plan(asked_for, "asked for by name")
-    return Plan("staircase", "takes any score")
+        name, why = _asked(asked_for, spec, choices), "asked for by name"
+    else:
+        able = [choice for choice in choices if not choice.refused and not PAIRS[choice.algorithm].for_comparing]
+        name = min(able, key=lambda choice: math.inf if math.isnan(choice.ns) else choice.ns).algorithm
+        why = _reason(spec, len(able))
+    ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
+    return Plan(name, why, ns, rows, expected_pairs(spec.k, rows), assumed, choices)
+
+
+def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:
+    score = spec.scoring.score
+    if score.distances is None:
+        return costs.ns_per_row(algorithm, "nearest", max(1, len(score.columns)), rows)
+    return costs.ns_per_row(algorithm, kind_of(score.distances.nearest), len(score.distances.columns), rows)
+
+
+def _asked(asked_for: str, spec: Spec, choices: tuple[Choice, ...]) -> str:
+    possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
+    if asked_for.partition("(")[0].strip() == supreme.NAME:
+        raise InvalidQuery(f"'supreme' cannot answer this: {supreme.WHY_NOT}. Possible here: {possible}.")
+    if refused := find(asked_for, PAIRS).refuses(spec):
+        raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
+    return asked_for
+
+
+def _reason(spec: Spec, able: int) -> str:
+    distances = spec.scoring.score.distances
+    if distances is None or able == 1:
+        return "the score is not known from distances such as abs(a.x - b.x), so every pair has to be scored"
+    count = len(distances.columns)
+    return f"the score is known from {count} distance{'s' * (count > 1)}; a row costs least"

@@ -20,10 +20,18 @@ EXPERIMENTS: Final = (*mintopk.EXPERIMENTS, *pripuzic.EXPERIMENTS, *shen.EXPERIM
 NO_FIGURES: Final = "No figures: they need matplotlib, which is not installed: pip install 'skyband[bench]'."
 
 
-def run(console: Console, *, quick: bool, only: Sequence[str], json_file: Path | None, folder: Path | None) -> None:
+def run(
+    console: Console,
+    *,
+    quick: bool,
+    only: Sequence[str],
+    json_file: Path | None,
+    folder: Path | None,
+    among: Sequence[Experiment] = EXPERIMENTS,
+) -> None:
     """Measure the chosen experiments, print each when it is done, and write JSON and figures."""
     effort = QUICK if quick else FULL
-    wanted = choose(only)
+    wanted = choose(only, among)
     outcomes = []
     columns = (
         SpinnerColumn(),
@@ -47,13 +55,13 @@ def run(console: Console, *, quick: bool, only: Sequence[str], json_file: Path |
         _print(console, draw(outcomes, folder))
 
 
-def choose(only: Sequence[str]) -> list[Experiment]:
+def choose(only: Sequence[str], among: Sequence[Experiment] = EXPERIMENTS) -> list[Experiment]:
     """The experiments whose names start with one of `only`; all of them if it is empty."""
-    names = [experiment.name for experiment in EXPERIMENTS]
+    names = [experiment.name for experiment in among]
     for prefix in only:
         if not any(name.startswith(prefix) for name in names):
             raise InvalidQuery(f"No experiment starts with {prefix!r}. There are: {', '.join(names)}.")
-    return [experiment for experiment in EXPERIMENTS if not only or experiment.name.startswith(tuple(only))]
+    return [experiment for experiment in among if not only or experiment.name.startswith(tuple(only))]
 
 
 def draw(outcomes: list[Outcome], folder: Path) -> str:

@@ -155,14 +155,14 @@ class CandidateGatherer(Gatherer):
         """Once more which rows may be shown, now that TIE tells equal ones apart; and the tally of their panes."""
         assert self._sieve is not None
         times = times_of(table.column(str(self._recipe.window.on)))
-        tally.ends, tally.rows = _pane_tally(times[~out], weights[~out], self._shape)
+        tally.ends, tally.rows = pane_tally(times[~out], weights[~out], self._shape)
         groups, null_groups = groups_of(table.column(GROUP) if self._recipe.query.per else None)
         # A column that orders the rows decides before TIE does, so then equal rows all stay.
         ties = None if self._recipe.window.order else table.column(TIE).to_numpy()
         return self._sieve.keep(times, np.where(out, np.nan, scores), groups, null_groups, ties)
 
 
-def _pane_tally(times: Ints, weights: npt.NDArray[np.int32], shape: Shape) -> tuple[Ints, Ints]:
+def pane_tally(times: Ints, weights: npt.NDArray[np.int32], shape: Shape) -> tuple[Ints, Ints]:
     """Where the last windows of these rows end, and how many rows are in them. A landmark's never do."""
     counted = weights > 0
     if shape.whole == FOREVER or not counted.any():

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skyband.operators.protocol import Arrays, Codes, Floats, Ints
 
-SPARE = 8  # room is made for one row in so many beside those of the window: as much is moved when it is used up
+SPARE = 16  # room is made for one row in so many beside those of the window: as much is moved when it is used up
 
 
 class Rows(NamedTuple):

@@ -17,10 +17,10 @@ import numpy as np
 from skyband.operators.pairs import staircase_kernels as kernels
 from skyband.operators.pairs.arriving import Arriving
 from skyband.operators.pairs.protocol import ANSWER, PAIR, Pairs, Spec, best_first
-from skyband.operators.pairs.rows import Rows
+from skyband.operators.pairs.rows import SPARE, Rows
 from skyband.operators.pairs.scoring import BLOCK, SHORT, TILE
 from skyband.operators.pairs.staircase_kernels import CLOCKS, NO_ROW, OLDEST, OUT, SHIFT, SHOWN, TOP
-from skyband.operators.protocol import ENTRIES, Arrays, Floats, Ints
+from skyband.operators.protocol import ENTRIES, Arrays, Ints
 from skyband.windows import FOREVER
 
 NAME = "staircase"
@@ -172,6 +172,17 @@ class Staircase(Arriving):
                     "limits are not too high"
                 )
                 assert limit == limit or worst == np.inf, "only infinity cannot be exceeded"
+
+    @property
+    def nbytes(self) -> int:
+        """What is kept, in bytes: the window's rows, pairs, and room to work in."""
+        pairs = (self._band, self._other_band, self._heap, self._top, self._last)
+        room = (self._found_row, self._found_other, self._found_score, self._slots, self._inner, self._out)
+        return self._rows.nbytes + sum(array.nbytes for array in (*pairs, *room))
+
+    def reserve_window(self, rows: int) -> None:
+        """Make room for as many rows as will come, and what it takes to let them pass."""
+        self._rows.reserve(rows + rows // SPARE)
 
     # -- with each arrival ------------------------------------------------------------------------------------------
 
@@ -346,9 +357,3 @@ class Staircase(Arriving):
         """The first row that is due for a new limit, now that so many have come: twice as many rows half as often."""
         after = self._merged + rows
         return max(self._rows.head, self._rows.tail - (self._step << (after ^ self._merged).bit_length()))
-
-
-def nbytes(operator: Staircase) -> int:
-    """What the operator keeps, in bytes."""
-    arrays: list[Floats | Pairs] = [operator._band, operator._other_band, operator._inner, operator._found_score]
-    return operator._rows.nbytes + sum(array.nbytes for array in arrays)

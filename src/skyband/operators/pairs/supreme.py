@@ -13,6 +13,7 @@ import numpy as np
 from skyband.operators.pairs.protocol import Batch, Spec
 from skyband.operators.pairs.rows import Rows, WindowRows
 from skyband.operators.pairs.scoring import BLOCK
+from skyband.operators.protocol import Floats
 from skyband.windows import FOREVER
 
 NAME = "supreme"
@@ -27,6 +28,11 @@ class Supreme:
         self._batch = batch
         self._rows = WindowRows(spec.scoring.width, spec.scoring.colours, by_count=True)
         self._scores = np.empty(BLOCK)
+
+    def fill(self, values: Floats) -> None:
+        """A window full of these rows, by column and row, without scoring their pairs."""
+        position = np.arange(values.shape[1])
+        self._rows.append(Rows(values, np.empty((0, len(position)), np.int32), position, position))
 
     def push(self, batch: Batch) -> None:
         window, size = self._rows, self.spec.window.size

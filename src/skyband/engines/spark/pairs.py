@@ -1,0 +1,195 @@
+"""Top-k pairs on Spark: every pair of rows meets in exactly one bucket, and the buckets' answers are merged.
+
+    rows ─ a copy for each cell ─ pack by cell ─ one session per cell ─ best k of the cells' answers
+
+For windows by value that slide, rows are dealt into parts, and for every two parts, and for each by itself, there is a
+cell: a triangle of them. A row goes to each cell that its part is in, as many as there are parts, and there meets the
+rows of the other part. With `same` pairs are of one colour, so a row goes only where its colour does. All cells see the
+same watermark in a micro-batch, so their answers about a window come out of the same one, and what merges them need not
+remember anything.
+
+Where answers do not come window by window, or not all rows of a window can be told from its times, there is one bucket.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from skyband import pair_expressions
+from skyband.engines.embedded.pairs import PairsSession
+from skyband.engines.output import pair_layout
+from skyband.engines.spark.candidates import pane_tally, times_of
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.pages import BatchFunction, Tally
+from skyband.engines.spark.plan import run
+from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.operators.pairs.scoring import scoring_of
+from skyband.planner.pairs import plan, specify
+from skyband.queries import TopKPairs
+from skyband.structures.panes import shape_of
+
+SIDE: Final = PREFIX + "side"  # of its cell: 1 or -1, the two parts; 0, a part by itself
+ROW: Final = PREFIX + "row"  # TIE, once more, as a column of the row: answers are merged by it
+
+
+@dataclass(frozen=True)
+class PairsRecipe(Recipe):
+    """What a worker has to know of a top-k pairs query."""
+
+    query: TopKPairs  # what a bucket is asked
+
+    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> PairsSession:
+        return PairsSession(self.query, self.schema, state, external_clock=external_clock)
+
+    def gatherer(self) -> Gatherer:
+        return PairGatherer(self)
+
+
+class PairGatherer(Gatherer):
+    """Counts each row once, however many cells it is sent to."""
+
+    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        timeless = self.timeless(table)
+        weights = np.ones(table.num_rows, np.int32)
+        if SIDE in table.column_names:
+            weights = (table.column(SIDE).to_numpy() == 0).astype(np.int32)
+        tally = Tally(int(weights.sum()), int(weights[timeless].sum()), 0)
+        if self._recipe.by_pane:
+            times = times_of(table.column(str(self._recipe.window.on)))[~timeless]
+            shape = shape_of(self._recipe.ticks.size, self._recipe.ticks.every)
+            tally.ends, tally.rows = pane_tally(times, weights[~timeless], shape)
+        return self.typed(table, ~timeless), tally
+
+
+def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:
+    """The k best pairs of rows of a window as it slides over `df`, batch or streaming.
+
+    As for `top_k`, a streaming result is written in append mode, or in update mode with emit="changes" and
+    emit="entries". Rows of equal time are put in order by a hash of their contents.
+    """
+    recipe = resolve(df, query)
+    answers = run(df, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
+    return _merged(answers, recipe, query, df.schema) if recipe.is_spread else answers
+
+
+def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
+    """The recipe for `query` over `df`. Mistakes are found here, before Spark runs anything."""
+    schema = arrow_schema(df.schema)
+    query.check_columns(schema.names)
+    check_order(query.window, schema)
+    ticks = query.window.ticks(schema, query.lateness)
+    score = pair_expressions.bind(query.by, query.where, query.ascending, schema)
+    scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
+    plan(specify(query, schema, scoring), query.algorithm)  # refuses an algorithm that cannot answer
+    is_spread = not ticks.by_count and ticks.every > 0 and query.emit == "windows"
+    added = [pa.field(ROW, pa.int64())] if is_spread else []
+    where = query.where
+    if is_spread and not query.same:
+        added.append(pa.field(SIDE, pa.int32()))
+        across = f"a.`{SIDE}` * b.`{SIDE}` <= 0"
+        where = across if where is None else f"({where}) AND {across}"
+    asked = TopKPairs(
+        k=query.k,
+        by=query.by,
+        window=query.window,
+        ascending=query.ascending,
+        same=query.same,
+        different=query.different,
+        where=where,
+        emit=query.emit,
+        algorithm=query.algorithm,
+    )
+    rows = pa.schema([*schema, *added])
+    output = pair_layout(asked, rows, str(query.emit)).schema
+    sources = [name if name in schema.names else None for name in rows.names]
+    return PairsRecipe(
+        window=query.window,
+        ticks=ticks,
+        schema=rows,
+        added=tuple(field.name for field in added),
+        output=output,
+        sources=(*[None] * (len(output) - 2 * len(rows)), *sources, *sources),
+        changes=query.emit != "windows",
+        is_spread=is_spread,
+        fingerprint=query.fingerprint(schema),
+        query=asked,
+    )
+
+
+def parts_of(buckets: int) -> int:
+    """How many parts make a triangle of no more cells than there are buckets.
+
+    >>> [parts_of(buckets) for buckets in (1, 2, 3, 16)]
+    [1, 1, 2, 5]
+    """
+    return (math.isqrt(8 * buckets + 1) - 1) // 2
+
+
+def _rows_to_gather(df: DataFrame, recipe: PairsRecipe, buckets: int) -> DataFrame:
+    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    columns.append(tie(df))
+    if not recipe.is_spread:
+        return df.select(*columns)
+    if recipe.query.same:
+        rows = df.select(*columns, bucket(recipe.query.same, buckets))
+    else:
+        cells = df.select(
+            *columns, sf.explode(_cells(sf.pmod(tie(df), sf.lit(parts_of(buckets))), buckets)).alias("at")
+        )
+        rows = cells.select("*", sf.col("at.cell").alias(BUCKET), sf.col("at.side").alias(SIDE)).drop("at")
+    return rows.withColumn(ROW, sf.col(TIE))
+
+
+def _cells(part: Column, buckets: int) -> Column:
+    """The cells that a part is in, and the side on which it is there. Cell (p, q) has number q (q + 1) / 2 + p."""
+
+    def cell(other: Column) -> Column:
+        low, high = sf.least(part, other), sf.greatest(part, other)
+        number = (sf.call_function("div", high * (high + 1), sf.lit(2)) + low).cast("int")
+        return sf.struct(number.alias("cell"), sf.signum(other - part).cast("int").alias("side"))
+
+    return sf.transform(sf.sequence(sf.lit(0).cast("long"), sf.lit(parts_of(buckets) - 1).cast("long")), cell)
+
+
+def _merged(answers: DataFrame, recipe: PairsRecipe, query: TopKPairs, schema: StructType) -> DataFrame:
+    """The best k of the cells' answers about each window, with the columns that the user knows."""
+    names = recipe.output.names
+    shown = [field for field in answers.schema if field.name[2:] not in recipe.added]
+    # Under plain names: mapInArrow stumbles over dots and backticks.
+    plain = answers.toDF(*(f"c{i}" for i in range(len(names))))
+    window = plain[f"c{names.index('window_end')}"]
+    return plain.repartition(window).mapInArrow(merger(recipe, query), StructType(shown))
+
+
+def merger(recipe: PairsRecipe, query: TopKPairs) -> BatchFunction:
+    """For mapInArrow: all answers about the windows of a partition, ranked anew."""
+    names, k = recipe.output.names, query.k
+    shown = [name for name in names if name[2:] not in recipe.added]
+    recent = [f"{side}_{name}" for side in "ab" for name in (query.window.on, query.window.order, ROW) if name]
+    keys = [("window_end", "ascending"), ("score", "ascending" if query.ascending else "descending")]
+    keys += [(name, "descending") for name in recent]
+
+    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = list(batches)
+        if not parts:
+            return
+        table = pa.Table.from_batches(parts).rename_columns(names)
+        table = table.take(pc.sort_indices(table, sort_keys=keys))
+        ends = table.column("window_end").cast(pa.int64()).to_numpy()
+        first = np.flatnonzero(np.diff(ends, prepend=ends[:1] - 1))
+        rank = np.arange(len(ends)) - np.repeat(first, np.diff([*first, len(ends)])) + 1
+        ranks = pa.array(rank.astype(np.int32))
+        table = table.set_column(names.index("rank"), "rank", ranks).filter(pa.array(rank <= k))
+        yield from table.select(shown).combine_chunks().to_batches()
+
+    return merge

@@ -1,0 +1,93 @@
+"""What a row costs each algorithm for pairs, measured on a grid, and read between its points and beyond.
+
+As for single rows (costs.py), the figures come with the package, and `skyband calibrate --pairs` measures them on this
+machine. They are of k = 20 and a window that slides with each arrival. What `threshold` costs depends on how values are
+distributed as well: its figures are averages over uniform, correlated and anti-correlated values.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from skyband.errors import SkybandError
+from skyband.planner.costs import cache_file
+
+VERSION: Final = 1
+K: Final = 20
+WINDOW_ROWS: Final = (1_000, 10_000, 100_000)
+DISTANCES: Final = (1, 2, 3, 4)
+KINDS: Final = ("nearest", "furthest", "mixed")  # which pairs come first: by all distances, or by some and by others
+
+Cells = Mapping[str, Mapping[str, Sequence[Sequence[float]]]]
+
+
+@dataclass(frozen=True)
+class PairCosts:
+    """Nanoseconds a row: of an algorithm, for a kind of score, by number of distances and rows in a window."""
+
+    machine: str
+    cells: Cells
+
+    def ns_per_row(self, algorithm: str, kind: str, distances: int, window_rows: float) -> float:
+        """NaN: nobody has measured it. A score of more distances than were measured costs as much as of the most."""
+        cells = self.cells.get(algorithm, {}).get(kind)
+        if cells is None:
+            return math.nan
+        return between(WINDOW_ROWS, cells[min(distances, len(DISTANCES)) - 1], max(window_rows, 2.0))
+
+
+def between(points: Sequence[float], values: Sequence[float], x: float) -> float:
+    """Linear where both axes are logarithmic, beyond the last point as before it.
+
+    >>> between((1, 10, 100), (5, 50, 500), 1_000)
+    5000.0
+    """
+    right = next((i for i in range(1, len(points)) if x <= points[i]), len(points) - 1)
+    a, b, low, high = points[right - 1], points[right], values[right - 1], values[right]
+    share = math.log(x / a) / math.log(b / a)
+    return float(f"{math.exp((1 - share) * math.log(low) + share * math.log(high)):.6g}")
+
+
+def kind_of(nearest: Sequence[bool]) -> str:
+    return "nearest" if all(nearest) else "mixed" if any(nearest) else "furthest"
+
+
+def pair_cache_file() -> Path:
+    return cache_file().with_name("pair_costs.json")
+
+
+def _grid() -> dict[str, Any]:
+    return {"k": K, "window_rows": list(WINDOW_ROWS), "distances": list(DISTANCES), "kinds": list(KINDS)}
+
+
+def write(costs: PairCosts, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    described = {"version": VERSION, "machine": costs.machine, "grid": _grid(), "ns_per_row": costs.cells}
+    path.write_text(json.dumps(described, indent=1) + "\n")
+
+
+def read(path: Path) -> PairCosts:
+    try:
+        described: Any = json.loads(path.read_text())
+        if described["version"] != VERSION or described["grid"] != _grid():
+            raise ValueError("it was written by another version of Skyband")
+        return PairCosts(str(described["machine"]), described["ns_per_row"])
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise SkybandError(
+            f"Cannot use the figures in {path}: {error}. `skyband calibrate --pairs` measures them anew."
+        ) from None
+
+
+@cache
+def known_pair_costs() -> PairCosts:
+    """The figures of this machine or, until there are any that can be used, those that come with the package."""
+    try:
+        return read(pair_cache_file())
+    except SkybandError:
+        return read(Path(__file__).with_name("pair_costs.json"))

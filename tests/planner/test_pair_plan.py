@@ -1,0 +1,76 @@
+"""Example tests: the planner chooses for pairs by measured costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.operators.pairs.protocol import Spec
+from skyband.operators.pairs.scoring import scoring_of
+from skyband.operators.registry import PAIRS
+from skyband.pair_expressions import bind
+from skyband.planner.pair_costs import DISTANCES, KINDS, WINDOW_ROWS, PairCosts, between, known_pair_costs, read, write
+from skyband.planner.pairs import plan
+from skyband.windows import Ticks
+
+SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+
+
+def spec(by: str, size: int = 10_000) -> Spec:
+    return Spec(5, Ticks(size, 0, 0, by_count=True), scoring_of(bind(by, None, True, SCHEMA)), 1)
+
+
+def costs(staircase: float, threshold: float) -> PairCosts:
+    def everywhere(ns: float) -> dict[str, list[list[float]]]:
+        return {kind: [[ns] * len(WINDOW_ROWS)] * len(DISTANCES) for kind in KINDS}
+
+    return PairCosts("a test", {"staircase": everywhere(staircase), "threshold": everywhere(threshold)})
+
+
+def test_the_cheapest_is_chosen() -> None:
+    nearest = spec("abs(a.x - b.x) + abs(a.y - b.y)")
+    assert plan(nearest, costs=costs(10, 20)).algorithm == "staircase"
+    assert plan(nearest, costs=costs(20, 10)).algorithm == "threshold"
+    assert plan(spec("a.x + b.y"), costs=costs(20, 10)).algorithm == "staircase"
+
+
+def test_what_is_for_comparing_is_not_chosen() -> None:
+    considered = plan(spec("abs(a.x - b.x)")).considered
+    assert {choice.algorithm for choice in considered} == set(PAIRS)
+    assert plan(spec("abs(a.x - b.x)"), "naive").algorithm == "naive"
+
+
+def test_the_figures_that_come_with_the_package_are_whole() -> None:
+    figures = known_pair_costs()
+    for name in ("staircase", "threshold"):
+        for kind in KINDS:
+            for distances in (*DISTANCES, 9):
+                for rows in (10.0, 1_000.0, 5_000.0, 1e6):
+                    assert figures.ns_per_row(name, kind, distances, rows) > 0
+
+
+def test_large_windows_of_two_distances_are_for_threshold() -> None:
+    """The issue's bar: on closest pairs of two attributes the planner's choice beats scoring every pair."""
+    assert plan(spec("abs(a.x - b.x) + abs(a.y - b.y)", 100_000)).algorithm == "threshold"
+
+
+def test_between_the_points() -> None:
+    assert between((1, 10, 100), (5, 50, 500), 30) == pytest.approx(150)
+    assert between((1, 10, 100), (5, 5, 50), 5) == pytest.approx(5)
+
+
+def test_figures_are_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "pair_costs.json"
+    write(costs(1, 2), path)
+    assert read(path) == costs(1, 2)
+    path.write_text("{}")
+    with pytest.raises(sb.SkybandError, match="calibrate --pairs"):
+        read(path)
+
+
+def test_only_queries_are_explained() -> None:
+    with pytest.raises(sb.InvalidQuery, match="explain takes a query"):
+        sb.explain("top 10")

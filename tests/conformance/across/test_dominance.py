@@ -2,8 +2,8 @@
 
 An instance is an object with those of its values that live until some moment. It is dominated by the objects that are
 sure to live as long and sure to score more than it ever can: the values it has, and the largest possible ones in the
-streams in which it has not come. It is held while fewer than k objects dominate it. An object none of whose instances is
-held is forgotten, as if it had never come.
+streams in which it has not come. It is held while fewer than k objects dominate it. An object none of whose instances
+is held is forgotten, as if it had never come.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ class Definition:
 
     def take(self, arrivals: int, stream: int, name: int, value: float) -> None:
         for other, known in list(self.objects.items()):
-            for s, (_, last) in list(known.items()):
+            for s, (_, last) in known.items():
                 if last < arrivals:
-                    del known[s]
                     self.held.discard((other, s))
             self._forget(other)
         self.objects.setdefault(name, {})[stream] = (value, arrivals - 1 + self.size)

@@ -7,9 +7,9 @@ Cost:       push O(s) to keep three lists of s instances sorted, and for those t
             with the window, about a third of it for three streams.
 Choose it:  for comparing with; `staircase` holds the same and costs less.
 
-The paper asks for dominators that end later; here they may end at the same moment, which with a slide is common. It counts
-scores strictly between the old one and the new; those equal to the old one have to be counted too. And it does not say
-what is known of an object without instances: it is forgotten.
+The paper asks for dominators that end later; here they may end at the same moment, which with a slide is common. It
+counts scores strictly between the old one and the new; those equal to the old one have to be counted too. And it does
+not say what is known of an object without instances: it is forgotten.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class EarlyAggregation(Stepping):
             assert (keys[1:] >= keys[:-1]).all(), "lists are sorted"
         moments = {int(i): int(slots["last"][i // streams, i % streams]) for i in held}
         sure = {i: current_score(slots, i // streams, last, self._scoring) for i, last in moments.items()}
-        best = {i: best_score(slots, i // streams, last, clock, self._scoring) for i, last in moments.items()}
+        best = {i: best_score(slots, i // streams, last, self._scoring) for i, last in moments.items()}
         for i, last in moments.items():
             assert last >= clock, "what has ended is not held"
             assert (self._s.score[CURRENT, i], self._s.score[BEST, i]) == (sure[i], best[i]), "scores are known"

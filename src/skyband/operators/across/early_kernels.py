@@ -117,11 +117,11 @@ def _compare(state, instance, floor, ceiling, k):  # type: ignore[no-untyped-def
 
 
 @part
-def _score(state, instance, clock, scoring):  # type: ignore[no-untyped-def]
+def _score(state, instance, scoring):  # type: ignore[no-untyped-def]
     streams = state.slots.shape[1]
     code, last = instance // streams, state.slots[instance // streams, instance % streams].last
     state.score[CURRENT, instance] = current_score(state.slots, code, last, scoring)
-    state.score[BEST, instance] = best_score(state.slots, code, last, clock, scoring)
+    state.score[BEST, instance] = best_score(state.slots, code, last, scoring)
 
 
 @part
@@ -135,13 +135,13 @@ def _enter(state, instance):  # type: ignore[no-untyped-def]
 
 
 @part
-def _update(state, instance, clock, scoring, k):  # type: ignore[no-untyped-def]
+def _update(state, instance, scoring, k):  # type: ignore[no-untyped-def]
     """More is known of the instance's object: move it in the lists, and see what it dominates now, and what it."""
     size = state.numbers[SIZE]
     floor, ceiling = state.score[CURRENT, instance], state.score[BEST, instance]
     for which in range(TIME):
         _remove(state.keys[which], state.lists[which], size, state.score[which, instance], instance)
-    _score(state, instance, clock, scoring)
+    _score(state, instance, scoring)
     for which in range(TIME):
         _insert(state.keys[which], state.lists[which], size - 1, state.score[which, instance], instance)
     _compare(state, instance, floor, ceiling, k)
@@ -169,13 +169,15 @@ def _take(rows, r, clock, k, state, scoring):  # type: ignore[no-untyped-def]
             numbers[REPEATED] += 1
             return
         _leave(state, new)
-    _, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r], clock)
+    taken, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
     numbers[REPEATED] += repeats
+    if not taken:
+        return
     numbers[GONE] = 0
     for s in range(streams):
         if s != stream and slots[code, s].held and slots[code, s].last >= clock:
-            _update(state, code * streams + s, clock, scoring, k)
-    _score(state, new, clock, scoring)
+            _update(state, code * streams + s, scoring, k)
+    _score(state, new, scoring)
     state.dominators[new] = 0
     _enter(state, new)
     _compare(state, new, -np.inf, np.inf, k)

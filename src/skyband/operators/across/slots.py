@@ -1,7 +1,7 @@
 """What is known of each object: one value a stream, each with its lifetime.
 
-For streams in which an object comes once while it lives, so that its values only add up: what it scores at some moment
-can only rise as more of it becomes known, and only fall as time passes.
+For objects that do not come again in a stream as long as any of their rows lives, so that their values only add up:
+what an object is sure to score at some moment can only rise as more of it becomes known, and its best score only fall.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NEVER = np.int64(-(2**63))  # before every clock
 SLOT = np.dtype(
     [
         ("value", np.float64),
-        ("last", np.int64),  # it lives as long as the clock is at most this; NEVER: there is none
+        ("last", np.int64),  # it lives while the clock is at most this; NEVER: the object has not come in this stream
         ("time", np.int64),
         ("position", np.int64),
         ("held", np.int64),  # 1: the instance that begins to count only these values may still be in an answer
@@ -45,13 +45,13 @@ def current_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def best_score(slots, code, moment, clock, scoring):  # type: ignore[no-untyped-def]
+def best_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
     """The most it can score at `moment`: streams in which it has not come yet may bring their largest value."""
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         if slot.last >= moment:
             scoring.table[GIVEN, s] = slot.value
-        elif slot.last >= clock:
+        elif slot.last != NEVER:
             scoring.table[GIVEN, s] = scoring.table[LOW, s]
         else:
             scoring.table[GIVEN, s] = scoring.table[HIGH, s]
@@ -61,10 +61,10 @@ def best_score(slots, code, moment, clock, scoring):  # type: ignore[no-untyped-
 
 
 @kernel
-def take_value(slots, code, stream, value, time, position, last, clock):  # type: ignore[no-untyped-def]
+def take_value(slots, code, stream, value, time, position, last):  # type: ignore[no-untyped-def]
     """Put a row where it belongs. Returns whether it is taken, and whether one was there: then the later one stays."""
     slot = slots[code, stream]
-    repeats = slot.last >= clock
+    repeats = slot.last != NEVER
     if repeats and is_later(slot.time, slot.position, time, position):
         return False, True
     slot.value, slot.last, slot.time, slot.position, slot.held = value, last, time, position, 1

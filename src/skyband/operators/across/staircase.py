@@ -219,7 +219,7 @@ class Staircase(Stepping):
             if beaten_by < k:
                 assert found[code, last] == key, "a point of the front is what its object is sure to score"
         for code, last in self.instances():
-            best = best_score(slots, code, last, clock, self._scoring)
+            best = best_score(slots, code, last, self._scoring)
             beaten_by = sum(
                 max((score for end, score in sure[other] if end >= last), default=-np.inf) > best
                 for other in known

@@ -179,7 +179,7 @@ def _prune_object(slots, front, score, numbers, code, clock, k, scoring):  # typ
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         if slot.held and slot.last >= clock:
-            best = best_score(slots, code, slot.last, clock, scoring)
+            best = best_score(slots, code, slot.last, scoring)
             if is_dominated(front, score, numbers, slot.last, best, k):
                 slot.held = 0
             else:
@@ -199,7 +199,7 @@ def _take(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-unty
     if _prune_object(slots, front, score, numbers, code, clock, k, scoring):
         old = points_of(slots, code, clock, scoring, points[OLD_LAST], scores[OLD], points[OLD_BEFORE])
         old_time, old_position = latest_row(slots, code, clock)
-    taken, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r], clock)
+    taken, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
     if repeats:
         numbers[REPEATED] += 1
         numbers[STALE] = 1
@@ -207,7 +207,7 @@ def _take(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-unty
         return
     slot = slots[code, stream]
     if slot.last <= numbers[LATEST] and is_dominated(
-        front, score, numbers, slot.last, best_score(slots, code, slot.last, clock, scoring), k
+        front, score, numbers, slot.last, best_score(slots, code, slot.last, scoring), k
     ):
         slot.held = 0
         if not is_held(slots, code, clock):
@@ -336,7 +336,7 @@ def sweep(slots, numbers, stair_last, stair_score, stairs, scoring):  # type: ig
                         low = middle + 1
                     else:
                         high = middle
-                if low > 0 and stair_score[low - 1] > best_score(slots, code, slot.last, clock, scoring):
+                if low > 0 and stair_score[low - 1] > best_score(slots, code, slot.last, scoring):
                     slot.held = 0
                 else:
                     mine += 1

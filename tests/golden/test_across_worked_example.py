@@ -66,11 +66,11 @@ def test_instances_and_their_score_intervals() -> None:
 
     def intervals() -> list[tuple[float, float]]:
         moments = sorted(last for last in slots["last"][0].tolist() if last > 0)
-        return [(current_score(slots, 0, last, scoring), best_score(slots, 0, last, 10, scoring)) for last in moments]
+        return [(current_score(slots, 0, last, scoring), best_score(slots, 0, last, scoring)) for last in moments]
 
-    take_value(slots, 0, 1, 0.2, 1, 0, 101, 1)
+    take_value(slots, 0, 1, 0.2, 1, 0, 101)
     assert intervals() == [pytest.approx((0.2, 2.2))]
-    take_value(slots, 0, 2, 0.3, 5, 1, 105, 5)
+    take_value(slots, 0, 2, 0.3, 5, 1, 105)
     assert intervals() == [pytest.approx((0.5, 1.5)), pytest.approx((0.3, 1.3))]
-    take_value(slots, 0, 0, 0.8, 10, 2, 110, 10)
+    take_value(slots, 0, 0, 0.8, 10, 2, 110)
     assert intervals() == [pytest.approx((1.3, 1.3)), pytest.approx((1.1, 1.1)), pytest.approx((0.8, 0.8))]

@@ -44,9 +44,10 @@ class TopKAcross:
                 or an expression over the streams' names that never falls when a value rises.
     bounds      the smallest and the largest possible value, for all streams or for each. A value that is missing counts
                 as the smallest. The largest may be math.inf, but then little can be ruled out early.
-    repeat      what several live values of an object in one stream make: "last", "max" or "sum". None: there are none;
-                only then can rows be forgotten before they leave the window. (If there are, the last one counts, they
-                are counted in `rows_repeated` as far as they are noticed, and answers may miss objects.)
+    repeat      what several values of an object in a stream make: "last", "max" or "sum". None: it comes once, as long
+                as any of its rows is in the window; only then can rows be forgotten before they leave it. (If it does
+                come again, the last value counts, `rows_repeated` counts it as far as it is noticed, and answers may
+                miss objects.)
     clip        values out of bounds are moved to the bound, and counted; otherwise they are an error.
     emit        "windows": the ranking of each closed window (default with `every`);
                 "changes": what entered and what left (default without `every`).

@@ -125,7 +125,7 @@ def times(draw: st.DrawFn, n: int) -> list[int]:
 
 
 @st.composite
-def rows(draw: st.DrawFn, kind: Kind, streams: int, most: int) -> list[Row]:
+def rows(draw: st.DrawFn, kind: Kind, streams: int, most: int, size: int) -> list[Row]:
     n = draw(st.integers(0, most))
     when = [None] * n if kind.by_count else draw(times(n))
     values = draw(st.lists(VALUES, min_size=n, max_size=n))
@@ -133,10 +133,12 @@ def rows(draw: st.DrawFn, kind: Kind, streams: int, most: int) -> list[Row]:
     if kind.repeat is not None:
         about = draw(st.lists(st.tuples(st.integers(0, streams - 1), st.integers(0, objects)), min_size=n, max_size=n))
     else:
-        # Each object comes once in each stream, ever, and mostly soon after its first time.
-        chosen = draw(st.permutations(range(n)))
-        pairs = sorted(range(n), key=lambda i: i // streams + chosen[i] / draw(st.sampled_from([1, 4, 1000])))
-        about = [(pair % streams, pair // streams) for pair in pairs]
+        # Each object comes once in each stream, soon after its first time or much later; or, when all its rows have
+        # left the window, again.
+        chosen, near = draw(st.permutations(range(n))), draw(st.sampled_from([1, 4, 1000]))
+        pairs = sorted(range(n), key=lambda i: i // streams + chosen[i] / near)
+        different = size + 2 if kind.by_count and near == 1000 and not kind.landmark else n + 1
+        about = [(pair % streams, pair // streams % different) for pair in pairs]
     return [Row(stream, name, value, time) for (stream, name), value, time in zip(about, values, when, strict=True)]
 
 
@@ -158,7 +160,7 @@ def cases(draw: st.DrawFn, algorithm: AcrossAlgorithm, *, most: int = 40, extern
     if isinstance(name, str) and "(" in name:
         high = 1.0
     spec = spec_of(question, name, (low,) * streams, (high,) * streams, kind.repeat)
-    stream = draw(rows(kind, streams, most))
+    stream = draw(rows(kind, streams, most, question.size or 0))
     events: list[Event] = list(stream)
     if kind.external_clock:
         events = []

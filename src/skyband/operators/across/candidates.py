@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from skyband.operators.across.scoring import GIVEN, LOW, score
+from skyband.operators.across.scoring import GIVEN, LOW, WEIGHT, score
 from skyband.operators.protocol import Ints
+from skyband.queries.combining import ADD
+from skyband.structures.compiling import inlined, kernel, part
 
 # What an object has in a stream. As its rows come and go, a sum is kept as two numbers, of which the second is what the
 # first cannot hold: no rounding adds up.
@@ -23,14 +24,14 @@ VALUE = np.dtype(
     [
         ("value", np.float64),
         ("rest", np.float64),  # SUM
-        ("time", np.int64),  # LAST: of the row the value is from
+        ("time", np.int64),  # of the latest row
         ("position", np.int64),
         ("rows", np.int32),  # that live
         ("place", np.int32),  # of the first stream only: where the object is among the candidates
     ]
 )
+
 ROW = np.dtype([("value", np.float64), ("last", np.int64), ("code", np.int32), ("stream", np.int32)])
-LATEST = np.dtype([("time", np.int64), ("position", np.int64)])
 
 # An object with what it ranks by.
 RANKED = np.dtype([("score", np.float64), ("time", np.int64), ("position", np.int64), ("code", np.int64)])
@@ -48,7 +49,6 @@ FIRST, COUNT, DELAYED, TOP, HEAP, LIVE, CLOCK, STALE, NEW, REPEATED, REBUILDS, F
 
 class State(NamedTuple):
     values: npt.NDArray[Any]
-    latest: npt.NDArray[Any]  # by object: its most recent row
     ring: npt.NDArray[Any]  # rows in order of their last moment; its length is a power of two
     delayed: npt.NDArray[Any]  # rows that came after others with a later one: a heap, the first to end on top
     nodes: npt.NDArray[Any]
@@ -60,7 +60,7 @@ class State(NamedTuple):
     numbers: Ints
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def beats(a, b):  # type: ignore[no-untyped-def]
     if a.score != b.score:
         return a.score > b.score
@@ -69,7 +69,7 @@ def beats(a, b):  # type: ignore[no-untyped-def]
     return a.position > b.position
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _put(values, ranked, i, place, source):  # type: ignore[no-untyped-def]
     """Copy an object to entry i."""
     target = ranked[i]
@@ -77,7 +77,7 @@ def _put(values, ranked, i, place, source):  # type: ignore[no-untyped-def]
     values[source.code, 0].place = place
 
 
-@njit(cache=True)
+@part
 def _sift(values, heap, n, i, held):  # type: ignore[no-untyped-def]
     """Put `held` into the heap of n at i, whose entry is free, or where it belongs above or below."""
     while i > 0 and beats(held, heap[(i - 1) >> 1]):
@@ -94,7 +94,7 @@ def _sift(values, heap, n, i, held):  # type: ignore[no-untyped-def]
     _put(values, heap, i, i, held)
 
 
-@njit(cache=True)
+@part
 def _settle_in_top(values, top, n, i, held):  # type: ignore[no-untyped-def]
     """Entry i of the n of the top is free: put `held` there, or where it belongs among the others."""
     while i > 0 and beats(held, top[i - 1]):
@@ -106,7 +106,7 @@ def _settle_in_top(values, top, n, i, held):  # type: ignore[no-untyped-def]
     _put(values, top, i, -2 - i, held)
 
 
-@njit(cache=True)
+@part
 def _leave_heap(values, heap, numbers, i):  # type: ignore[no-untyped-def]
     values[heap[i].code, 0].place = BELOW
     numbers[HEAP] -= 1
@@ -114,7 +114,7 @@ def _leave_heap(values, heap, numbers, i):  # type: ignore[no-untyped-def]
         _sift(values, heap, numbers[HEAP], i, heap[numbers[HEAP]])
 
 
-@njit(cache=True)
+@part
 def _enter(values, top, heap, numbers, k, held, spare):  # type: ignore[no-untyped-def]
     """A candidate more. What it pushes out of the top goes to the heap. `spare` is an entry to use."""
     if numbers[TOP] < k:
@@ -132,28 +132,39 @@ def _enter(values, top, heap, numbers, k, held, spare):  # type: ignore[no-untyp
         _sift(values, heap, numbers[HEAP], numbers[HEAP] - 1, held)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def score_of(values, code, scoring):  # type: ignore[no-untyped-def]
     """Does the object live, and what is its score?"""
-    alive = False
+    alive, total = False, 0.0
     for s in range(values.shape[1]):
+        given = scoring.table[LOW, s]
         if values[code, s].rows:
             alive = True
-            scoring.table[GIVEN, s] = values[code, s].value
-        else:
-            scoring.table[GIVEN, s] = scoring.table[LOW, s]
-    return alive, score(scoring) if alive else 0.0
+            given = values[code, s].value
+        scoring.table[GIVEN, s] = given
+        total += scoring.table[WEIGHT, s] * given
+    return alive, total / scoring.divisor if scoring.kind == ADD else score(scoring)
 
 
-@njit(cache=True)
+@inlined
+def _describe(entry, values, code, points):  # type: ignore[no-untyped-def]
+    """Write what the object ranks by: its score, and its most recent row."""
+    time, position = np.int64(-(2**63)), np.int64(-(2**63))
+    for s in range(values.shape[1]):
+        value = values[code, s]
+        if value.rows and (value.time > time or (value.time == time and value.position > position)):
+            time, position = value.time, value.position
+    entry.score, entry.time, entry.position, entry.code = points, time, position, code
+
+
+@part
 def _refresh_root(state, scoring):  # type: ignore[no-untyped-def]
     """What the heap says of an object may be too good: scores that fall are left. Make it true of the best."""
     values, heap, numbers, true = state.values, state.heap, state.numbers, state.bar[4]
     while numbers[HEAP]:
         code = heap[0].code
-        latest = state.latest[code]
         _, points = score_of(values, code, scoring)
-        true.score, true.time, true.position, true.code = points, latest.time, latest.position, code
+        _describe(true, values, code, points)
         if beats(state.bar[0], true):
             _leave_heap(values, heap, numbers, 0)
         elif beats(heap[0], true):
@@ -162,7 +173,7 @@ def _refresh_root(state, scoring):  # type: ignore[no-untyped-def]
             break
 
 
-@njit(cache=True)
+@part
 def _refill(state, k, scoring):  # type: ignore[no-untyped-def]
     """The top has lost one, or its last has become worse, or the best of the heap better: that may belong there."""
     values, top, heap, numbers, spare = state.values, state.top, state.heap, state.numbers, state.bar[1:]
@@ -184,7 +195,7 @@ def _refill(state, k, scoring):  # type: ignore[no-untyped-def]
         _sift(values, heap, numbers[HEAP], 0, spare[0])
 
 
-@njit(cache=True)
+@part
 def _leave_top(state, i, k, scoring):  # type: ignore[no-untyped-def]
     values, top, numbers = state.values, state.top, state.numbers
     values[top[i].code, 0].place = BELOW
@@ -195,7 +206,13 @@ def _leave_top(state, i, k, scoring):  # type: ignore[no-untyped-def]
     _refill(state, k, scoring)
 
 
-@njit(cache=True, forceinline=True)
+@kernel
+def current(values, code, scoring):  # type: ignore[no-untyped-def]
+    """What the object scores."""
+    return score_of(values, code, scoring)[1]
+
+
+@inlined
 def settle(state, code, k, width, scoring):  # type: ignore[no-untyped-def]
     """The object has changed: put it where it belongs. Mostly it is there already, and little has to be done."""
     top, heap, numbers = state.top, state.heap, state.numbers
@@ -208,28 +225,23 @@ def settle(state, code, k, width, scoring):  # type: ignore[no-untyped-def]
         if points < heap[place].score:
             return  # what the heap says may be too good, never too bad
         if points < top[k - 1].score and (place == 0 or points < heap[(place - 1) >> 1].score):
-            _update(heap[place], points, state.latest[code])
+            _describe(heap[place], state.values, code, points)
             return
     elif alive and points > state.bar[0].score:
         i, n = -2 - place, numbers[TOP]
         below = top[i + 1].score if i + 1 < n else (heap[0].score if numbers[HEAP] else -np.inf)
         if points > below and (i == 0 or points < top[i - 1].score):
-            _update(top[i], points, state.latest[code])
+            _describe(top[i], state.values, code, points)
             numbers[STALE] = 1
             return
     _settle_candidate(state, code, alive, points, k, width, scoring)
 
 
-@njit(cache=True, forceinline=True)
-def _update(entry, points, latest):  # type: ignore[no-untyped-def]
-    entry.score, entry.time, entry.position = points, latest.time, latest.position
-
-
-@njit(cache=True)
+@part
 def _settle_candidate(state, code, alive, points, k, width, scoring):  # type: ignore[no-untyped-def]
     values, top, heap, numbers = state.values, state.top, state.heap, state.numbers
-    place, latest, held = values[code, 0].place, state.latest[code], state.bar[3]
-    held.score, held.time, held.position, held.code = points, latest.time, latest.position, code
+    place, held = values[code, 0].place, state.bar[3]
+    _describe(held, values, code, points)
     counts = alive and not beats(state.bar[0], held)
     if place == BELOW:
         if counts and numbers[HEAP] == len(heap):
@@ -254,7 +266,7 @@ def _settle_candidate(state, code, alive, points, k, width, scoring):  # type: i
 # -- the bar ----------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@part
 def _select(chosen, spare, n, m):  # type: ignore[no-untyped-def]
     """Rearrange the n chosen so that the m best come first, the worst of these last among them."""
     low, high = 0, n - 1
@@ -278,7 +290,7 @@ def _select(chosen, spare, n, m):  # type: ignore[no-untyped-def]
             high = split - 1
 
 
-@njit(cache=True)
+@part
 def _choose(state, n, k, width):  # type: ignore[no-untyped-def]
     """Of the n chosen, which are all that reach the bar, the best become candidates, and the last of them the bar."""
     numbers, chosen, spare = state.numbers, state.chosen, state.bar[1:]
@@ -295,27 +307,25 @@ def _choose(state, n, k, width):  # type: ignore[no-untyped-def]
         _enter(state.values, state.top, state.heap, numbers, k, chosen[i], spare)
 
 
-@njit(cache=True)
+@part
 def _narrow(state, k, width, scoring):  # type: ignore[no-untyped-def]
     """There are too many candidates: raise the bar."""
     n = state.numbers[TOP] + state.numbers[HEAP]
     for i in range(n):
         code = state.top[i].code if i < state.numbers[TOP] else state.heap[i - state.numbers[TOP]].code
         _, points = score_of(state.values, code, scoring)
-        _update(state.chosen[i], points, state.latest[code])
-        state.chosen[i].code = code
+        _describe(state.chosen[i], state.values, code, points)
     _choose(state, n, k, width)
 
 
-@njit(cache=True)
+@part
 def rebuild(state, k, width, scoring):  # type: ignore[no-untyped-def]
     """There are too few candidates: look at every object."""
     n = 0
     for code in range(state.values.shape[0]):
         alive, points = score_of(state.values, code, scoring)
         if alive:
-            _update(state.chosen[n], points, state.latest[code])
-            state.chosen[n].code = code
+            _describe(state.chosen[n], state.values, code, points)
             n += 1
     bar = state.bar[0]
     bar.score, bar.time, bar.position = -np.inf, np.int64(-(2**63)), np.int64(-(2**63))

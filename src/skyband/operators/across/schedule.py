@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.across.protocol import AcrossBatch, AcrossSpec
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Floats, Ints
+from skyband.structures.compiling import kernel
 from skyband.windows import FOREVER
 
 ANSWER_DUE = -1  # instead of a row
@@ -236,7 +236,7 @@ class Schedule:
         self._waiting = Rows(*columns)
 
 
-@njit(cache=True)
+@kernel
 def _interleave(begins, last, closed, until, every, longest, shown, lingers, clock, row):  # type: ignore[no-untyped-def]
     """Write rows, and the answers of all windows up to `until` that have something to show, in order.
 

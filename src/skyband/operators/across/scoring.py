@@ -10,7 +10,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.across.protocol import AcrossSpec
 from skyband.operators.protocol import Floats
@@ -34,6 +33,7 @@ from skyband.queries.combining import (
     STREAM,
     TIMES,
 )
+from skyband.structures.compiling import inlined, part
 
 
 class Scoring(NamedTuple):
@@ -57,7 +57,7 @@ def scoring_of(spec: AcrossSpec) -> Scoring:
     return Scoring(combine.kind, combine.divisor, table, program)
 
 
-@njit(cache=True)
+@part
 def _compute(scoring):  # type: ignore[no-untyped-def]
     """The program's result for the values given; not a number becomes -inf, which beats nothing."""
     stack, depth = scoring.program[2], 0
@@ -104,7 +104,7 @@ def _compute(scoring):  # type: ignore[no-untyped-def]
     return stack[0] if stack[0] == stack[0] else -np.inf
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def score(scoring):  # type: ignore[no-untyped-def]
     """The score of an object with the values in the table. Sums, which are most common, are computed in place."""
     if scoring.kind != ADD:
@@ -115,7 +115,7 @@ def score(scoring):  # type: ignore[no-untyped-def]
     return total / scoring.divisor
 
 
-@njit(cache=True)
+@part
 def _other_score(scoring):  # type: ignore[no-untyped-def]
     given = scoring.table[GIVEN]
     if scoring.kind == LARGEST:

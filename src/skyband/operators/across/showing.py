@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.protocol import CHANGES, Codes, Floats, Ints
+from skyband.structures.compiling import inlined, part
 
 
 class Shown(NamedTuple):
@@ -53,7 +53,7 @@ def new_out(entries: int, streams: int) -> Out:
     )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _write(out, n, at, rank, change, code, score, values, i):  # type: ignore[no-untyped-def]
     out.at[n] = at
     out.rank[n] = rank
@@ -64,7 +64,7 @@ def _write(out, n, at, rank, change, code, score, values, i):  # type: ignore[no
         out.values[n, s] = values[i, s]
 
 
-@njit(cache=True)
+@part
 def show(at, found, emit, shown, out, n):  # type: ignore[no-untyped-def]
     """The answer is now the first `found` entries of the top: write what is to be said of it, from entry n on."""
     if emit != CHANGES:
@@ -85,7 +85,7 @@ def show(at, found, emit, shown, out, n):  # type: ignore[no-untyped-def]
     return _enter(at, found, before, shown, out, n)
 
 
-@njit(cache=True)
+@part
 def _enter(at, found, before, shown, out, n):  # type: ignore[no-untyped-def]
     """Write what entered; then the new answer becomes the last one. Marks of what stays are gone already."""
     for i in range(found):

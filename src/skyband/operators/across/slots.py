@@ -1,22 +1,22 @@
 """What is known of each object: one value a stream, each with its lifetime.
 
-For streams in which an object comes once while it lives, so that its values only add up: what it scores at some moment
-can only rise as more of it becomes known, and only fall as time passes.
+For objects that do not come again in a stream as long as any of their rows lives, so that their values only add up:
+what an object is sure to score at some moment can only rise as more of it becomes known, and its best score only fall.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.across.scoring import GIVEN, HIGH, LOW, score
+from skyband.structures.compiling import inlined, kernel, part
 
 NEVER = np.int64(-(2**63))  # before every clock
 
 SLOT = np.dtype(
     [
         ("value", np.float64),
-        ("last", np.int64),  # it lives as long as the clock is at most this; NEVER: there is none
+        ("last", np.int64),  # it lives while the clock is at most this; NEVER: the object has not come in this stream
         ("time", np.int64),
         ("position", np.int64),
         ("held", np.int64),  # 1: the instance that begins to count only these values may still be in an answer
@@ -30,12 +30,12 @@ def new_slots(codes: int, streams: int):  # type: ignore[no-untyped-def]
     return slots
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def is_later(time, position, other_time, other_position):  # type: ignore[no-untyped-def]
     return time > other_time or (time == other_time and position > other_position)
 
 
-@njit(cache=True)
+@kernel
 def current_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
     """What the object is sure to score at `moment`: by the values that live until then."""
     for s in range(slots.shape[1]):
@@ -44,14 +44,14 @@ def current_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
     return score(scoring)
 
 
-@njit(cache=True)
-def best_score(slots, code, moment, clock, scoring):  # type: ignore[no-untyped-def]
+@kernel
+def best_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
     """The most it can score at `moment`: streams in which it has not come yet may bring their largest value."""
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         if slot.last >= moment:
             scoring.table[GIVEN, s] = slot.value
-        elif slot.last >= clock:
+        elif slot.last != NEVER:
             scoring.table[GIVEN, s] = scoring.table[LOW, s]
         else:
             scoring.table[GIVEN, s] = scoring.table[HIGH, s]
@@ -60,25 +60,25 @@ def best_score(slots, code, moment, clock, scoring):  # type: ignore[no-untyped-
     return score(scoring)
 
 
-@njit(cache=True)
-def take_value(slots, code, stream, value, time, position, last, clock):  # type: ignore[no-untyped-def]
+@kernel
+def take_value(slots, code, stream, value, time, position, last):  # type: ignore[no-untyped-def]
     """Put a row where it belongs. Returns whether it is taken, and whether one was there: then the later one stays."""
     slot = slots[code, stream]
-    repeats = slot.last >= clock
+    repeats = slot.last != NEVER
     if repeats and is_later(slot.time, slot.position, time, position):
         return False, True
     slot.value, slot.last, slot.time, slot.position, slot.held = value, last, time, position, 1
     return True, repeats
 
 
-@njit(cache=True)
+@part
 def forget(slots, code):  # type: ignore[no-untyped-def]
     for s in range(slots.shape[1]):
         slots[code, s].last = NEVER
         slots[code, s].held = 0
 
 
-@njit(cache=True)
+@part
 def is_held(slots, code, clock):  # type: ignore[no-untyped-def]
     """Is any instance of the object held, and alive?"""
     held = False
@@ -87,7 +87,7 @@ def is_held(slots, code, clock):  # type: ignore[no-untyped-def]
     return held
 
 
-@njit(cache=True)
+@part
 def points_of(slots, code, clock, scoring, last, current, before):  # type: ignore[no-untyped-def]
     """The object's score as a staircase: current[i] is sure from just after before[i] until last[i]; latest first."""
     n = 0
@@ -110,7 +110,7 @@ def points_of(slots, code, clock, scoring, last, current, before):  # type: igno
     return n
 
 
-@njit(cache=True)
+@part
 def latest_row(slots, code, clock):  # type: ignore[no-untyped-def]
     """The time and position of the object's most recent row."""
     time, position = NEVER, NEVER
@@ -121,7 +121,7 @@ def latest_row(slots, code, clock):  # type: ignore[no-untyped-def]
     return time, position
 
 
-@njit(cache=True)
+@part
 def write_values(slots, code, clock, values, i):  # type: ignore[no-untyped-def]
     """The object's values now, NaN where it has none."""
     for s in range(slots.shape[1]):

@@ -23,7 +23,24 @@ from skyband.operators.across import staircase_kernels as kernels
 from skyband.operators.across.protocol import ONCE, AcrossSpec
 from skyband.operators.across.schedule import Steps
 from skyband.operators.across.slots import NEVER, SLOT, best_score, current_score, new_slots
-from skyband.operators.across.staircase_kernels import CLOCK, FOUND, OLDEST, REPEATED, SINCE_SWEEP, SIZE, STALE
+from skyband.operators.across.staircase_kernels import (
+    CLOCK,
+    CODE,
+    COLUMNS,
+    DOMINATORS,
+    FOUND,
+    LAST,
+    LATEST,
+    NEXT_FALL,
+    NUMBERS,
+    OLDEST,
+    POSITION,
+    REPEATED,
+    SINCE_SWEEP,
+    SIZE,
+    STALE,
+    TIME,
+)
 from skyband.operators.across.stepping import Stepping
 from skyband.operators.protocol import Arrays, Codes, Ints
 from skyband.windows import FOREVER
@@ -61,15 +78,17 @@ class Staircase(Stepping):
         super().__init__(spec)
         self._patience = patience
         self._held = 0  # after the last pruning
-        numbers = np.zeros(kernels.SINCE_SWEEP + 1, np.int64)
-        numbers[CLOCK], numbers[OLDEST], numbers[kernels.NEXT_FALL] = -FOREVER, FOREVER * 2 - 1, FOREVER * 2 - 1
+        numbers = np.zeros(NUMBERS, np.int64)
+        numbers[CLOCK] = numbers[LATEST] = -FOREVER
+        numbers[OLDEST] = numbers[NEXT_FALL] = kernels.AFTER_ALL
+        room = 64 + 4 * spec.streams
         self._s = kernels.State(
             new_slots(0, spec.streams),
-            kernels.new_front(64 + 4 * spec.streams),
-            kernels.new_points(spec.streams),
-            kernels.new_points(spec.streams),
-            np.zeros(0, np.int64),
-            np.zeros(0, np.int64),
+            np.zeros((COLUMNS, room), np.int64),
+            np.zeros(room),
+            np.zeros((4, spec.streams), np.int64),
+            np.zeros((2, spec.streams)),
+            np.zeros((2, 0), np.int64),
             numbers,
         )
 
@@ -86,8 +105,8 @@ class Staircase(Stepping):
         if self._s.numbers[SINCE_SWEEP] >= after:
             self._prune()
             after = max(self._patience, self._held)
-        if self._s.numbers[SIZE] + self.spec.streams > len(self._s.front.last):
-            self._widen(2 * len(self._s.front.last))
+        if self._s.numbers[SIZE] + self.spec.streams > len(self._s.score):
+            self._widen(2 * len(self._s.score))
         rule = Rule(self.spec.k, self.spec.emit, steps.each, after)
         return kernels.execute(
             rule, self._scoring, steps.rows, steps.clock, steps.row, step, end, self._s, self._shown, self._out, written
@@ -98,30 +117,31 @@ class Staircase(Stepping):
         slots[: len(self._s.slots)] = self._s.slots[:codes]
         self._s = self._s._replace(slots=slots)
         entries = len(self._shown.code)
-        if entries > len(self._s.top_time):
-            self._s = self._s._replace(top_time=np.zeros(entries, np.int64), top_position=np.zeros(entries, np.int64))
+        if entries > self._s.top.shape[1]:
+            self._s = self._s._replace(top=np.zeros((2, entries), np.int64))
             self._s.numbers[STALE] = 1
 
     def _widen(self, room: int) -> None:
-        wider, size = kernels.new_front(room), self._s.numbers[SIZE]
-        for old, new in zip(self._s.front, wider, strict=True):
-            new[:size] = old[:size]
-        self._s = self._s._replace(front=wider)
+        front, score, size = np.zeros((COLUMNS, room), np.int64), np.zeros(room), self._s.numbers[SIZE]
+        front[:, :size], score[:size] = self._s.front[:, :size], self._s.score[:size]
+        self._s = self._s._replace(front=front, score=score)
 
     def _reserve(self, rows: int) -> None:
         pass
 
     def _rank_now(self, clock: int) -> int:
-        kernels.expire(self._s, max(clock, int(self._s.numbers[CLOCK])))
+        kernels.expire(self._s.front, self._s.score, self._s.numbers, max(clock, int(self._s.numbers[CLOCK])))
         return int(kernels.rank(self._s, self.spec.k, self._shown))
 
     def _prune(self) -> None:
         front, size = self._s.front, int(self._s.numbers[SIZE])
-        order = np.argsort(-front.last[:size], kind="stable")
+        order = np.argsort(-front[LAST, :size], kind="stable")
         k = min(self.spec.k, size + 1)
         last, score = np.empty(size + 1, np.int64), np.empty(size + 1)
-        stairs = kernels.build_stairs(front, size, order, k, last, score, np.empty(k, np.int64), np.empty(k))
-        self._held = int(kernels.sweep(self._s, last, score, stairs, self._scoring))
+        stairs = kernels.build_stairs(
+            front, self._s.score, size, order, k, last, score, np.empty(k, np.int64), np.empty(k)
+        )
+        self._held = int(kernels.sweep(self._s.slots, self._s.numbers, last, score, stairs, self._scoring))
 
     def rows_held(self) -> int:
         self._prune()
@@ -136,7 +156,7 @@ class Staircase(Stepping):
 
     def _recode(self, kept: Ints, code_of: Codes) -> None:
         size = self._s.numbers[SIZE]
-        self._s.front.code[:size] = code_of[self._s.front.code[:size]]
+        self._s.front[CODE, :size] = code_of[self._s.front[CODE, :size]]
         found = self._s.numbers[FOUND]
         self._shown.top_code[:found] = code_of[self._shown.top_code[:found]]
         self._s = self._s._replace(slots=np.ascontiguousarray(self._s.slots[kept]))
@@ -147,7 +167,8 @@ class Staircase(Stepping):
             "slots": self._s.slots.copy(),
             "numbers": self._s.numbers.copy(),
             "held": np.array([self._held], np.int64),
-            **{f"front_{name}": column[:size].copy() for name, column in self._s.front._asdict().items()},
+            "front": self._s.front[:, :size].copy(),
+            "score": self._s.score[:size].copy(),
         }
 
     def _restore(self, state: Arrays) -> None:
@@ -158,8 +179,7 @@ class Staircase(Stepping):
         self._held = int(state["held"][0])
         size = int(self._s.numbers[SIZE])
         self._widen(size + 64 + 4 * self.spec.streams)
-        for name, column in self._s.front._asdict().items():
-            column[:size] = state[f"front_{name}"]
+        self._s.front[:, :size], self._s.score[:size] = state["front"].reshape(COLUMNS, size), state["score"]
 
     # -- invariants ---------------------------------------------------------------------------------------------------
 
@@ -177,7 +197,7 @@ class Staircase(Stepping):
         known = {code for code, _ in self.instances()}
         alive = (slots["last"] >= clock).any(axis=1)
         assert set(np.flatnonzero(alive).tolist()) == known, "an object is remembered while an instance of it is held"
-        assert self.repeated or (front.dominators[:size] < k).all(), "no point of the front has k dominators"
+        assert self.repeated or (front[DOMINATORS, :size] < k).all(), "no point of the front has k dominators"
         if self.repeated:
             return
         sure = {code: self._sure(code, clock) for code in known}
@@ -185,9 +205,9 @@ class Staircase(Stepping):
             (code, last): (score, *self._recency(code, clock)) for code, steps in sure.items() for last, score in steps
         }
         found = {
-            (int(front.code[e]), int(front.last[e])): (front.current[e], int(front.time[e]), int(front.position[e]))
+            (int(front[CODE, e]), int(front[LAST, e])): (self._s.score[e], front[TIME, e], front[POSITION, e])
             for e in range(size)
-            if front.last[e] >= clock
+            if front[LAST, e] >= clock
         }
         for (code, last), key in points.items():
             beaten_by = sum(
@@ -199,7 +219,7 @@ class Staircase(Stepping):
             if beaten_by < k:
                 assert found[code, last] == key, "a point of the front is what its object is sure to score"
         for code, last in self.instances():
-            best = best_score(slots, code, last, clock, self._scoring)
+            best = best_score(slots, code, last, self._scoring)
             beaten_by = sum(
                 max((score for end, score in sure[other] if end >= last), default=-np.inf) > best
                 for other in known

@@ -1,6 +1,6 @@
 """The compiled half of `staircase`.
 
-`front` is the k-skyband of what objects are sure to score: points (last, current), each the score that an object has
+The front is the k-skyband of what objects are sure to score: points (last, score), each the score that an object has
 for sure until `last`, with fewer than k others that are sure to rank before it for as long. It is small, about
 k (1 + ln(n / k)) points whatever the window, and lies in flat arrays in no order: every question to it is one pass that
 the compiler vectorises.
@@ -8,11 +8,10 @@ the compiler vectorises.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.across.schedule import ANSWER_DUE
 from skyband.operators.across.showing import show
@@ -28,150 +27,141 @@ from skyband.operators.across.slots import (
     write_values,
 )
 from skyband.operators.protocol import Floats, Ints
+from skyband.structures.compiling import inlined, kernel, part
 
-# Numbers that change.
-SIZE, CLOCK, OLDEST, NEXT_FALL, FOUND, STALE, REPEATED, SINCE_SWEEP = range(8)
+# Rows of `front`. From just after BEFORE, until LAST, a point is its object's score; TIME and POSITION are those of the
+# object's most recent row; DOMINATORS, below k, are the objects that rank before it at least until LAST.
+LAST, BEFORE, TIME, POSITION, CODE, DOMINATORS, COLUMNS = range(7)
 
+# Rows of `points`, scratch for an object's points before and after a row; of `scores`, theirs.
+OLD_LAST, OLD_BEFORE, NEW_LAST, NEW_BEFORE = range(4)
+OLD, NEW = range(2)
 
-class Front(NamedTuple):
-    last: Ints
-    before: Ints  # the end of the object's next point down the time: from there on, this is its score
-    current: Floats
-    time: Ints  # of the object's most recent row
-    position: Ints
-    code: Ints
-    dominators: Ints  # objects that rank before it at least until `last`; below k
-    flag: Ints  # scratch
+# Numbers that change. OLDEST and LATEST bound the LAST of the front; the top may change after NEXT_FALL.
+SIZE, CLOCK, OLDEST, LATEST, NEXT_FALL, FOUND, STALE, REPEATED, SINCE_SWEEP, NUMBERS = range(10)
 
-
-class Points(NamedTuple):
-    """Scratch for the points of one object."""
-
-    last: Ints
-    current: Floats
-    before: Ints
+AFTER_ALL = np.int64(2**63 - 1)
 
 
 class State(NamedTuple):
-    slots: npt.NDArray[np.void]
-    front: Front
-    old: Points
-    new: Points
-    top_time: Ints  # of the objects of the top
-    top_position: Ints
+    slots: npt.NDArray[Any]
+    front: Ints
+    score: Floats  # of the front's points
+    points: Ints
+    scores: Floats
+    top: Ints  # time and position of the objects of the top
     numbers: Ints
-
-
-def new_front(room: int) -> Front:
-    whole = [np.zeros(room, np.int64) for _ in range(7)]
-    return Front(whole[0], whole[1], np.zeros(room), *whole[2:])
-
-
-def new_points(streams: int) -> Points:
-    return Points(np.zeros(streams, np.int64), np.zeros(streams), np.zeros(streams, np.int64))
 
 
 # -- questions to the front -------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def is_dominated(front, size, moment, best, k):  # type: ignore[no-untyped-def]
+@part
+def is_dominated(front, score, numbers, moment, best, k):  # type: ignore[no-untyped-def]
     """Do k objects score more than `best` for sure, at least until `moment`?"""
-    last, before, current = front.last[:size], front.before[:size], front.current[:size]
+    if moment > numbers[LATEST]:
+        return False
+    size = numbers[SIZE]
+    last, before, current = front[LAST, :size], front[BEFORE, :size], score[:size]
     n = 0
     for e in range(size):
         n += (last[e] >= moment) & (before[e] < moment) & (current[e] > best)
     return n >= k
 
 
-@njit(cache=True)
-def _outranked(front, size, moment, score, time, position):  # type: ignore[no-untyped-def]
+@part
+def _outranked(front, score, size, moment, points, time, position):  # type: ignore[no-untyped-def]
     """How many objects rank before this score and row, at least until `moment`?"""
-    last, before, current = front.last[:size], front.before[:size], front.current[:size]
-    times, positions = front.time[:size], front.position[:size]
+    last, before, current = front[LAST, :size], front[BEFORE, :size], score[:size]
+    times, positions = front[TIME, :size], front[POSITION, :size]
     n = 0
     for e in range(size):
         later = (times[e] > time) | ((times[e] == time) & (positions[e] > position))
-        n += (last[e] >= moment) & (before[e] < moment) & ((current[e] > score) | ((current[e] == score) & later))
+        n += (last[e] >= moment) & (before[e] < moment) & ((current[e] > points) | ((current[e] == points) & later))
     return n
 
 
-@njit(cache=True)
-def _mark(front, size, points, n, time, position, sign):  # type: ignore[no-untyped-def]
-    """Add `sign` to the flag of every point that an object with these points dominates."""
-    last, current, flag = front.last[:size], front.current[:size], front.flag[:size]
-    times, positions = front.time[:size], front.position[:size]
-    for i in range(n):
-        # Of an object's points the one that decides about a moment is the earliest to end after it.
-        end, begin, score = points.last[i], points.before[i], points.current[i]
-        for e in range(size):
-            later = (time > times[e]) | ((time == times[e]) & (position > positions[e]))
-            before = (score > current[e]) | ((score == current[e]) & later)
-            flag[e] += sign * ((last[e] <= end) & (last[e] > begin) & before)
+@part
+def _count(front, score, size, end, begin, points, time, position, sign):  # type: ignore[no-untyped-def]
+    """Add `sign` to the dominators of every point that this one of an object decides about, and dominates."""
+    last, current, dominators = front[LAST, :size], score[:size], front[DOMINATORS, :size]
+    times, positions = front[TIME, :size], front[POSITION, :size]
+    for e in range(size):
+        later = (time > times[e]) | ((time == times[e]) & (position > positions[e]))
+        before = (points > current[e]) | ((points == current[e]) & later)
+        dominators[e] += sign * ((last[e] <= end) & (last[e] > begin) & before)
 
 
 # -- changes to the front ---------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
-def _move(front, source, target):  # type: ignore[no-untyped-def]
-    front.last[target] = front.last[source]
-    front.before[target] = front.before[source]
-    front.current[target] = front.current[source]
-    front.time[target] = front.time[source]
-    front.position[target] = front.position[source]
-    front.code[target] = front.code[source]
-    front.dominators[target] = front.dominators[source]
+@inlined
+def _move(front, score, source, target):  # type: ignore[no-untyped-def]
+    for row in range(COLUMNS):
+        front[row, target] = front[row, source]
+    score[target] = score[source]
 
 
-@njit(cache=True)
-def expire(state, clock):  # type: ignore[no-untyped-def]
+@kernel
+def expire(front, score, numbers, clock):  # type: ignore[no-untyped-def]
     """Time moves on: points end. Those that they dominated have ended before, or end now."""
-    front, numbers = state.front, state.numbers
     numbers[CLOCK] = clock
     if clock > numbers[NEXT_FALL]:
         numbers[STALE] = 1
     if clock <= numbers[OLDEST]:
         return
-    n, oldest = 0, np.int64(2**63 - 1)
+    n, oldest = 0, AFTER_ALL
     for e in range(numbers[SIZE]):
-        if front.last[e] >= clock:
-            oldest = min(oldest, front.last[e])
-            _move(front, e, n)
+        if front[LAST, e] >= clock:
+            oldest = min(oldest, front[LAST, e])
+            _move(front, score, e, n)
             n += 1
     numbers[SIZE], numbers[OLDEST] = n, oldest
 
 
-@njit(cache=True)
-def _replace(state, code, old, new, old_row, new_row, k):  # type: ignore[no-untyped-def]
-    """The object's points were the `old` ones of state.old, and are the `new` ones of state.new now."""
-    front, numbers = state.front, state.numbers
+@part
+def _leave(front, score, numbers, code, k):  # type: ignore[no-untyped-def]
+    """Take the object's own points out, and those that have k dominators now."""
     size = numbers[SIZE]
-    front.flag[:size] = 0
-    _mark(front, size, state.old, old, old_row[0], old_row[1], -1)
-    _mark(front, size, state.new, new, new_row[0], new_row[1], 1)
+    codes, dominators = front[CODE, :size], front[DOMINATORS, :size]
     leaving = 0
-    flag, codes, dominators = front.flag[:size], front.code[:size], front.dominators[:size]
     for e in range(size):
-        dominators[e] += flag[e]
         leaving += (codes[e] == code) | (dominators[e] >= k)
-    if leaving:
-        n = 0
-        for e in range(size):
-            if front.code[e] != code and front.dominators[e] < k:
-                if n < e:
-                    _move(front, e, n)
-                n += 1
-        size = n
-    kept = size
+    if leaving == 0:
+        return
+    n = 0
+    for e in range(size):
+        if front[CODE, e] != code and front[DOMINATORS, e] < k:
+            if n < e:
+                _move(front, score, e, n)
+            n += 1
+    numbers[SIZE] = n
+
+
+@part
+def _replace(state, code, old, new, old_time, old_position, time, position, k):  # type: ignore[no-untyped-def]
+    """The object's points were `old` ones, and are `new` ones now."""
+    front, score, points, scores, numbers = state.front, state.score, state.points, state.scores, state.numbers
+    size = numbers[SIZE]
+    for i in range(old):
+        end, begin = points[OLD_LAST, i], points[OLD_BEFORE, i]
+        _count(front, score, size, end, begin, scores[OLD, i], old_time, old_position, -1)
     for i in range(new):
-        moment, score = state.new.last[i], state.new.current[i]
-        dominators_of_it = _outranked(front, kept, moment, score, new_row[0], new_row[1])
-        if dominators_of_it < k:
-            front.last[size], front.before[size], front.current[size] = moment, state.new.before[i], score
-            front.time[size], front.position[size], front.code[size] = new_row[0], new_row[1], code
-            front.dominators[size] = dominators_of_it
+        end, begin = points[NEW_LAST, i], points[NEW_BEFORE, i]
+        _count(front, score, size, end, begin, scores[NEW, i], time, position, 1)
+    _leave(front, score, numbers, code, k)
+    kept = size = numbers[SIZE]
+    latest = numbers[LATEST]
+    for i in range(new):
+        moment, dominators = points[NEW_LAST, i], 0
+        if moment <= latest:
+            dominators = _outranked(front, score, kept, moment, scores[NEW, i], time, position)
+        if dominators < k:
+            front[LAST, size], front[BEFORE, size], score[size] = moment, points[NEW_BEFORE, i], scores[NEW, i]
+            front[TIME, size], front[POSITION, size], front[CODE, size] = time, position, code
+            front[DOMINATORS, size] = dominators
             numbers[OLDEST] = min(numbers[OLDEST], moment)
+            numbers[LATEST] = max(numbers[LATEST], moment)
             size += 1
     numbers[SIZE] = size
 
@@ -179,19 +169,18 @@ def _replace(state, code, old, new, old_row, new_row, k):  # type: ignore[no-unt
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def _prune_object(state, code, clock, k, scoring):  # type: ignore[no-untyped-def]
+@part
+def _prune_object(slots, front, score, numbers, code, clock, k, scoring):  # type: ignore[no-untyped-def]
     """Let go of the object's instances that are dominated, and of the object when none is left.
 
     So an object is forgotten, and begins anew, at the same row as if pruning had been done all the time.
     """
-    slots, size = state.slots, state.numbers[SIZE]
     kept = False
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         if slot.held and slot.last >= clock:
-            best = best_score(slots, code, slot.last, clock, scoring)
-            if is_dominated(state.front, size, slot.last, best, k):
+            best = best_score(slots, code, slot.last, scoring)
+            if is_dominated(front, score, numbers, slot.last, best, k):
                 slot.held = 0
             else:
                 kept = True
@@ -200,102 +189,99 @@ def _prune_object(state, code, clock, k, scoring):  # type: ignore[no-untyped-de
     return kept
 
 
-@njit(cache=True)
-def _take(rows, r, clock, k, state, scoring, shown):  # type: ignore[no-untyped-def]
-    slots, numbers = state.slots, state.numbers
+@part
+def _take(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-untyped-def]
+    slots, front, score, points, scores, numbers = (
+        state.slots, state.front, state.score, state.points, state.scores, state.numbers,
+    )  # fmt: skip
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
-    old, old_row = 0, (NEVER, NEVER)
-    if _prune_object(state, code, clock, k, scoring):
-        old = points_of(slots, code, clock, scoring, state.old.last, state.old.current, state.old.before)
-        old_row = latest_row(slots, code, clock)
-    taken, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r], clock)
+    old, old_time, old_position = 0, NEVER, NEVER
+    if _prune_object(slots, front, score, numbers, code, clock, k, scoring):
+        old = points_of(slots, code, clock, scoring, points[OLD_LAST], scores[OLD], points[OLD_BEFORE])
+        old_time, old_position = latest_row(slots, code, clock)
+    taken, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
     if repeats:
         numbers[REPEATED] += 1
         numbers[STALE] = 1
     if not taken:
         return
     slot = slots[code, stream]
-    if is_dominated(state.front, numbers[SIZE], slot.last, best_score(slots, code, slot.last, clock, scoring), k):
+    if slot.last <= numbers[LATEST] and is_dominated(
+        front, score, numbers, slot.last, best_score(slots, code, slot.last, scoring), k
+    ):
         slot.held = 0
         if not is_held(slots, code, clock):
             forget(slots, code)
             return
-    new = points_of(slots, code, clock, scoring, state.new.last, state.new.current, state.new.before)
-    row = latest_row(slots, code, clock)
-    _replace(state, code, old, new, old_row, row, k)
+    new = points_of(slots, code, clock, scoring, points[NEW_LAST], scores[NEW], points[NEW_BEFORE])
+    time, position = latest_row(slots, code, clock)
+    _replace(state, code, old, new, old_time, old_position, time, position, k)
     numbers[SINCE_SWEEP] += 1
     if not numbers[STALE]:
-        numbers[STALE] = _touches_top(state, new, row, k, shown)
+        numbers[STALE] = _touches_top(state.top, numbers, scores[NEW, new - 1], time, position, k, top_score)
 
 
-@njit(cache=True)
-def _touches_top(state, new, row, k, shown):  # type: ignore[no-untyped-def]
+@part
+def _touches_top(top, numbers, points, time, position, k, top_score):  # type: ignore[no-untyped-def]
     """Is the object that has just changed in the top, or better than its last?"""
-    worst = state.numbers[FOUND] - 1
+    worst = numbers[FOUND] - 1
     if worst + 1 < k:
         return 1
-    score = state.new.current[new - 1]
-    if score != shown.top_score[worst]:
-        return 1 if score > shown.top_score[worst] else 0
-    return 0 if is_later(state.top_time[worst], state.top_position[worst], row[0], row[1]) else 1
+    if points != top_score[worst]:
+        return 1 if points > top_score[worst] else 0
+    return 0 if is_later(top[0, worst], top[1, worst], time, position) else 1
 
 
-@njit(cache=True)
+@kernel
 def rank(state, k, shown):  # type: ignore[no-untyped-def]
     """Write the k best objects at the clock to the top; return how many there are."""
-    front, numbers = state.front, state.numbers
-    clock, found, next_fall = numbers[CLOCK], 0, np.int64(2**63 - 1)
+    front, numbers, top = state.front, state.numbers, state.top
+    clock, found, next_fall = numbers[CLOCK], 0, AFTER_ALL
+    top_code, top_score = shown.top_code, shown.top_score
     for e in range(numbers[SIZE]):
-        if front.before[e] >= clock or front.last[e] < clock:
+        if front[BEFORE, e] >= clock or front[LAST, e] < clock:
             continue
-        score, time, position = front.current[e], front.time[e], front.position[e]
+        score, time, position = state.score[e], front[TIME, e], front[POSITION, e]
         i = found
         while i > 0 and (
-            score > shown.top_score[i - 1]
-            or (
-                score == shown.top_score[i - 1]
-                and is_later(time, position, state.top_time[i - 1], state.top_position[i - 1])
-            )
+            score > top_score[i - 1]
+            or (score == top_score[i - 1] and is_later(time, position, top[0, i - 1], top[1, i - 1]))
         ):
             i -= 1
         if i == k:
             continue
         found = min(found + 1, k)
         for j in range(found - 1, i, -1):
-            shown.top_code[j], shown.top_score[j] = shown.top_code[j - 1], shown.top_score[j - 1]
-            state.top_time[j], state.top_position[j] = state.top_time[j - 1], state.top_position[j - 1]
-        shown.top_code[i], shown.top_score[i] = front.code[e], score
-        state.top_time[i], state.top_position[i] = time, position
+            top_code[j], top_score[j] = top_code[j - 1], top_score[j - 1]
+            top[0, j], top[1, j] = top[0, j - 1], top[1, j - 1]
+        top_code[i], top_score[i], top[0, i], top[1, i] = front[CODE, e], score, time, position
     for i in range(found):
-        write_values(state.slots, shown.top_code[i], clock, shown.top_values, i)
+        write_values(state.slots, top_code[i], clock, shown.top_values, i)
         for s in range(state.slots.shape[1]):
-            last = state.slots[shown.top_code[i], s].last
+            last = state.slots[top_code[i], s].last
             if last >= clock:
                 next_fall = min(next_fall, last)
     numbers[FOUND], numbers[NEXT_FALL], numbers[STALE] = found, next_fall, 0
     return found
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
     """Execute steps as far as there is room; return the first that was not, and how much is written."""
     k, entries, streams = rule.k, len(shown.code), state.slots.shape[1]
     numbers = state.numbers
     while step < end:
-        if written + 2 * entries > len(out.at) or numbers[SIZE] + streams > len(state.front.last):
+        if written + 2 * entries > len(out.at) or numbers[SIZE] + streams > len(state.score):
             break
         if numbers[SINCE_SWEEP] >= rule.sweep_after:
             break
-        expire(state, clocks[step])
+        expire(state.front, state.score, numbers, clocks[step])
         r = steps[step]
         if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
-            _take(rows, r, clocks[step], k, state, scoring, shown)
-        if r == ANSWER_DUE or rule.each:
-            if numbers[STALE]:
-                found = rank(state, k, shown)
-                written = show(clocks[step], found, rule.emit, shown, out, written)
-            elif not rule.each:
-                written = show(clocks[step], numbers[FOUND], rule.emit, shown, out, written)
+            _take(rows, r, clocks[step], k, state, scoring, shown.top_score)
+        if r == ANSWER_DUE or (rule.each and numbers[STALE]):
+            found = rank(state, k, shown) if numbers[STALE] else numbers[FOUND]
+            written = show(clocks[step], found, rule.emit, shown, out, written)
         step += 1
     return step, written
 
@@ -303,8 +289,8 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, wr
 # -- pruning all ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def build_stairs(front, size, order, k, stair_last, stair_score, best_code, best_score_of):  # type: ignore[no-untyped-def]
+@kernel
+def build_stairs(front, score, size, order, k, stair_last, stair_score, best_code, best):  # type: ignore[no-untyped-def]
     """The k-th best sure score of objects that live until some moment, as a staircase over moments, latest first.
 
     stair_score[i] holds from just after stair_last[i + 1] until stair_last[i]. `order`: the points, the latest first.
@@ -312,32 +298,32 @@ def build_stairs(front, size, order, k, stair_last, stair_score, best_code, best
     n, found = 0, 0
     for j in range(size):
         e = order[j]
-        code, current = front.code[e], front.current[e]
+        code, current = front[CODE, e], score[e]
         i = 0
         while i < found and best_code[i] != code:
             i += 1
         if i == found and found == k:
             i = k - 1
-            if best_score_of[i] >= current:
+            if best[i] >= current:
                 continue
         elif i == found:
             found += 1
-        while i > 0 and best_score_of[i - 1] < current:
-            best_score_of[i], best_code[i] = best_score_of[i - 1], best_code[i - 1]
+        while i > 0 and best[i - 1] < current:
+            best[i], best_code[i] = best[i - 1], best_code[i - 1]
             i -= 1
-        best_score_of[i], best_code[i] = current, code
-        if found == k and (n == 0 or best_score_of[k - 1] > stair_score[n - 1]):
-            if n > 0 and stair_last[n - 1] == front.last[e]:
+        best[i], best_code[i] = current, code
+        if found == k and (n == 0 or best[k - 1] > stair_score[n - 1]):
+            if n > 0 and stair_last[n - 1] == front[LAST, e]:
                 n -= 1
-            stair_last[n], stair_score[n] = front.last[e], best_score_of[k - 1]
+            stair_last[n], stair_score[n] = front[LAST, e], best[k - 1]
             n += 1
     return n
 
 
-@njit(cache=True)
-def sweep(state, stair_last, stair_score, stairs, scoring):  # type: ignore[no-untyped-def]
+@kernel
+def sweep(slots, numbers, stair_last, stair_score, stairs, scoring):  # type: ignore[no-untyped-def]
     """Let go of every dominated instance, and of every object that has no other; return how many are held."""
-    slots, clock, held = state.slots, state.numbers[CLOCK], 0
+    clock, held = numbers[CLOCK], 0
     for code in range(slots.shape[0]):
         mine = 0
         for s in range(slots.shape[1]):
@@ -350,12 +336,12 @@ def sweep(state, stair_last, stair_score, stairs, scoring):  # type: ignore[no-u
                         low = middle + 1
                     else:
                         high = middle
-                if low > 0 and stair_score[low - 1] > best_score(slots, code, slot.last, clock, scoring):
+                if low > 0 and stair_score[low - 1] > best_score(slots, code, slot.last, scoring):
                     slot.held = 0
                 else:
                     mine += 1
         if mine == 0:
             forget(slots, code)
         held += mine
-    state.numbers[SINCE_SWEEP] = 0
+    numbers[SINCE_SWEEP] = 0
     return held

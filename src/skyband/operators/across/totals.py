@@ -30,7 +30,6 @@ from skyband.operators.across.candidates import (
     FIRST,
     FREE,
     HEAP,
-    LATEST,
     LIST,
     LIVE,
     NEW,
@@ -86,7 +85,6 @@ class Totals(Stepping):
         bar[0] = (-np.inf, -(2**63), -(2**63), 0)
         self._s = State(
             np.zeros((0, spec.streams), VALUE),
-            np.zeros(0, LATEST),
             np.zeros(1, ROW),
             np.zeros(0, ROW),
             np.zeros(0, NODE),
@@ -125,22 +123,21 @@ class Totals(Stepping):
         return max(self._width, 4 * len(self._shown.code))
 
     def _widen(self) -> None:
-        room = min(4 * self._wide(), max(len(self._s.latest), 1)) + 1
+        room = min(4 * self._wide(), max(len(self._s.values), 1)) + 1
         if room > len(self._s.heap):
             self._s = self._s._replace(heap=_longer(self._s.heap, room))
 
     def _grow(self, codes: int) -> None:
-        values, latest = np.zeros((codes, self.spec.streams), VALUE), np.zeros(codes, LATEST)
+        values = np.zeros((codes, self.spec.streams), VALUE)
         values["place"] = BELOW
-        known = len(self._s.latest)
-        values[:known], latest[:known] = self._s.values, self._s.latest
+        known = len(self._s.values)
+        values[:known] = self._s.values
         lists = self._s.lists
         if self.spec.repeat == MAX:
             lists = np.full((codes, self.spec.streams), END, np.int64).astype(LIST)
             lists[:known] = self._s.lists
         self._s = self._s._replace(
             values=values,
-            latest=latest,
             lists=lists,
             top=_longer(self._s.top, len(self._shown.code)),
             chosen=np.zeros(codes, RANKED),
@@ -188,7 +185,7 @@ class Totals(Stepping):
 
     def _rank_now(self, clock: int) -> int:
         rule = Rule(self.spec.k, self.spec.emit, True, self.spec.repeat, self._wide())
-        totals_kernels.expire(self._s, max(clock, int(self._s.numbers[CLOCK])), rule, self._scoring)
+        totals_kernels.move_to(self._s, max(clock, int(self._s.numbers[CLOCK])), rule, self._scoring)
         return int(totals_kernels.rank(self._s, self.spec.k, self._wide(), self._shown, self._scoring))
 
     def rows_held(self) -> int:
@@ -213,7 +210,6 @@ class Totals(Stepping):
         lists = np.ascontiguousarray(self._s.lists[kept]) if self.spec.repeat == MAX else self._s.lists
         self._s = self._s._replace(
             values=np.ascontiguousarray(self._s.values[kept]),
-            latest=np.ascontiguousarray(self._s.latest[kept]),
             ring=ring,
             lists=lists,
             chosen=np.zeros(len(kept), RANKED),
@@ -226,7 +222,6 @@ class Totals(Stepping):
             "width": np.array([self._width], np.int64),
             "bar": self._s.bar.copy(),
             "values": self._s.values.copy(),
-            "latest": self._s.latest.copy(),
             "ring": self._unrolled(1 << int(numbers[COUNT]).bit_length())[: numbers[COUNT]],
             "delayed": self._s.delayed[: numbers[DELAYED]].copy(),
             "top": self._s.top[: numbers[TOP]].copy(),
@@ -240,8 +235,8 @@ class Totals(Stepping):
         self._s.numbers[:] = state["numbers"]
         self._s.numbers[FIRST], self._s.numbers[STALE], self._s.numbers[NEW] = 0, 1, 1
         self._s.bar[:] = state["bar"]
-        values, latest = state["values"].reshape(-1, self.spec.streams), state["latest"]
-        self._s.values[: len(values)], self._s.latest[: len(latest)] = values, latest
+        values = state["values"].reshape(-1, self.spec.streams)
+        self._s.values[: len(values)] = values
         self._widen()
         self._s = self._s._replace(
             top=_longer(self._s.top, int(self._s.numbers[TOP])),
@@ -279,9 +274,8 @@ class Totals(Stepping):
         assert len(live) == numbers[LIVE], "objects with rows are counted"
         keys = {}
         for code in live.tolist():
-            _, score = candidates.score_of(self._s.values, code, self._scoring)
-            latest = self._s.latest[code]
-            keys[code] = (score, int(latest["time"]), int(latest["position"]))
+            score = float(candidates.current(self._s.values, code, self._scoring))
+            keys[code] = (score, *max((int(v["time"]), int(v["position"])) for v in values[code] if v["rows"]))
         bar = tuple(self._s.bar[0].item())[:3]
         ranked = sorted(keys, key=lambda code: keys[code], reverse=True)
         top, heap, n = self._s.top, self._s.heap, int(numbers[TOP])

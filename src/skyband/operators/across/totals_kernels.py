@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.across.candidates import (
+    BELOW,
     CLOCK,
     COUNT,
     DELAYED,
@@ -23,10 +23,11 @@ from skyband.operators.across.candidates import (
 from skyband.operators.across.protocol import MAX, ONCE, SUM
 from skyband.operators.across.schedule import ANSWER_DUE
 from skyband.operators.across.showing import show
+from skyband.structures.compiling import inlined, kernel, part
 from skyband.windows import FOREVER
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _add(value, amount):  # type: ignore[no-untyped-def]
     """Add to a sum, and what is lost by that to its rest."""
     total = value.value + amount
@@ -39,7 +40,7 @@ def _add(value, amount):  # type: ignore[no-untyped-def]
 # -- the largest of several -------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@part
 def _remember(nodes, place, numbers, amount, last):  # type: ignore[no-untyped-def]
     """A value that may be the largest: those that it exceeds and outlives are of no use any more."""
     following, i = np.int64(END), place.tail
@@ -62,7 +63,7 @@ def _remember(nodes, place, numbers, amount, last):  # type: ignore[no-untyped-d
     _link(nodes, place, new, following)
 
 
-@njit(cache=True)
+@part
 def _link(nodes, place, i, following):  # type: ignore[no-untyped-def]
     if i == END:
         place.head = following
@@ -74,7 +75,7 @@ def _link(nodes, place, i, following):  # type: ignore[no-untyped-def]
         nodes[following].preceding = i
 
 
-@njit(cache=True)
+@part
 def _largest(nodes, place, numbers, clock):  # type: ignore[no-untyped-def]
     """The largest value that lives; 0 if there is none."""
     i = place.head
@@ -90,7 +91,7 @@ def _largest(nodes, place, numbers, clock):  # type: ignore[no-untyped-def]
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _drop(state, row, clock, rule, scoring):  # type: ignore[no-untyped-def]
     """A row has ended. The latest row of a stream ends last, so while there are others it is there too."""
     code, stream = np.int64(row.code), np.int64(row.stream)
@@ -106,11 +107,13 @@ def _drop(state, row, clock, rule, scoring):  # type: ignore[no-untyped-def]
         _add(value, -row.value)
     if rule.repeat == MAX:
         value.value = _largest(state.nodes, state.lists[code, stream], state.numbers, clock)
-    if value.rows == 0 or rule.repeat >= MAX:
+    # What falls below the bar stays there, and of the heap's objects more may be said than is true while they live.
+    place = state.values[code, 0].place
+    if place < BELOW or (place > BELOW and value.rows == 0):
         settle(state, code, rule.k, rule.width, scoring)
 
 
-@njit(cache=True)
+@part
 def _remove_first_delayed(heap, numbers):  # type: ignore[no-untyped-def]
     numbers[DELAYED] -= 1
     n, i = numbers[DELAYED], 0
@@ -126,7 +129,7 @@ def _remove_first_delayed(heap, numbers):  # type: ignore[no-untyped-def]
     heap[i] = heap[n]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def expire(state, clock, rule, scoring):  # type: ignore[no-untyped-def]
     """Time moves on: rows end."""
     ring, delayed, numbers = state.ring, state.delayed, state.numbers
@@ -145,7 +148,7 @@ def expire(state, clock, rule, scoring):  # type: ignore[no-untyped-def]
             _remove_first_delayed(delayed, numbers)
 
 
-@njit(cache=True)
+@part
 def _delay(heap, numbers, code, stream, amount, last):  # type: ignore[no-untyped-def]
     i = numbers[DELAYED]
     numbers[DELAYED] += 1
@@ -156,7 +159,7 @@ def _delay(heap, numbers, code, stream, amount, last):  # type: ignore[no-untype
     row.value, row.last, row.code, row.stream = amount, last, code, stream
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _keep(state, code, stream, amount, last):  # type: ignore[no-untyped-def]
     """Remember the row until it ends, if it ever does."""
     numbers = state.numbers
@@ -171,18 +174,20 @@ def _keep(state, code, stream, amount, last):  # type: ignore[no-untyped-def]
         _delay(state.delayed, numbers, code, stream, amount, last)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _take(rows, r, state, rule, scoring):  # type: ignore[no-untyped-def]
     numbers = state.numbers
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     amount, time, position = rows.value[r], rows.time[r], rows.position[r]
-    value, latest = state.values[code, stream], state.latest[code]
-    alive = False
-    for s in range(state.values.shape[1]):
-        alive = alive or state.values[code, s].rows > 0
-    numbers[LIVE] += not alive
-    if not alive or time > latest.time or (time == latest.time and position > latest.position):
-        latest.time, latest.position = time, position
+    value = state.values[code, stream]
+    later = value.rows == 0 or time > value.time or (time == value.time and position > value.position)
+    if value.rows == 0:
+        alive = False
+        for s in range(state.values.shape[1]):
+            alive = alive or state.values[code, s].rows > 0
+        numbers[LIVE] += not alive
+    if later:
+        value.time, value.position = time, position
     if rule.repeat == SUM:
         _add(value, amount)
     elif rule.repeat == MAX:
@@ -191,9 +196,8 @@ def _take(rows, r, state, rule, scoring):  # type: ignore[no-untyped-def]
         value.value = state.nodes[place.head].value
     else:
         numbers[REPEATED] += rule.repeat == ONCE and value.rows > 0
-        later = time > value.time or (time == value.time and position > value.position)
-        if value.rows == 0 or later:
-            value.value, value.time, value.position = amount, time, position
+        if later:
+            value.value = amount
     value.rows += 1
     _keep(state, code, stream, amount, rows.last[r])
     settle(state, code, rule.k, rule.width, scoring)
@@ -202,7 +206,13 @@ def _take(rows, r, state, rule, scoring):  # type: ignore[no-untyped-def]
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kernel
+def move_to(state, clock, rule, scoring):  # type: ignore[no-untyped-def]
+    """Time moves on, and nothing else happens."""
+    expire(state, clock, rule, scoring)
+
+
+@kernel
 def rank(state, k, width, shown, scoring):  # type: ignore[no-untyped-def]
     """Write the k best objects to the top that is shown; return how many there are."""
     numbers = state.numbers
@@ -213,7 +223,7 @@ def rank(state, k, width, shown, scoring):  # type: ignore[no-untyped-def]
     return numbers[TOP]
 
 
-@njit(cache=True)
+@part
 def _write_top(top, n, values, code, score, shown):  # type: ignore[no-untyped-def]
     for i in range(n):
         code[i], score[i] = top[i].code, top[i].score
@@ -222,7 +232,7 @@ def _write_top(top, n, values, code, score, shown):  # type: ignore[no-untyped-d
             shown[i, s] = value.value if value.rows else np.nan
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
     """Execute steps as far as there is room to write; return the first that was not, and how much is written."""
     entries, numbers = len(shown.code), state.numbers

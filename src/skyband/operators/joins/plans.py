@@ -10,7 +10,7 @@ Choose it:  always; which inputs to aggregate early is what the planner decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ class Joined:
         assert len(plan.early) == len(spec.inputs)
         assert not plan.multiply or all(plan.early), "what is multiplied is aggregated"
         self.spec, self.plan = spec, plan
-        self._most_groups = most_groups
+        self._most_groups, self._initial_room = most_groups, initial_room
         self._graph = graph_of(spec)
         self._terms = terms_of(spec)
         self._layout = layout_of(spec, self._graph, self._terms, coalesce=plan.multiply)
@@ -177,6 +177,20 @@ class Joined:
             live.append(Coming(np.full(len(last), BEFORE), last, *rest))
         self._run(self._schedule.revive(live))
 
+    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
+        saved = self.state()
+        for source, (old, told) in enumerate(zip(kept, cells, strict=True)):
+            number = np.zeros(self._entries.cells(source), np.int64)
+            number[old] = np.arange(len(old))
+            saved |= {f"cells {source} {name}": column for name, column in told._asdict().items()}
+            for rows in (f"live {source} cell", f"waiting {source} cell"):
+                saved[rows] = number[saved[rows]]
+        # Begin anew: everything follows from the live rows.
+        matches = self.matches
+        self.__init__(self.spec, self.plan, initial_room=self._initial_room, most_groups=self._most_groups)  # type: ignore[misc]
+        self.restore(saved)
+        self._counters[arrays.MATCHES] = matches
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _rule(self, what: int) -> int:
@@ -213,7 +227,7 @@ class Joined:
                     parts.append(self._take_records())
                 self._grow(status)
             for source, slots in enumerate(moves.going):
-                self._entries.unseat(source, self._slots[slots, arrays.R_ENTRY])
+                self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
         self._check_overflow()
         records = np.concatenate([*parts, self._take_records()])
         at, turn, group, live, valid = (np.ascontiguousarray(records[:, c]) for c in range(arrays.O_VALUES))

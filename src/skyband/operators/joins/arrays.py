@@ -36,7 +36,8 @@ DIRTY = 14  # ranked: something changed that may be shown
 FIRST_TURN = 15  # the turn of moment 0
 SILENT = 16  # nothing is to be shown
 MATCHED = 17  # entries joined with the event at hand
-COUNTERS = 18
+SIMPLE = 18  # no joined rows are too many to count, and no more than two inputs have but one limb for a number each
+COUNTERS = 19
 
 MISSING = -(2**63)  # ranked: the score of a group that is gone
 NO_SCORE = MISSING + 1  # and of one whose aggregate has no value: behind all others

@@ -74,6 +74,7 @@ from skyband.operators.joins.arrays import (
     S_FLOAT,
     S_NEGATED,
     SILENT,
+    SIMPLE,
     SOURCE,
     STAGE,
     STAIR_ROWS,
@@ -375,6 +376,8 @@ def join(  # type: ignore[no-untyped-def]
 
     Up to `most` matches (-1: all), always in the same order; counters[MATCHED] says how many there were.
     """
+    if counters[SIMPLE]:
+        return join_simply(rule, program, entries, first, groups, lists, table, scratch, counters, entry, sign, most)
     source, steps = entries[entry, SOURCE], rule[INPUTS] - 1
     chosen, cursor = rule[CHOSEN], rule[CURSOR]
     counters[MATCHED] = 0
@@ -422,6 +425,54 @@ def join(  # type: ignore[no-untyped-def]
         if steps == 0:
             return DONE
     return DONE
+
+
+@part
+def join_simply(rule, program, entries, first, groups, lists, table, scratch, counters, entry, sign, most):  # type: ignore[no-untyped-def]
+    """The same for up to two inputs whose numbers have one limb each, without staircases: in one short loop."""
+    source, sums, out = entries[entry, SOURCE], rule[SUMS], rule[GROUP_SUMS]
+    mine, parts, other = rule[INPUT_ROWS] + source, rule[PARTS], 1 - source
+    own_to, own_width = out + program[mine, I_TO], program[mine, I_SIMPLE]
+    other_to, other_width, following, candidate = out, 0, 0, entry
+    if rule[INPUTS] == 2:
+        step = rule[STEP_ROWS] + source
+        candidate = first[program[step, P_INDEX], entries[entry, rule[KEYS] + program[step, P_DOMAIN]]]
+        following = rule[FOLLOWING] + program[step, P_LINK]
+        other_to += program[rule[INPUT_ROWS] + other, I_TO]
+        other_width = program[rule[INPUT_ROWS] + other, I_SIMPLE]
+    scratch[rule[CHOSEN] + source] = entry
+    own_group = -1
+    if parts == 0:
+        own_group = 0
+    elif parts == 1 and program[rule[PART_ROWS], G_INPUT] == source:
+        own_group = entries[entry, PART]
+    own, matched, touched = entries[0, sums] * sign, 0, counters[TOUCHED]
+    status = DONE
+    while candidate != NONE and matched != most:
+        group = own_group
+        if own_group == -1:
+            if parts == 1:
+                group = entries[candidate, PART]
+            else:
+                scratch[rule[CHOSEN] + other] = candidate
+                group = group_of(rule, program, entries, groups, table, scratch, counters)
+                if group == NONE:
+                    status = MORE_GROUPS
+                    break
+        rows = entries[candidate, sums] if rule[INPUTS] == 2 else 1
+        groups[group, out] += own * rows
+        for c in range(own_width):
+            groups[group, own_to + c] += entries[0, sums + 1 + c] * (sign * rows)
+        for c in range(other_width):
+            groups[group, other_to + c] += entries[candidate, sums + 1 + c] * own
+        # Without a branch: overwritten by the next one unless this one is new.
+        lists[L_TOUCHED, touched] = group
+        touched += groups[group, IS_TOUCHED] == 0
+        groups[group, IS_TOUCHED] = 1
+        matched += 1
+        candidate = entries[candidate, following] if rule[INPUTS] == 2 else NONE
+    counters[TOUCHED], counters[MATCHED] = touched, matched
+    return status
 
 
 @part

@@ -38,6 +38,7 @@ from skyband.operators.joins.stairs_kernels import new_stairs
 from skyband.operators.protocol import Arrays, Codes, Ints
 
 MOST_GROUPS = 20_000_000
+SAFE_BITS = 62  # so many joined rows, as a power of two, can be counted
 
 
 class Plan(NamedTuple):
@@ -78,7 +79,7 @@ class Joined:
         self._entries = EntryTable(spec, self._graph, plan.early, self._layout, room)
         self._slots = table(room, arrays.R_ARGUMENTS + max(len(source.floats) for source in spec.inputs))
         self._groups = self._new_groups(room)
-        self._lists = np.zeros((arrays.GROUP_LISTS, room), np.int64)
+        self._lists = np.zeros((arrays.GROUP_LISTS, room + 1), np.int64)
         self._listed = np.zeros(1, np.int64)
         self._table = np.full(_table_size(room), arrays.NONE, np.int64)
         self._entry_stairs = new_stairs(len(self._entries.rows) * self._rule(arrays.STAIRS_WIDE), room)
@@ -272,6 +273,8 @@ class Joined:
             )
             for term in self._terms
         )
+        simple = len(self.spec.inputs) <= 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
+        self._counters[arrays.SIMPLE] = simple and row_bits <= SAFE_BITS
         if terms == self._terms:
             return
         before, self._terms = self._terms, terms
@@ -305,8 +308,8 @@ class Joined:
         larger = self._new_groups(count)
         larger[:have] = self._groups
         self._groups = larger
-        lists = np.zeros((arrays.GROUP_LISTS, count), np.int64)
-        lists[:, :have] = self._lists
+        lists = np.zeros((arrays.GROUP_LISTS, count + 1), np.int64)
+        lists[:, : have + 1] = self._lists
         self._lists = lists
         parts = len(self.spec.grouped_inputs)
         if parts > 1:

@@ -333,3 +333,42 @@ def test_another_querys_snapshot_is_refused() -> None:
     saved = sb.JoinAggregate(**PAPER).open(schemas).snapshot()
     with pytest.raises(sb.SnapshotMismatch):
         sb.JoinAggregate(**{**PAPER, "having": "bids > 1"}).open(schemas, saved)
+
+
+@pytest.mark.parametrize("emit", ["windows", "changes"])
+@pytest.mark.parametrize("ranked", [{}, {"order_by": "n", "k": 3}])
+@pytest.mark.parametrize("plan", ["late", "early:a", "recompute"])
+def test_keys_that_are_gone_are_forgotten(emit: Any, ranked: dict[str, Any], plan: str, monkeypatch: Any) -> None:
+    """Ever new keys and groups: what is held stays within the window, and the answer is as before."""
+    rng = np.random.default_rng(3)
+    n = 400
+
+    def table(groups: int) -> pa.Table:
+        ids = np.arange(n) // 8 + rng.integers(0, 3, n)
+        return pa.table({"t": np.arange(n), "id": ids, "g": rng.integers(0, groups, n) + np.arange(n) // 50})
+
+    data = {"a": table(2), "b": table(3)}
+    query = sb.JoinAggregate(
+        inputs={"a": sb.sliding(16, on="t"), "b": sb.sliding(24, on="t")},
+        on="a.id = b.id",
+        group_by=["a.g", "b.g"],
+        aggregates={"n": "COUNT(*)"},
+        every=8,
+        emit=emit,
+        plan=plan,
+        **ranked,
+    )
+    schemas = {name: each.schema for name, each in data.items()}
+
+    def answers(forget_at: int) -> tuple[pa.Table, int]:
+        monkeypatch.setattr("skyband.engines.embedded.joins._FORGET_AT", forget_at)
+        session, found, most = query.open(schemas), [], 0
+        for i in range(0, n, 10):
+            found += [session.push(data[name].slice(i, 10), name) for name in "ab"]
+            session.check()
+            most = max(most, sum(map(len, session._codes.inputs)))
+        return pa.concat_tables([*found, session.finish()]), most
+
+    (expected, all_cells), (answer, cells) = answers(10**9), answers(16)
+    assert answer.equals(expected)
+    assert cells < all_cells / 2

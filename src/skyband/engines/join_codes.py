@@ -85,13 +85,20 @@ class InputCodes:
             self._parts.load(state["parts"])
         self._told = len(self)
 
-    def keep(self, cells: Ints) -> None:
-        """Forget all cells but these, and all parts: what is left is told of anew."""
+    def parts(self) -> Codes:
+        """The part of each cell."""
+        if self._is_part or self._parts is None or self._cells is None:
+            return np.arange(len(self), dtype=np.int32) if self._is_part else np.zeros(len(self), np.int32)
+        return self._parts.encode(whole_batch(self._cells.keys.select(list(self._source.grouped))))
+
+    def keep(self, cells: Ints) -> Cells:
+        """Forget all cells but these, and all parts; what is left, as if it were new."""
         if self._cells is not None:
             self._cells.keep(cells)
         if self._parts is not None:
             self._parts.load(self._parts.keys.slice(0, 0))
         self._told = 0
+        return self.new_cells() or Cells(np.zeros((0, len(self._variables)), np.int32), np.zeros(0, np.int32))
 
 
 class JoinCodes:
@@ -101,9 +108,11 @@ class JoinCodes:
         self._variables = [GroupCodes(pa.schema([("value", kind)])) for kind in bound.variable_types]
         self.inputs = [InputCodes(source, self._variables) for source in bound.inputs]
 
-    def forget_variables(self) -> None:
+    def keep(self, cells: Sequence[Ints]) -> list[Cells]:
+        """By input, forget all cells but these, and values that no cell has; what is left, as if it were new."""
         for codes in self._variables:
             codes.load(codes.keys.slice(0, 0))
+        return [each.keep(kept) for each, kept in zip(self.inputs, cells, strict=True)]
 
     def state(self) -> dict[str, pa.Table]:
         saved = {f"variable {v}": codes.keys for v, codes in enumerate(self._variables)}

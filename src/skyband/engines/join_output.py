@@ -205,10 +205,12 @@ class Layout:
         parts = len(self._grouped)
         self._shown = {tuple(line[:parts]): tuple(line[parts:]) for line in shown.tolist()}
 
-    @property
-    def shown_parts(self) -> list[Key]:
-        """The parts of the groups it remembers."""
-        return list(self._shown)
+    def renumber(self, number: list[Ints]) -> None:
+        """By grouped input: part p is now part number[p]."""
+        self._shown = {
+            tuple(int(of[part]) for of, part in zip(number, key, strict=True)): values
+            for key, values in self._shown.items()
+        }
 
 
 def _chosen_lines(lines: Lines, which: Ints) -> Lines:

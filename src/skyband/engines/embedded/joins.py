@@ -28,7 +28,7 @@ from skyband.errors import (
 )
 from skyband.operators.joins.protocol import UNMATCHED, Answer, Batch, JoinOperator, Rows
 from skyband.operators.joins.recompute import NAME as RECOMPUTE
-from skyband.operators.protocol import Ints
+from skyband.operators.protocol import Codes, Ints
 from skyband.planner.joins import choose, open_plan, specify
 from skyband.queries.join_columns import bind
 from skyband.queries.joins import JoinAggregate
@@ -77,7 +77,7 @@ class JoinSession(Session):
         self._position = 0
         self._started = False  # a row of a stream has come: relations are complete
         self._stats = Stats()
-        self._forget_at = _FORGET_AT
+        self._forget_at, self._forget_after = _FORGET_AT, 0
         self._stopped: SkybandError | None = None
         if saved:
             self._restore(saved)
@@ -185,7 +185,25 @@ class JoinSession(Session):
         inputs = range(len(self._bound.inputs))
         cells = tuple(self._codes.inputs[i].new_cells() for i in inputs)
         batch = Batch(tuple(rows.get(i) for i in inputs), cells, None if order is None else order.astype(np.int32))
-        return self._table(self._ask(lambda: self._operator.push(batch)))
+        table = self._table(self._ask(lambda: self._operator.push(batch)))
+        self._forget_cells()
+        return table
+
+    def _forget_cells(self) -> None:
+        """Drop cells that have no rows, when they are many, and as many rows came since the last time as are held."""
+        cells = sum(map(len, self._codes.inputs))
+        if cells < self._forget_at or self._stats.rows_in < self._forget_after + self._operator.rows_held():
+            return
+        live = self._operator.live_cells()
+        if 2 * sum(int(each.sum()) for each in live) < cells:
+            kept = [np.flatnonzero(each) for each in live]
+            before = [codes.parts()[cells] for codes, cells in zip(self._codes.inputs, kept, strict=True)]
+            told = self._codes.keep(kept)
+            self._operator.renumber(kept, told)
+            grouped = [i for i, source in enumerate(self._bound.inputs) if source.grouped]
+            self._layout.renumber([_renumbered(before[i], told[i].part) for i in grouped])
+        self._forget_after = self._stats.rows_in
+        self._forget_at = max(_FORGET_AT, 2 * sum(map(len, self._codes.inputs)))
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         """What the operator answers. One that could not go on has lost its place, and is not asked again."""
@@ -202,6 +220,13 @@ class JoinSession(Session):
 
     def _table(self, answer: Answer) -> pa.Table:
         return self._layout.table(answer, self._operator, self._codes)
+
+
+def _renumbered(old: Codes, new: Codes) -> Ints:
+    """By old part: the new one."""
+    number = np.zeros(int(old.max()) + 1 if len(old) else 0, np.int64)
+    number[old] = new
+    return number
 
 
 # -- whole inputs ------------------------------------------------------------------------------------------------------

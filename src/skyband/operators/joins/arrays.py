@@ -36,7 +36,8 @@ DIRTY = 14  # ranked: something changed that may be shown
 FIRST_TURN = 15  # the turn of moment 0
 SILENT = 16  # nothing is to be shown
 MATCHED = 17  # entries joined with the event at hand
-COUNTERS = 18
+SIMPLE = 18  # no joined rows are too many to count, and no more than two inputs have but one limb for a number each
+COUNTERS = 19
 
 MISSING = -(2**63)  # ranked: the score of a group that is gone
 NO_SCORE = MISSING + 1  # and of one whose aggregate has no value: behind all others
@@ -65,18 +66,19 @@ RULE = 34
 
 # A term is an argument of aggregates. An entry has for each a count of its values, of a float also of its infinities,
 # and, if it is summed, a number in limbs.
-T_ARGUMENT, T_FLOAT, T_PLAIN, T_LIMBS, T_LOW, T_FROM, T_TO = range(
-    7
-)  # PLAIN: counts; FROM: behind SUMS; TO: GROUP_SUMS
+# PLAIN: how many counts; FROM: where it starts behind SUMS; TO: behind GROUP_SUMS.
+T_ARGUMENT, T_FLOAT, T_PLAIN, T_LIMBS, T_LOW, T_FROM, T_TO = range(7)
 S_ARGUMENT, S_FLOAT, S_NEGATED = range(3)  # NEGATED: MAX, the smallest of the values turned around
-I_TERM, I_TERM_END, I_STAIR, I_STAIR_END, I_LINK, I_LINK_END = range(6)  # of an input: its terms, staircases, indexes
+# Of an input: its terms, staircases and indexes; the columns of its terms, which lie side by side, if no number has
+# more than one limb, else NONE; and where they start in a group.
+I_TERM, I_TERM_END, I_STAIR, I_STAIR_END, I_LINK, I_LINK_END, I_SIMPLE, I_TO = range(8)
 # A step of a join, STEP_ROWS + start * (inputs - 1) + depth.
 P_INPUT, P_PARENT, P_DOMAIN, P_LINK, P_INDEX, P_CHECK, P_CHECK_END = range(7)
 C_VARIABLE, C_INPUT = range(2)
 L_DOMAIN = 0
 G_INPUT = 0
 A_FUNCTION, A_TERM, A_STAIR, A_FLOAT = range(4)  # TERM NONE: COUNT(*)
-PROGRAM_WIDTH = 7
+PROGRAM_WIDTH = 8
 
 # -- columns -----------------------------------------------------------------------------------------------------------
 

@@ -56,7 +56,8 @@ class EntryTable:
         self._keys = [Keys(len(domain)) for domain in graph.domains]
         self._numbers = Numbers()
         self._numbers.take(1)  # entry 0 is none
-        self._cells = [np.zeros(0, np.int64) for _ in spec.inputs]  # by input and cell: its entry, if it has one
+        # By input and cell: its entry while it has rows, or 0.
+        self._cells = [np.zeros(0, np.int64) for _ in spec.inputs]
         self._told = [Cells(np.zeros((0, len(i.variables)), np.int32), np.zeros(0, np.int32)) for i in spec.inputs]
         self.rows = table(max(1, room), layout.width_of(ENTRY_WIDTH))
         self.first = np.full((max(1, self._indexes), 1), NONE, np.int64)  # [index, key]: the first entry with it
@@ -68,9 +69,7 @@ class EntryTable:
     def add_cells(self, source: int, cells: Cells) -> None:
         told = self._told[source]
         self._told[source] = Cells(*(np.concatenate(pair) for pair in zip(told, cells, strict=True)))
-        if self._early[source]:
-            new = np.arange(len(told.part), len(self._told[source].part))
-            self._cells[source] = np.concatenate([self._cells[source], self._new_entries(source, new)])
+        self._cells[source] = longer(self._cells[source], len(self._told[source].part))
 
     def _new_entries(self, source: int, cells: Ints) -> Ints:
         """An entry for each of these cells."""
@@ -101,12 +100,27 @@ class EntryTable:
         if limit > len(self.cell_of_slot):
             self.cell_of_slot = longer(self.cell_of_slot, 2 * limit)
         self.cell_of_slot[slots] = cells
-        return self._cells[source][cells] if self._early[source] else self._new_entries(source, cells)
-
-    def unseat(self, source: int, entries: Ints) -> None:
-        """Rows have gone: entries of their own are free for others."""
         if not self._early[source]:
-            self._numbers.give(entries)
+            return self._new_entries(source, cells)
+        of_cell = self._cells[source]
+        new = cells[of_cell[cells] == 0]
+        if len(new):
+            # A cell may have several rows: the last to be written stands for it.
+            of_cell[new] = np.arange(len(new))
+            new = new[of_cell[new] == np.arange(len(new))]
+            of_cell[new] = self._new_entries(source, new)
+        return of_cell[cells]
+
+    def unseat(self, source: int, slots: Ints, entries: Ints) -> None:
+        """Rows have gone from these slots: entries without rows are free for others."""
+        if self._early[source]:
+            of_cell = self._cells[source]
+            cells = self.cell_of_slot[slots[self.rows[entries, self._layout.rule[SUMS]] == 0]]
+            entries = of_cell[cells]
+            of_cell[cells] = np.arange(len(cells))
+            entries = entries[of_cell[cells] == np.arange(len(cells))]
+            of_cell[cells] = 0
+        self._numbers.give(entries)
 
     def lay_out_anew(self, layout: Layout, before: Sequence[Term], after: Sequence[Term]) -> None:
         """Make sums wide enough for other terms. Nothing waits to be joined."""

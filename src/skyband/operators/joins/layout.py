@@ -158,7 +158,13 @@ def _input_rows(
 
     linked = [i for i, domains in enumerate(links) for _ in domains]
     owners = [term.input for term in terms], [stair[0] for stair in stairs], linked
-    return [tuple(bound for of in owners for bound in run(of, i)) for i in range(len(spec.inputs))]
+    rows = []
+    for i in range(len(spec.inputs)):
+        simple = all(term.limbs <= 1 for term in terms if term.input == i)
+        block = sums_width(terms, i) - 1 if simple else arrays.NONE
+        start = sums_width([term for term in terms if term.input < i])
+        rows.append((*(bound for of in owners for bound in run(of, i)), block, start))
+    return rows
 
 
 def _step_sections(graph: Graph, links: Sequence[tuple[int, ...]]) -> dict[int, list[tuple[int, ...]]]:

@@ -12,7 +12,6 @@ called again. Taking back is exact: sums are whole numbers, and a staircase does
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.joins.arrays import (
     BROKEN,
@@ -33,10 +32,12 @@ from skyband.operators.joins.arrays import (
     GROUPS,
     I_LINK,
     I_LINK_END,
+    I_SIMPLE,
     I_STAIR,
     I_STAIR_END,
     I_TERM,
     I_TERM_END,
+    I_TO,
     INPUT_ROWS,
     INPUTS,
     IS_LISTED,
@@ -73,6 +74,7 @@ from skyband.operators.joins.arrays import (
     S_FLOAT,
     S_NEGATED,
     SILENT,
+    SIMPLE,
     SOURCE,
     STAGE,
     STAIR_ROWS,
@@ -95,13 +97,14 @@ from skyband.operators.joins.arrays import (
 from skyband.operators.joins.showing_kernels import room_to_show, settle, show
 from skyband.operators.joins.stairs_kernels import LENGTH, OFFSET, UNTIL, VALUE, clear, expire, insert
 from skyband.operators.joins.sums_kernels import EXPONENT, add_int, add_scaled, write_float, write_int
+from skyband.structures.compiling import inlined, kernel, part
 
 DONE, MORE_GROUPS, MORE_ENTRY_STEPS, MORE_GROUP_STEPS, MORE_RECORDS = 0, 1, 2, 3, 4
 GATHER, UPDATE, JOIN = 0, 1, 2
 MOST = 2.0**62
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def run(  # type: ignore[no-untyped-def]
     rule,
     program,
@@ -206,7 +209,7 @@ def run(  # type: ignore[no-untyped-def]
     return DONE
 
 
-@njit(cache=True)
+@part
 def gather(rule, program, entries, listed, slots, events, end, counters):  # type: ignore[no-untyped-def]
     """Add up what the events of a moment change of each entry."""
     for i in range(counters[EVENT], end):
@@ -220,7 +223,7 @@ def gather(rule, program, entries, listed, slots, events, end, counters):  # typ
     counters[EVENT] = end
 
 
-@njit(cache=True)
+@part
 def add_row(rule, program, entries, slots, slot, entry, sign):  # type: ignore[no-untyped-def]
     """Add a row to what waits of its entry, or take it off."""
     start = rule[DELTA]
@@ -244,7 +247,7 @@ def add_row(rule, program, entries, slots, slot, entry, sign):  # type: ignore[n
             add_scaled(entries, entry, at + plain, entries, 0, free, 0, limbs, sign)
 
 
-@njit(cache=True)
+@part
 def read_terms(rule, program, entries, slots, slot):  # type: ignore[no-untyped-def]
     """What one row adds to its entry, to entry 0."""
     valid, start = slots[slot, R_VALID], rule[SUMS]
@@ -270,7 +273,7 @@ def read_terms(rule, program, entries, slots, slot):  # type: ignore[no-untyped-
             write_float(value, entries, at + plain, limbs, term[T_LOW])
 
 
-@njit(cache=True)
+@part
 def read_row(rule, program, entries, slots, slot, scratch):  # type: ignore[no-untyped-def]
     """What one row adds to its entry, to entry 0, and its values for staircases, to scratch."""
     read_terms(rule, program, entries, slots, slot)
@@ -283,14 +286,14 @@ def read_row(rule, program, entries, slots, slot, scratch):  # type: ignore[no-u
         scratch[rule[OWN] + s] = ~value if stair[S_NEGATED] else value
 
 
-@njit(cache=True)
+@part
 def has_value(rule, program, entries, source, s):  # type: ignore[no-untyped-def]
     """Has the row in entry 0 a value for this staircase? Its argument is a term, too, and counts it."""
     term = program[rule[INPUT_ROWS] + source, I_TERM] + program[rule[STAIR_ROWS] + s, S_ARGUMENT]
     return entries[0, rule[SUMS] + program[rule[TERM_ROWS] + term, T_FROM]] > 0
 
 
-@njit(cache=True)
+@part
 def add_entry(rule, program, entries, entry, to, factor):  # type: ignore[no-untyped-def]
     """Add entry 0 to the sums, or what waits, of an entry: to the columns from `to` on."""
     start = rule[SUMS]
@@ -302,7 +305,7 @@ def add_entry(rule, program, entries, entry, to, factor):  # type: ignore[no-unt
         add_scaled(entries, entry, to + at, entries, 0, start + at, term[T_PLAIN], term[T_LIMBS], factor)
 
 
-@njit(cache=True)
+@part
 def update(rule, program, entries, first, entry_stairs, scratch, entry, sign, last, now):  # type: ignore[no-untyped-def]
     """The window update and, for the same entry, the update of its aggregation set. False: no room for staircases."""
     source, rows = entries[entry, SOURCE], rule[SUMS]
@@ -325,7 +328,7 @@ def update(rule, program, entries, first, entry_stairs, scratch, entry, sign, la
     return True
 
 
-@njit(cache=True)
+@part
 def relink(rule, program, entries, first, entry):  # type: ignore[no-untyped-def]
     """An entry is found by its keys while it has rows."""
     mine = program[rule[INPUT_ROWS] + entries[entry, SOURCE]]
@@ -349,7 +352,7 @@ def relink(rule, program, entries, first, entry):  # type: ignore[no-untyped-def
                 entries[following, last_column] = preceding
 
 
-@njit(cache=True)
+@part
 def join(  # type: ignore[no-untyped-def]
     rule,
     program,
@@ -373,6 +376,8 @@ def join(  # type: ignore[no-untyped-def]
 
     Up to `most` matches (-1: all), always in the same order; counters[MATCHED] says how many there were.
     """
+    if counters[SIMPLE]:
+        return join_simply(rule, program, entries, first, groups, lists, table, scratch, counters, entry, sign, most)
     source, steps = entries[entry, SOURCE], rule[INPUTS] - 1
     chosen, cursor = rule[CHOSEN], rule[CURSOR]
     counters[MATCHED] = 0
@@ -415,56 +420,101 @@ def join(  # type: ignore[no-untyped-def]
             rule, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now
         ):
             return MORE_GROUP_STEPS
-        add_match(rule, program, entries, groups, lists, scratch, counters, group, source, sign)
+        add_match(rule, program, entries, groups, lists, scratch, counters, group, source, entry, sign)
         counters[MATCHED] += 1
         if steps == 0:
             return DONE
     return DONE
 
 
-@njit(cache=True)
-def add_match(rule, program, entries, groups, lists, scratch, counters, group, source, sign):  # type: ignore[no-untyped-def]
+@part
+def join_simply(rule, program, entries, first, groups, lists, table, scratch, counters, entry, sign, most):  # type: ignore[no-untyped-def]
+    """The same for up to two inputs whose numbers have one limb each, without staircases: in one short loop."""
+    source, sums, out = entries[entry, SOURCE], rule[SUMS], rule[GROUP_SUMS]
+    mine, parts, other = rule[INPUT_ROWS] + source, rule[PARTS], 1 - source
+    own_to, own_width = out + program[mine, I_TO], program[mine, I_SIMPLE]
+    other_to, other_width, following, candidate = out, 0, 0, entry
+    if rule[INPUTS] == 2:
+        step = rule[STEP_ROWS] + source
+        candidate = first[program[step, P_INDEX], entries[entry, rule[KEYS] + program[step, P_DOMAIN]]]
+        following = rule[FOLLOWING] + program[step, P_LINK]
+        other_to += program[rule[INPUT_ROWS] + other, I_TO]
+        other_width = program[rule[INPUT_ROWS] + other, I_SIMPLE]
+    scratch[rule[CHOSEN] + source] = entry
+    own_group = -1
+    if parts == 0:
+        own_group = 0
+    elif parts == 1 and program[rule[PART_ROWS], G_INPUT] == source:
+        own_group = entries[entry, PART]
+    own, matched, touched = entries[0, sums] * sign, 0, counters[TOUCHED]
+    status = DONE
+    while candidate != NONE and matched != most:
+        group = own_group
+        if own_group == -1:
+            if parts == 1:
+                group = entries[candidate, PART]
+            else:
+                scratch[rule[CHOSEN] + other] = candidate
+                group = group_of(rule, program, entries, groups, table, scratch, counters)
+                if group == NONE:
+                    status = MORE_GROUPS
+                    break
+        rows = entries[candidate, sums] if rule[INPUTS] == 2 else 1
+        groups[group, out] += own * rows
+        for c in range(own_width):
+            groups[group, own_to + c] += entries[0, sums + 1 + c] * (sign * rows)
+        for c in range(other_width):
+            groups[group, other_to + c] += entries[candidate, sums + 1 + c] * own
+        # Without a branch: overwritten by the next one unless this one is new.
+        lists[L_TOUCHED, touched] = group
+        touched += groups[group, IS_TOUCHED] == 0
+        groups[group, IS_TOUCHED] = 1
+        matched += 1
+        candidate = entries[candidate, following] if rule[INPUTS] == 2 else NONE
+    counters[TOUCHED], counters[MATCHED] = touched, matched
+    return status
+
+
+@part
+def add_match(rule, program, entries, groups, lists, scratch, counters, group, source, entry, sign):  # type: ignore[no-untyped-def]
     """Add one combination of entries to its group of the output."""
     chosen, inputs, rows_at = rule[CHOSEN], rule[INPUTS], rule[SUMS]
     out = rule[GROUP_SUMS]
-    rows, size = sign * entries[0, rows_at], 1.0 * entries[0, rows_at]
+    scratch[chosen + source] = 0
+    rows, size = np.int64(sign), 1.0
     for i in range(inputs):
-        if i != source:
-            rows *= entries[scratch[chosen + i], rows_at]
-            size *= entries[scratch[chosen + i], rows_at]
+        rows *= entries[scratch[chosen + i], rows_at]
+        size *= entries[scratch[chosen + i], rows_at]
     if abs(size) > MOST or abs(groups[group, out] + float(rows)) > MOST:
         counters[BROKEN] = 1
     groups[group, out] += rows
     for i in range(inputs):
-        mine = program[rule[INPUT_ROWS] + i]
-        if mine[I_TERM] == mine[I_TERM_END]:
+        mine = rule[INPUT_ROWS] + i
+        if program[mine, I_TERM] == program[mine, I_TERM_END]:
             continue
         # The coalescing property: what an input adds counts once for each combination of the others' rows.
         factor = np.int64(sign)
         for j in range(inputs):
             if j != i:
-                factor *= entries[0 if j == source else scratch[chosen + j], rows_at]
-        added = 0 if i == source else scratch[chosen + i]
-        for t in range(mine[I_TERM], mine[I_TERM_END]):
-            term = program[rule[TERM_ROWS] + t]
-            add_scaled(
-                groups,
-                group,
-                out + term[T_TO],
-                entries,
-                added,
-                rows_at + term[T_FROM],
-                term[T_PLAIN],
-                term[T_LIMBS],
-                factor,
-            )
+                factor *= entries[scratch[chosen + j], rows_at]
+        added, simple = scratch[chosen + i], program[mine, I_SIMPLE]
+        if simple != NONE:
+            to = out + program[mine, I_TO]
+            for c in range(simple):
+                groups[group, to + c] += entries[added, rows_at + 1 + c] * factor
+            continue
+        for t in range(rule[TERM_ROWS] + program[mine, I_TERM], rule[TERM_ROWS] + program[mine, I_TERM_END]):
+            start, to = rows_at + program[t, T_FROM], out + program[t, T_TO]
+            plain, limbs = program[t, T_PLAIN], program[t, T_LIMBS]
+            add_scaled(groups, group, to, entries, added, start, plain, limbs, factor)
+    scratch[chosen + source] = entry
     if not groups[group, IS_TOUCHED]:
         groups[group, IS_TOUCHED] = 1
         lists[L_TOUCHED, counters[TOUCHED]] = group
         counters[TOUCHED] += 1
 
 
-@njit(cache=True)
+@part
 def add_steps(rule, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now):  # type: ignore[no-untyped-def]
     """Add the values of a combination to the staircases of its group. It lives until the first of its rows goes."""
     chosen = rule[CHOSEN]
@@ -494,7 +544,7 @@ def add_steps(rule, program, entries, entry_stairs, group_stairs, scratch, group
     return True
 
 
-@njit(cache=True)
+@part
 def group_of(rule, program, entries, groups, table, scratch, counters):  # type: ignore[no-untyped-def]
     """The group of a combination; NONE: there is no room for one more."""
     parts, chosen, at_parts = rule[PARTS], rule[CHOSEN], rule[GROUP_PARTS]
@@ -525,13 +575,13 @@ def group_of(rule, program, entries, groups, table, scratch, counters):  # type:
     return group
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def mix(mixed, part):  # type: ignore[no-untyped-def]
     mixed = (mixed ^ np.uint64(part)) * np.uint64(0x9E3779B97F4A7C15)
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def fill_table(table, groups, first_part, parts, count):  # type: ignore[no-untyped-def]
     """Enter the first `count` groups into an empty hash table."""
     mask = len(table) - 1

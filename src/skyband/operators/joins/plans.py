@@ -10,7 +10,7 @@ Choose it:  always; which inputs to aggregate early is what the planner decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from skyband.operators.joins.stairs_kernels import new_stairs
 from skyband.operators.protocol import Arrays, Codes, Ints
 
 MOST_GROUPS = 20_000_000
+SAFE_BITS = 62  # so many joined rows, as a power of two, can be counted
 
 
 class Plan(NamedTuple):
@@ -65,7 +66,7 @@ class Joined:
         assert len(plan.early) == len(spec.inputs)
         assert not plan.multiply or all(plan.early), "what is multiplied is aggregated"
         self.spec, self.plan = spec, plan
-        self._most_groups = most_groups
+        self._most_groups, self._initial_room = most_groups, initial_room
         self._graph = graph_of(spec)
         self._terms = terms_of(spec)
         self._layout = layout_of(spec, self._graph, self._terms, coalesce=plan.multiply)
@@ -78,7 +79,7 @@ class Joined:
         self._entries = EntryTable(spec, self._graph, plan.early, self._layout, room)
         self._slots = table(room, arrays.R_ARGUMENTS + max(len(source.floats) for source in spec.inputs))
         self._groups = self._new_groups(room)
-        self._lists = np.zeros((arrays.GROUP_LISTS, room), np.int64)
+        self._lists = np.zeros((arrays.GROUP_LISTS, room + 1), np.int64)
         self._listed = np.zeros(1, np.int64)
         self._table = np.full(_table_size(room), arrays.NONE, np.int64)
         self._entry_stairs = new_stairs(len(self._entries.rows) * self._rule(arrays.STAIRS_WIDE), room)
@@ -177,6 +178,20 @@ class Joined:
             live.append(Coming(np.full(len(last), BEFORE), last, *rest))
         self._run(self._schedule.revive(live))
 
+    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
+        saved = self.state()
+        for source, (old, told) in enumerate(zip(kept, cells, strict=True)):
+            number = np.zeros(self._entries.cells(source), np.int64)
+            number[old] = np.arange(len(old))
+            saved |= {f"cells {source} {name}": column for name, column in told._asdict().items()}
+            for rows in (f"live {source} cell", f"waiting {source} cell"):
+                saved[rows] = number[saved[rows]]
+        # Begin anew: everything follows from the live rows.
+        matches = self.matches
+        self.__init__(self.spec, self.plan, initial_room=self._initial_room, most_groups=self._most_groups)  # type: ignore[misc]
+        self.restore(saved)
+        self._counters[arrays.MATCHES] = matches
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _rule(self, what: int) -> int:
@@ -213,7 +228,7 @@ class Joined:
                     parts.append(self._take_records())
                 self._grow(status)
             for source, slots in enumerate(moves.going):
-                self._entries.unseat(source, self._slots[slots, arrays.R_ENTRY])
+                self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
         self._check_overflow()
         records = np.concatenate([*parts, self._take_records()])
         at, turn, group, live, valid = (np.ascontiguousarray(records[:, c]) for c in range(arrays.O_VALUES))
@@ -258,6 +273,8 @@ class Joined:
             )
             for term in self._terms
         )
+        simple = len(self.spec.inputs) <= 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
+        self._counters[arrays.SIMPLE] = simple and row_bits <= SAFE_BITS
         if terms == self._terms:
             return
         before, self._terms = self._terms, terms
@@ -291,8 +308,8 @@ class Joined:
         larger = self._new_groups(count)
         larger[:have] = self._groups
         self._groups = larger
-        lists = np.zeros((arrays.GROUP_LISTS, count), np.int64)
-        lists[:, :have] = self._lists
+        lists = np.zeros((arrays.GROUP_LISTS, count + 1), np.int64)
+        lists[:, : have + 1] = self._lists
         self._lists = lists
         parts = len(self.spec.grouped_inputs)
         if parts > 1:

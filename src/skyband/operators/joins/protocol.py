@@ -8,6 +8,7 @@ values), and its *part* of the group, the code of its grouping columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -124,6 +125,13 @@ class JoinOperator(Operator[Batch, Answer], Protocol):
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
         """By input and cell: are there rows of it, live or waiting?"""
+        ...
+
+    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
+        """By input: cell kept[c] becomes cell c, and the codes of variables and parts may have changed, too.
+
+        Other cells are forgotten, and groups get other codes.
+        """
         ...
 
 

@@ -10,14 +10,26 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from skyband.errors import AggregateOverflow
-from skyband.operators.joins.protocol import AVG, BEFORE, COUNT, MIN, SUM, UNMATCHED, Answer, Batch, Spec, is_float
+from skyband.operators.joins.protocol import (
+    AVG,
+    BEFORE,
+    COUNT,
+    MIN,
+    SUM,
+    UNMATCHED,
+    Answer,
+    Batch,
+    Cells,
+    Spec,
+    is_float,
+)
 from skyband.operators.protocol import Arrays, Codes, Ints
 from skyband.windows import FOREVER
 
@@ -194,6 +206,7 @@ class Recompute:
                 new = {p: v for p, v in groups.items() if p not in self._shown or repr(self._shown[p]) != repr(v)}
                 lines += [(at, turn, parts, True, values) for parts, values in new.items()]
                 self._shown = groups
+        self._rows = [[row for row in rows if row.last >= self._closed] for rows in self._rows]
         return self._written(lines)
 
     def _best(self, groups: dict[tuple[int, ...], Any]) -> dict[tuple[int, ...], Any]:
@@ -240,7 +253,20 @@ class Recompute:
         return len(self._answer(self._closed))
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
-        return tuple(np.ones(len(cells), bool) for cells in self._cells)
+        used = [{row.cell for row in rows} for rows in self._rows]
+        return tuple(
+            np.array([cell in mine for cell in range(len(cells))], bool)
+            for mine, cells in zip(used, self._cells, strict=True)
+        )
+
+    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
+        for i, (old, told) in enumerate(zip(kept, cells, strict=True)):
+            number = {int(cell): c for c, cell in enumerate(old)}
+            self._cells[i] = [(tuple(v), int(p)) for v, p in zip(told.variables.tolist(), told.part, strict=True)]
+            self._rows[i] = [self._row(i, r.start, r.last, number[r.cell], r.bits, r.valid) for r in self._rows[i]]
+        self._codes = {}
+        now = self._answer(self._closed)
+        self._shown = self._best(now) if self._spec.top else now
 
     def state(self) -> Arrays:
         clock = [self._late, self._closed, self._arrivals, self._turns, *self._seen]

@@ -7,6 +7,7 @@ What late and closed mean is in docs/semantics.md. All plans share this, and dif
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -103,17 +104,10 @@ class Schedule:
         slots = self._enter(coming)
         going, lasts = self._leave(target)
         ends = [last + every for last in lasts]
-        now = np.unique(np.concatenate([*(rows.start for rows in coming), *ends, shown]))
+        starts = [rows.start for rows in coming]
+        now, number = _moments([*starts, *ends, shown], every)
         self.closed = target
-        return Moves(
-            tuple(coming),
-            slots,
-            tuple(np.searchsorted(now, rows.start) for rows in coming),
-            going,
-            tuple(np.searchsorted(now, end) for end in ends),
-            now,
-            now,
-        )
+        return Moves(tuple(coming), slots, tuple(map(number, starts)), going, tuple(map(number, ends)), now, now)
 
     def _runs(self, source: int, rows: Coming) -> tuple[Ints, Ints]:
         """The runs of open windows that hold a live row, or one of these."""
@@ -235,6 +229,21 @@ class Schedule:
         self.late, self.closed, self._arrivals, *self._seen = (int(number) for number in state["clock"])
         for source in range(len(self._waiting)):
             self._waiting[source] = Coming(*(state[f"waiting {source} {name}"] for name in Coming._fields))
+
+
+def _moments(ends: list[Ints], every: int) -> tuple[Ints, Callable[[Ints], Ints]]:
+    """The ends of windows at which something is to be done, and a function that numbers them.
+
+    Where they are dense, those in between are moments, too, at which nothing happens: that costs less than to find out.
+    """
+    some = [each for each in ends if len(each)]
+    if not some:
+        return np.zeros(0, np.int64), lambda times: np.zeros(len(times), np.int64)
+    first, last = min(int(each.min()) for each in some), max(int(each.max()) for each in some)
+    if (last - first) // every <= sum(map(len, some)) + 64:
+        return np.arange(first, last + 1, every), lambda times: (times - first) // every
+    now = np.unique(np.concatenate(some))
+    return now, lambda times: np.searchsorted(now, times)
 
 
 def _order(batch: Batch) -> Ints:

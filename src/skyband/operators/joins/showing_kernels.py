@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.joins.arrays import (
     A_FLOAT,
@@ -63,16 +62,17 @@ from skyband.operators.joins.arrays import (
 from skyband.operators.joins.protocol import AVG, COUNT, SUM
 from skyband.operators.joins.stairs_kernels import LENGTH, OFFSET, VALUE, clear, expire
 from skyband.operators.joins.sums_kernels import as_float, as_int
+from skyband.structures.compiling import part
 from skyband.structures.panes import largest
 
 
-@njit(cache=True)
+@part
 def room_to_show(counters, records):  # type: ignore[no-untyped-def]
     """Is there room for all records that a moment may give? It shows no more than live groups and touched ones."""
     return counters[WRITTEN] + counters[LIVING] + counters[TOUCHED] + 1 <= len(records)
 
 
-@njit(cache=True)
+@part
 def settle(rule, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters):  # type: ignore[no-untyped-def]
     """Work out the values of the groups touched; with changes, record those that differ from what was shown."""
     for i in range(counters[TOUCHED]):
@@ -108,7 +108,7 @@ def settle(rule, program, groups, lists, group_stairs, moments, turn, records, s
     counters[TOUCHED] = 0
 
 
-@njit(cache=True)
+@part
 def evaluate(rule, program, groups, group_stairs, scratch, floats, counters, group, now):  # type: ignore[no-untyped-def]
     """The aggregates of a group, to scratch; returns which have a value. `floats` is the same memory as scratch."""
     valid = 0
@@ -152,7 +152,7 @@ def evaluate(rule, program, groups, group_stairs, scratch, floats, counters, gro
     return valid
 
 
-@njit(cache=True)
+@part
 def total_of(groups, group, at, term, scratch, limbs):  # type: ignore[no-untyped-def]
     """The sum of a term, as a float64."""
     if term[T_FLOAT]:
@@ -162,7 +162,7 @@ def total_of(groups, group, at, term, scratch, limbs):  # type: ignore[no-untype
     return as_float(groups, group, at + term[T_PLAIN], term[T_LIMBS], term[T_LOW], scratch, limbs)
 
 
-@njit(cache=True)
+@part
 def enlist(groups, lists, counters, group, live):  # type: ignore[no-untyped-def]
     """Put a group on the list of living ones, or take it off."""
     groups[group, IS_LIVE] = live
@@ -177,7 +177,7 @@ def enlist(groups, lists, counters, group, live):  # type: ignore[no-untyped-def
         groups[moved, PLACE] = groups[group, PLACE]
 
 
-@njit(cache=True)
+@part
 def record(rule, groups, moments, turn, records, counters, group):  # type: ignore[no-untyped-def]
     line = records[counters[WRITTEN]]
     counters[WRITTEN] += 1
@@ -188,7 +188,7 @@ def record(rule, groups, moments, turn, records, counters, group):  # type: igno
         line[O_VALUES + a] = groups[group, rule[GROUP_VALUES] + a] if live else 0
 
 
-@njit(cache=True)
+@part
 def show(rule, groups, lists, moments, turn, records, scratch, counters):  # type: ignore[no-untyped-def]
     """What a moment shows beyond what changed: the living groups, or the best k of them."""
     if rule[TOP]:
@@ -206,7 +206,7 @@ def show(rule, groups, lists, moments, turn, records, scratch, counters):  # typ
 # set anew, so that a few times k groups exceed it, which takes a look at all groups, but not soon again.
 
 
-@njit(cache=True)
+@part
 def rank(rule, program, groups, lists, counters, group):  # type: ignore[no-untyped-def]
     """Score a group anew."""
     before, after = groups[group, SCORE], np.int64(MISSING)
@@ -228,7 +228,7 @@ def rank(rule, program, groups, lists, counters, group):  # type: ignore[no-unty
         counters[DIRTY] = 1
 
 
-@njit(cache=True)
+@part
 def show_best(rule, groups, lists, moments, turn, records, counters):  # type: ignore[no-untyped-def]
     k, scores = rule[TOP], lists[L_TOUCHED]  # nothing is touched now: room for scores
     prune(groups, lists, counters)
@@ -248,7 +248,7 @@ def show_best(rule, groups, lists, moments, turn, records, counters):  # type: i
     counters[DIRTY] = 0
 
 
-@njit(cache=True)
+@part
 def prune(groups, lists, counters):  # type: ignore[no-untyped-def]
     """Take groups out of the reserve whose score no longer exceeds TAU."""
     kept = 0
@@ -262,7 +262,7 @@ def prune(groups, lists, counters):  # type: ignore[no-untyped-def]
     counters[RESERVE] = kept
 
 
-@njit(cache=True)
+@part
 def refill(groups, lists, counters, k):  # type: ignore[no-untyped-def]
     """Set TAU so that a few times k of the living groups exceed it, or as few more as ties allow."""
     living, wanted, scores = counters[LIVING], 4 * k + 64, lists[L_TOUCHED]

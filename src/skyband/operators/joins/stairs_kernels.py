@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.joins.arrays import longer
 from skyband.operators.protocol import Ints
+from skyband.structures.compiling import part
 
 SMALLEST = 1  # log2 of the smallest slab
 CLASSES = 48
@@ -44,7 +44,7 @@ def new_stairs(owners: int, steps: int) -> Stairs:
     return Stairs(np.zeros((steps, 2), np.int64), np.zeros((owners, 3), np.int64), free)
 
 
-@njit(cache=True)
+@part
 def clear(stairs, owner):  # type: ignore[no-untyped-def]
     """Forget an owner's steps and give its slab back."""
     header = stairs.owners[owner]
@@ -58,7 +58,7 @@ def clear(stairs, owner):  # type: ignore[no-untyped-def]
     header[LENGTH] = 0
 
 
-@njit(cache=True)
+@part
 def _widen(stairs, owner):  # type: ignore[no-untyped-def]
     """Move an owner to a slab of twice the size; False: the pool is full."""
     header = stairs.owners[owner]
@@ -82,7 +82,7 @@ def _widen(stairs, owner):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@part
 def _move(steps, start, end, by):  # type: ignore[no-untyped-def]
     """Move steps up or down."""
     if by > 0:
@@ -93,7 +93,7 @@ def _move(steps, start, end, by):  # type: ignore[no-untyped-def]
             steps[j + by, UNTIL], steps[j + by, VALUE] = steps[j, UNTIL], steps[j, VALUE]
 
 
-@njit(cache=True)
+@part
 def expire(stairs, owner, now):  # type: ignore[no-untyped-def]
     """Drop the steps that no longer count."""
     header, steps = stairs.owners[owner], stairs.steps
@@ -104,7 +104,7 @@ def expire(stairs, owner, now):  # type: ignore[no-untyped-def]
     header[LENGTH] = n - gone
 
 
-@njit(cache=True)
+@part
 def insert(stairs, owner, until, value):  # type: ignore[no-untyped-def]
     """Add a value that counts until then; False: the pool is full, nothing was changed. Twice is as good as once."""
     header, steps = stairs.owners[owner], stairs.steps

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from skyband.structures.compiling import kernel, part
 
 BITS = 31
 ONE_LIMB = 62  # bits that a number of one limb may have
@@ -24,26 +25,22 @@ MANTISSA = (1 << 52) - 1
 SIGN = -(2**63)
 
 
-@njit(cache=True)
+@part
 def add_scaled(target, row, to, source, source_row, start, plain, limbs, factor):  # type: ignore[no-untyped-def]
     """target += factor * source, for `plain` counts and a number of `limbs` limbs behind them."""
-    for c in range(plain):
+    counts = plain + limbs if limbs <= 1 else plain
+    for c in range(counts):
         target[row, to + c] += source[source_row, start + c] * factor
-    if limbs == 0:
-        return
-    to += plain
-    start += plain
-    if limbs == 1:
-        target[row, to] += source[source_row, start] * factor
-    elif -LIMB < factor < LIMB:
-        _add_limbs(target, row, to, source, source_row, start, limbs, factor)
-    else:
-        # In two steps, so that no product exceeds 62 bits.
-        _add_limbs(target, row, to, source, source_row, start, limbs, factor & MASK)
-        _add_limbs(target, row, to + 1, source, source_row, start, limbs - 1, factor >> BITS)
+    if limbs > 1:
+        if -LIMB < factor < LIMB:
+            _add_limbs(target, row, to + plain, source, source_row, start + plain, limbs, factor)
+        else:
+            # In two steps, so that no product exceeds 62 bits.
+            _add_limbs(target, row, to + plain, source, source_row, start + plain, limbs, factor & MASK)
+            _add_limbs(target, row, to + plain + 1, source, source_row, start + plain, limbs - 1, factor >> BITS)
 
 
-@njit(cache=True, forceinline=True)
+@part
 def _add_limbs(target, row, to, source, source_row, start, limbs, factor):  # type: ignore[no-untyped-def]
     carry = np.int64(0)
     for c in range(limbs - 1):
@@ -54,7 +51,7 @@ def _add_limbs(target, row, to, source, source_row, start, limbs, factor):  # ty
         target[row, to + limbs - 1] += source[source_row, start + limbs - 1] * factor + carry
 
 
-@njit(cache=True)
+@part
 def write_int(value, target, to, limbs):  # type: ignore[no-untyped-def]
     """The limbs of an int64, in row 0."""
     for c in range(limbs - 1):
@@ -63,7 +60,7 @@ def write_int(value, target, to, limbs):  # type: ignore[no-untyped-def]
     target[0, to + limbs - 1] = value
 
 
-@njit(cache=True)
+@part
 def add_int(value, sign, target, row, to, limbs):  # type: ignore[no-untyped-def]
     """Add an int64, or take it off."""
     if limbs == 1:
@@ -78,7 +75,7 @@ def add_int(value, sign, target, row, to, limbs):  # type: ignore[no-untyped-def
     target[row, to + limbs - 1] += sign * value + carry
 
 
-@njit(cache=True)
+@part
 def write_float(bits, target, to, limbs, low):  # type: ignore[no-untyped-def]
     """The limbs of a finite float64, given as its bits, in units of 2**low, in row 0. Limbs may be negative."""
     for c in range(limbs):
@@ -110,7 +107,7 @@ def write_float(bits, target, to, limbs, low):  # type: ignore[no-untyped-def]
             target[0, to + limb + 2] = sign * rest
 
 
-@njit(cache=True)
+@kernel
 def extent(values, valid, bit, is_float):  # type: ignore[no-untyped-def]
     """The lowest bit set in any of these numbers, and one more than the highest."""
     low, high = NO_LOW, NO_HIGH
@@ -146,7 +143,7 @@ def extent(values, valid, bit, is_float):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@njit(cache=True)
+@part
 def as_float(numbers, row, at, limbs, low, scratch, free):  # type: ignore[no-untyped-def]
     """The float64 nearest to a number in units of 2**low; of two as near, the even one. Scratch is free from `free`."""
     negative = numbers[row, at + limbs - 1] < 0
@@ -178,7 +175,7 @@ def as_float(numbers, row, at, limbs, low, scratch, free):  # type: ignore[no-un
     return -value if negative else value
 
 
-@njit(cache=True)
+@part
 def as_int(numbers, row, at, limbs):  # type: ignore[no-untyped-def]
     """The number, if an int64 can hold it, and whether it can."""
     high = numbers[row, at + limbs - 1]

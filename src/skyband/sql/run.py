@@ -90,9 +90,17 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
         if rows.where is not None:
             df = df.where(expressions.bind_condition(rows.where, schemas[rows.name], used_as="WHERE").spark_sql)
         prepared[name] = df if rows.columns is None else df.select(*map(_quoted, rows.columns))
-    if not isinstance(asked.query, TopK):
-        raise InvalidInput("On Spark a statement can only ask for the best rows of one input so far.")
-    answer = spark.top_k(prepared[ONLY], asked.query)
+    match asked.query:
+        case TopK():
+            answer = spark.top_k(prepared[ONLY], asked.query)
+        case TopKPairs():
+            answer = spark.top_k_pairs(prepared[ONLY], asked.query)
+        case _:
+            raise InvalidInput(
+                "On Spark a statement can ask for rows or pairs of one input so far; Arrow data for more."
+            )
+    if asked.turn is not None:
+        answer = answer.selectExpr(*_turned_texts(answer.columns, asked.turn))
     schema = spark.schema_of(answer)
     texts = [_quoted(one.text) if one.is_plain else expressions.bind(one.text, schema).spark_sql for one in asked.shown]
     return answer.selectExpr(*(f"{text} AS {_quoted(one.name)}" for text, one in zip(texts, asked.shown, strict=True)))
@@ -143,6 +151,19 @@ def _projected(
             yield pa.record_batch(arrays, schema=schema)
 
     return collect(isinstance(answer, pa.Table), schema, batches())
+
+
+def _turned_texts(names: list[str], turn: Turn) -> list[str]:
+    """The same in Spark SQL."""
+    order = "<" if turn.ascending else ">"
+    straight = f"{_quoted(f'a_{turn.column}')} {order} {_quoted(f'b_{turn.column}')}"
+    texts = []
+    for name in names:
+        other = {"a_": "b_", "b_": "a_"}.get(name[:2], "") + name[2:]
+        turned = name[:2] in ("a_", "b_") and other in names
+        text = f"CASE WHEN {straight} THEN {_quoted(name)} ELSE {_quoted(other)} END" if turned else _quoted(name)
+        texts.append(f"{text} AS {_quoted(name)}")
+    return texts
 
 
 def _turned(batch: pa.RecordBatch, turn: Turn) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""The command line: `skyband demo`, `bench`, `explain`, `version`.
+"""The command line: `skyband sql`, `demo`, `explain`, `bench`, `calibrate`, `version`.
 
 Commands import what they need when they run, so that help comes at once.
 """
@@ -17,9 +17,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
+from rich.table import Table
 from typer.core import TyperGroup
 
-from skyband.errors import SkybandError
+from skyband.errors import InvalidInput, SkybandError
 
 WRONG_ANSWER = 1
 BAD_REQUEST = 2
@@ -310,6 +311,73 @@ def explain(
         expect=None if expect is None else expect.value,
     )
     typer.echo(str(explain_query(query, window_rows=window_rows)))
+
+
+@app.command()
+def sql(
+    statement: Annotated[str, typer.Argument(help="What to ask, as docs/sql.md says.", show_default=False)],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="A file by the name the statement calls it: trades=trades.csv. May be repeated."),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Print at most so many rows.")] = 50,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the whole answer here instead, as Parquet.", show_default=False)
+    ] = None,
+) -> None:
+    """Ask a question of files: Parquet, CSV, JSON lines or Arrow.
+
+    For example: `skyband sql "SELECT * FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] ORDER BY price DESC LIMIT 3" --input
+    trades=trades.parquet`
+    """
+    import pyarrow as pa
+
+    from skyband.sql import sql as ask
+    from skyband.sql.files import open_file
+
+    files: dict[str, Any] = {}
+    for given in inputs or ():
+        name, equals, path = given.partition("=")
+        if not equals or not name:
+            raise InvalidInput(f"--input takes a name and a file, such as trades=trades.csv; got {given!r}.")
+        files[name] = open_file(Path(path))
+    answer = ask(statement, **files)
+    if not isinstance(answer, pa.RecordBatchReader):
+        typer.echo(str(answer))
+    elif output is not None:
+        typer.echo(f"{_write_parquet(answer, output):,} rows written to {output}.")
+    else:
+        _print_rows(answer, rows)
+
+
+def _write_parquet(answer: Any, path: Path) -> int:
+    import pyarrow.parquet as pq
+
+    written = 0
+    with pq.ParquetWriter(path, answer.schema) as writer:
+        for batch in answer:
+            writer.write_batch(batch)
+            written += batch.num_rows
+    return written
+
+
+def _print_rows(answer: Any, most: int) -> None:
+    """The first rows as a table, and how many more there are."""
+    shown, total = Table(box=None), 0
+    for name in answer.schema.names:
+        shown.add_column(name, overflow="fold")
+    for batch in answer:
+        for row in batch.slice(0, max(0, most - total)).to_pylist():
+            shown.add_row(
+                *(
+                    "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+                    for value in row.values()
+                )
+            )
+        total += batch.num_rows
+    Console().print(shown)
+    if total > most:
+        typer.echo(f"{most:,} of {total:,} rows; --rows shows more, --output writes them all.")
 
 
 @app.command()

@@ -11,7 +11,7 @@ from tables import ALGORITHMS
 
 import skyband as sb
 from skyband.engines.embedded.objects import TopKSession
-from skyband.operators.registry import ObjectAlgorithm, find
+from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
 from skyband.planner.objects import specify
 
 SCHEMA = pa.schema(
@@ -66,7 +66,7 @@ def emits(window: sb.Window) -> list[Any]:
 
 CASES = [
     (algorithm, window)
-    for algorithm in map(find, ALGORITHMS)
+    for algorithm in (find(name, OBJECTS) for name in ALGORITHMS)
     for window in WINDOWS
     if not algorithm.refuses(specify(sb.TopK(k=2, by="v", window=WINDOWS[window]), SCHEMA))
 ]

@@ -86,4 +86,4 @@ def time_rows(operator: PairOperator, values: npt.NDArray[np.float64], size: int
 
 
 def _push(operator: PairOperator, values: npt.NDArray[np.float64], first: int) -> None:
-    operator.push(Batch(values, np.empty((0, values.shape[1]), np.int32), np.empty(0, np.int64), first))
+    operator.push(Batch(values, np.empty((0, values.shape[1])), np.empty(0, np.int64), first))

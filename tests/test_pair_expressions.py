@@ -75,7 +75,7 @@ def values() -> dict[str, float]:
         rows = [{**A, "pick": float(i)}, {**B, "pick": NAN}]
         columns = np.array([[row[name] for row in rows] for name in scoring.score.columns])
         out = np.empty(1)
-        scoring.scores(columns, np.empty((0, 2), np.int32), 1, 0, 1, out)
+        scoring.scores(columns, np.empty((0, 2)), 1, 0, 1, out)
         found[text] = float(out[0])
     return found
 

@@ -55,7 +55,7 @@ def test_ties_go_to_the_younger_older_row_then_to_the_younger_other() -> None:
 def _batch(rows: pa.Table) -> Any:
     from skyband.operators.pairs.protocol import Batch
 
-    return Batch(np.array([rows.column("x").to_numpy()]), np.empty((0, 4), np.int32), np.empty(0, np.int64), 0)
+    return Batch(np.array([rows.column("x").to_numpy()]), np.empty((0, 4)), np.empty(0, np.int64), 0)
 
 
 def test_colours() -> None:

@@ -29,7 +29,7 @@ def mean_size(k: int, rows: int) -> float:
     more = max(2 * rows, 20_000)
     while first < rows + more:
         values = random.random((DIMENSIONS, 96))
-        operator.push(Batch(values, np.empty((0, 96), np.int32), np.empty(0, np.int64), first))
+        operator.push(Batch(values, np.empty((0, 96)), np.empty(0, np.int64), first))
         first += 96
         if first > rows:
             sizes.append(len(operator._candidates()))  # type: ignore[attr-defined]

@@ -62,7 +62,8 @@ def _cost(name: str, scoring: Scoring, distances: int, rows: int) -> float:
     """Nanoseconds a row: of `threshold` the geometric mean over three distributions; others take values as they are."""
     makers = (uniform_points, correlated, anticorrelated) if name == "threshold" else (uniform_points,)
     spec = Spec(K, Ticks(rows, 0, 0, True), scoring, CHANGES)
-    found = [time_rows(PAIRS[name].open(spec), points(make, 2 * rows, distances), rows) for make in makers]
+    more = ROUNDS * step_of(rows)
+    found = [time_rows(PAIRS[name].open(spec), points(make, rows + more, distances), rows) for make in makers]
     return float(f"{math.exp(float(np.mean(np.log(found)))):.3g}")
 
 
@@ -72,11 +73,15 @@ def points(make: Callable[..., pa.RecordBatchReader], rows: int, dimensions: int
     return np.array([table.column(f"x{axis}").to_numpy() for axis in range(dimensions)])
 
 
+def step_of(size: int) -> int:
+    """How many rows are timed together."""
+    return max(96, min(size // 4, 1_920))
+
+
 def time_rows(operator: PairOperator, values: npt.NDArray[np.float64], size: int) -> float:
     """Nanoseconds a row once the window is full."""
     _push(operator, values[:, :size], 0)
-    step = max(96, min(size // 4, 1_920))
-    best = math.inf
+    step, best = step_of(size), math.inf
     for i in range(ROUNDS):
         part = values[:, size + i * step : size + (i + 1) * step]
         started = time.perf_counter()
@@ -86,4 +91,4 @@ def time_rows(operator: PairOperator, values: npt.NDArray[np.float64], size: int
 
 
 def _push(operator: PairOperator, values: npt.NDArray[np.float64], first: int) -> None:
-    operator.push(Batch(values, np.empty((0, values.shape[1]), np.int32), np.empty(0, np.int64), first))
+    operator.push(Batch(values, np.empty((0, values.shape[1])), np.empty(0, np.int64), first))

@@ -125,7 +125,7 @@ def opened(name: str, spec: Spec, values: Floats) -> Any:
 
 
 def push(operator: Any, values: Floats, first: int) -> None:
-    colours = np.empty((0, values.shape[1]), np.int32)
+    colours = np.empty((0, values.shape[1]))
     operator.push(Batch(values, colours, np.empty(0, np.int64), first))
 
 
@@ -155,7 +155,7 @@ def _memory(size: int, say: Say) -> Result:
     values = np.random.default_rng(1).random((3, size))
     operator = Staircase(spec_of("s1", 3, size))
     operator.reserve_window(size)
-    operator._rows.append(Rows(values, np.empty((0, size), np.int32), np.arange(size), np.arange(size)))
+    operator._rows.append(Rows(values, np.empty((0, size)), np.arange(size), np.arange(size)))
     pairs = expected_pairs(K, size)
     kept = operator.nbytes + int(2 * pairs) * operator._heap.dtype.itemsize
     return Result(

@@ -39,9 +39,7 @@ class Driver:
         scoring = self.spec.scoring
         columns = np.array([row.values for row in rows], np.float64).reshape(len(rows), 2).T
         columns = columns[["xy".index(name) for name in scoring.score.columns]]
-        colours = np.array([[row.colour for row in rows]] * scoring.colours, np.int32).reshape(
-            scoring.colours, len(rows)
-        )
+        colours = np.tile(np.array([float(row.colour) for row in rows]), (scoring.colours, 1))
         time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
         self._say(self.operator.push(Batch(columns, colours, time, self.position)))
         self.position += len(rows)

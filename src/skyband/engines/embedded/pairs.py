@@ -186,8 +186,8 @@ class PairsSession(Session):
             columns[i] = as_floats(batch.column(name), batch.num_rows, name)
         return columns
 
-    def _codes(self, batch: pa.RecordBatch) -> Codes:
-        colours = np.empty((len(self._colours), batch.num_rows), np.int32)
+    def _codes(self, batch: pa.RecordBatch) -> Floats:
+        colours = np.empty((len(self._colours), batch.num_rows))
         for i, codes in enumerate(self._colours):
             colours[i] = codes.encode(batch)
         return colours

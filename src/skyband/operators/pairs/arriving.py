@@ -112,16 +112,16 @@ class Arriving(ABC):
 
     def live_colours(self, which: int) -> npt.NDArray[np.bool_]:
         parts = [rows.colours[which] for rows in [*self._waiting, self._live()]]
-        codes = np.concatenate(parts)
+        codes = np.concatenate(parts).astype(np.int64)
         live = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)
         live[codes] = True
         return live
 
     def recolour(self, which: int, kept: Ints) -> None:
-        code = np.full(int(kept.max(initial=-1)) + 1, -1, np.int32)
+        code = np.full(int(kept.max(initial=-1)) + 1, -1.0)
         code[kept] = np.arange(len(kept))
         for rows in [*self._waiting, self._live()]:
-            rows.colours[which] = code[rows.colours[which]]
+            rows.colours[which] = code[rows.colours[which].astype(np.int64)]
 
     def state(self) -> Arrays:
         waiting = self._all_waiting()

@@ -62,6 +62,12 @@ class Naive(Arriving):
         self._known = np.empty(0, np.int64)  # how many of these there are
         self._entered: set[tuple[int, int]] = set()  # with entries: arrivals of pairs that have been shown
 
+    def fill(self, values: Floats) -> None:
+        """A window of arrivals full of these rows, by column and row, without an answer for each: for benchmarks."""
+        position = np.arange(values.shape[1])
+        self._append(Rows(values, np.empty((0, len(position))), position, position))
+        self._seen = len(position) - 1
+
     # -- what Arriving asks for -----------------------------------------------------------------------------------
 
     def _append(self, rows: Rows) -> None:

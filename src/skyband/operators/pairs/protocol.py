@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
 
     columns: Floats  # by column that the score reads, then by row; null is NaN
-    colours: Codes  # by colour that the score compares (same=, different=), then by row
+    colours: Floats  # by colour that the score compares (same=, different=), then by row: a small whole number each
     time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
     first: int
 

@@ -38,7 +38,7 @@ class Row(NamedTuple):
     time: int  # by count: its arrival
     position: int
     values: tuple[float, ...]
-    colours: tuple[int, ...]
+    colours: tuple[float, ...]
 
 
 class Pair(NamedTuple):
@@ -132,7 +132,7 @@ class Recompute:
         return len(self.held())
 
     def live_colours(self, which: int) -> npt.NDArray[np.bool_]:
-        live = {row.colours[which] for row in self._rows}
+        live = {int(row.colours[which]) for row in self._rows}
         return np.array([code in live for code in range(max(live, default=-1) + 1)], np.bool_)
 
     def recolour(self, which: int, kept: Ints) -> None:
@@ -140,7 +140,7 @@ class Recompute:
 
         def recoloured(row: Row) -> Row:
             colours = list(row.colours)
-            colours[which] = code.get(colours[which], -1)
+            colours[which] = code.get(int(colours[which]), -1)
             return row._replace(colours=tuple(colours))
 
         self._rows = [recoloured(row) for row in self._rows]
@@ -245,7 +245,7 @@ class Recompute:
     def _score(self, a: Row, b: Row) -> float:
         scoring, score = self.spec.scoring, np.empty(1)
         columns = np.array([a.values, b.values], np.float64).T.copy().reshape(scoring.width, 2)
-        colours = np.array([a.colours, b.colours], np.int32).T.copy().reshape(scoring.colours, 2)
+        colours = np.array([a.colours, b.colours], np.float64).T.copy().reshape(scoring.colours, 2)
         scoring.scores(columns, colours, 1, 0, 1, score)
         return float(score[0])
 
@@ -286,7 +286,7 @@ class Recompute:
             f"{name}_time": np.array([row.time for row in rows], np.int64),
             f"{name}_position": np.array([row.position for row in rows], np.int64),
             f"{name}_values": np.array([row.values for row in rows], np.float64).reshape(len(rows), scoring.width),
-            f"{name}_colours": np.array([row.colours for row in rows], np.int32).reshape(len(rows), scoring.colours),
+            f"{name}_colours": np.array([row.colours for row in rows], np.float64).reshape(len(rows), scoring.colours),
         }
 
 

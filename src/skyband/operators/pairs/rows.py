@@ -7,16 +7,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.operators.protocol import Arrays, Codes, Floats, Ints
+from skyband.operators.protocol import Arrays, Floats, Ints
+from skyband.structures.compiling import kernel
 
 SPARE = 16  # room is made for one row in so many beside those of the window: as much is moved when it is used up
+
+
+@kernel
+def open_gap(columns, colours, limit, time, position, at, tail):  # type: ignore[no-untyped-def]
+    """Move rows [at, tail) up by one."""
+    for table in (columns, colours):
+        for c in range(len(table)):
+            for i in range(tail, at, -1):
+                table[c, i] = table[c, i - 1]
+    for i in range(tail, at, -1):
+        limit[i] = limit[i - 1]
+        time[i] = time[i - 1]
+        position[i] = position[i - 1]
 
 
 class Rows(NamedTuple):
     """Some rows."""
 
     columns: Floats  # by column, then by row
-    colours: Codes  # likewise
+    colours: Floats  # likewise; as wide as the columns, so that loops over both vectorise
     time: Ints  # by count: their arrivals
     position: Ints
 
@@ -37,7 +51,7 @@ class Rows(NamedTuple):
     @classmethod
     def none(cls, width: int, colours: int) -> Rows:
         empty = np.empty(0, np.int64)
-        return cls(np.empty((width, 0)), np.empty((colours, 0), np.int32), empty, empty)
+        return cls(np.empty((width, 0)), np.empty((colours, 0)), empty, empty)
 
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
@@ -55,7 +69,7 @@ class WindowRows:
         self.by_count = by_count
         self.base = self.head = self.tail = 0
         self.columns = np.empty((width, room))
-        self.colours = np.empty((colours, room), np.int32)
+        self.colours = np.empty((colours, room))
         self.time = np.empty(0 if by_count else room, np.int64)
         self.position = np.empty(0 if by_count else room, np.int64)
         self.limit = np.empty(room)
@@ -85,8 +99,7 @@ class WindowRows:
         """One row that comes before some of the others; returns its index. Later rows are numbered anew."""
         self.reserve(1)
         at = self.place_of(int(row.time[0]), int(row.position[0]))
-        for array in self._arrays():
-            array[..., at + 1 : self.tail + 1] = array[..., at : self.tail].copy()
+        open_gap(self.columns, self.colours, self.limit, self.time, self.position, at, self.tail)
         self.columns[:, at], self.colours[:, at] = row.columns[:, 0], row.colours[:, 0]
         self.time[at], self.position[at] = row.time[0], row.position[0]
         # No pair has it as its older row yet, so what the next row's pairs must reach is right for it too.

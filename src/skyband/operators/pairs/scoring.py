@@ -346,7 +346,7 @@ def scoring_of(score: PairScore, *, same: bool = False, different: bool = False)
 def _try(scoring: Scoring) -> None:
     """Compile a user's function before any row comes, to say what is wrong with it if something is."""
     text = scoring.score.text
-    columns, colours = np.zeros((scoring.width, 1)), np.zeros((scoring.colours, 1), np.int32)
+    columns, colours = np.zeros((scoring.width, 1)), np.zeros((scoring.colours, 1))
     try:
         scoring.scores(columns, colours, 0, 0, 0, np.empty(1))
     except NumbaError as error:

@@ -75,6 +75,7 @@ class Staircase(Arriving):
         self._out = np.empty(0, ANSWER)
         self._merged = 0  # rows so far: says which limits are due
         self._stale = False  # many candidates passed that did not stay
+        self._changed = False  # some pair was merged since this was last looked at
 
     # -- what Arriving asks for -----------------------------------------------------------------------------------
 
@@ -95,11 +96,11 @@ class Staircase(Arriving):
     def _insert(self, row: Rows) -> None:
         at = self._rows.insert(row)
         number = self._rows.base + at
-        for pairs in (self._band[: self._held], self._top[: self._clock[TOP]], self._last[: self._clock[SHOWN]]):
-            for name in ("a", "b"):
-                pairs[name] += pairs[name] >= number
-        for name in ("a", "b"):
-            self._shown[name] += self._shown[name] >= number
+        kernels.renumber(self._band, self._held, number)
+        kernels.renumber(self._top, self._clock[TOP], number)
+        kernels.renumber(self._last, self._clock[SHOWN], number)
+        if len(self._shown):
+            kernels.renumber(self._shown, len(self._shown), number)
         self._take_singly(at, self._rows.head, self._rows.tail)
         self._merged += 1
 
@@ -203,9 +204,10 @@ class Staircase(Arriving):
         time = rows.time[i : i + self._batch]
         if self._rows.by_count:
             return len(time)
-        before = np.concatenate([[self._rows.time[self._rows.tail - 1] if self._rows.count else -2 * FOREVER], time])
-        falls = np.flatnonzero(before[1:] < before[:-1])
-        return int(falls[0]) if len(falls) else len(time)
+        if self._rows.count and time[0] < self._rows.time[self._rows.tail - 1]:
+            return 0
+        falls = np.flatnonzero(time[1:] < time[:-1])
+        return int(falls[0]) + 1 if len(falls) else len(time)
 
     def _arrive_in_order(self, rows: Rows) -> None:
         size = self.spec.window.size
@@ -256,11 +258,12 @@ class Staircase(Arriving):
         self._say()
 
     def _arrive_late(self, row: Rows) -> None:
-        self._seen = max(self._seen, int(row.time[0]))
+        """A late row: it moves no clock, so nothing leaves, and mostly it changes nothing."""
+        self._changed = False
         self._insert(row)
-        self._expire(self._rows.first_at(self._seen - self.spec.window.size + 1))
-        self._refill(self._rows.head)
-        self._show_top(self._seen)
+        if self._changed:
+            self._refill(self._rows.head)
+            self._show_top(self._seen)
 
     def _refill(self, head: int) -> None:
         self._best(self._rows.base + head)
@@ -315,7 +318,7 @@ class Staircase(Arriving):
         while start < at:
             n, start = self._sweep(at, heads, start)
             self._merge_all(n, whole=start < at)
-        start = at + 1
+        start = at + 1  # what follows is for late rows only
         while start < end:
             n, start = self.spec.scoring.sweep_younger(
                 *(window.columns, window.colours, float(window.limit[at]), at, start, end),
@@ -325,6 +328,9 @@ class Staircase(Arriving):
 
     def _merge_all(self, n: int, *, whole: bool) -> None:
         """Merge all candidates found; `whole`: and bring all limits up to date."""
+        if not n:
+            return
+        self._changed = True
         keys = (self._found_row[:n] << SHIFT) | self._slots[:n]
         window = self._rows
         self._merge_keys(keys, window.tail, 0, 0, window.head, window.head if whole else self._first_due(1))

@@ -212,6 +212,15 @@ def merge(  # type: ignore[no-untyped-def]
     return n
 
 
+@kernel
+def renumber(pairs, n, number):  # type: ignore[no-untyped-def]
+    """A row was put in before this number: it and all later rows have the next one."""
+    for r in range(n):
+        pair = pairs[r]
+        pair.a += pair.a >= number
+        pair.b += pair.b >= number
+
+
 # -- the answer, with each arrival -------------------------------------------------------------------------------------
 
 

@@ -32,7 +32,7 @@ class Supreme:
     def fill(self, values: Floats) -> None:
         """A window full of these rows, by column and row, without scoring their pairs."""
         position = np.arange(values.shape[1])
-        self._rows.append(Rows(values, np.empty((0, len(position)), np.int32), position, position))
+        self._rows.append(Rows(values, np.empty((0, len(position))), position, position))
 
     def push(self, batch: Batch) -> None:
         window, size = self._rows, self.spec.window.size

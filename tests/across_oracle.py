@@ -40,12 +40,14 @@ class Shown(NamedTuple):
     rank: int
     score: float
     object: Hashable
+    time: int  # of its most recent row
     values: tuple[float | None, ...]
 
 
 class Ranked(NamedTuple):
     object: Hashable
     score: float
+    time: int
     values: tuple[float | None, ...]
 
 
@@ -99,7 +101,7 @@ def ranking(scoring: Scoring, rows: Sequence[Row], live: Iterable[Member]) -> li
         )
         score = scoring.combine([low if v is None else v for v, low in zip(values, scoring.low, strict=True)])
         latest = max((member.time, member.position) for member in members)
-        found.append(((score, latest), Ranked(name, score, values)))
+        found.append(((score, latest), Ranked(name, score, latest[0], values)))
     return [ranked for _, ranked in sorted(found, key=lambda pair: pair[0], reverse=True)]
 
 
@@ -138,4 +140,4 @@ def _live(question: Question, events: list[oracle.Event], finished: bool) -> Ite
 
 
 def _line(at: int, change: str, rank: int, each: Ranked) -> Shown:
-    return Shown(at, change, rank, each.score, each.object, each.values)
+    return Shown(at, change, rank, each.score, each.object, each.time, each.values)

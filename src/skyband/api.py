@@ -194,6 +194,10 @@ def top_k_across(
         lateness=lateness,
         algorithm=algorithm,
     )
+    if is_spark(next(iter(data.values()), None) if isinstance(data, Mapping) else data):
+        from skyband.engines import spark
+
+        return spark.top_k_across(data, query)
     return across.top_k_across(data, query)
 
 

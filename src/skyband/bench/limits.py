@@ -11,14 +11,21 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from skyband.bench import embedded, pairs, startup
+from skyband.bench import across, embedded, pairs, startup
 from skyband.bench.results import Result, table, write
 from skyband.bench.sizes import OFFICIAL, QUICK, SPARK_LINES, Sizes
 from skyband.errors import InvalidQuery
 
 GROWTH: Final = "growth"
 STARTUP: Final = (startup.CACHED, startup.UNCACHED)
-NAMES: Final = (*(workload.name for workload in embedded.WORKLOADS), GROWTH, *pairs.NAMES, *SPARK_LINES, *STARTUP)
+NAMES: Final = (
+    *(workload.name for workload in embedded.WORKLOADS),
+    GROWTH,
+    *pairs.NAMES,
+    *SPARK_LINES,
+    *STARTUP,
+    *across.NAMES,
+)
 
 Say = Callable[[str], None]
 
@@ -64,6 +71,7 @@ def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]
     if not set(STARTUP).isdisjoint(wanted):
         results = startup.measure(sizes.startup_queries, sizes.startup_rounds, say)
         yield from (result for result in results if result.name in wanted)
+    yield from across.measure(wanted, sizes, say)
 
 
 def _embedded(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]:

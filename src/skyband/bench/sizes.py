@@ -24,6 +24,8 @@ class Sizes:
     batch_rows: int = 1_000_000
     passes: int = 7
     windows: tuple[int, ...] = (100_000, 1_000_000, 10_000_000, 100_000_000)  # of the line about growth
+    across_windows: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)  # of the line about growth across streams
+    across_window: int = 1_000_000  # of the line about sums
     startup_queries: tuple[str, ...] = ("panes", "time", "arrival")
     startup_rounds: int = 3
     spark: SparkSizes = field(default_factory=SparkSizes)
@@ -34,6 +36,8 @@ QUICK: Final = Sizes(
     rows=8_000_000,
     passes=3,
     windows=(100_000, 1_000_000, 10_000_000),
+    across_windows=(1_000, 100_000),
+    across_window=200_000,
     startup_queries=("time",),
     startup_rounds=1,
     spark=SparkSizes(rows=2_000_000, files=4, files_per_batch=2, group_rows=100_000, own_rows=50_000, rounds=1),

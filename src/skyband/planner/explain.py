@@ -12,10 +12,10 @@ from skyband.errors import InvalidQuery
 from skyband.operators.pairs.protocol import Spec as PairSpec
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.protocol import EMIT_CODES, Spec
-from skyband.operators.registry import OBJECTS, PAIRS
-from skyband.planner import pairs
+from skyband.operators.registry import ACROSS, OBJECTS, PAIRS
+from skyband.planner import across, pairs
 from skyband.planner.objects import Choice, Plan, plan
-from skyband.queries import TopK, TopKPairs
+from skyband.queries import TopK, TopKAcross, TopKPairs
 from skyband.windows import FOREVER, Ticks, Window
 
 
@@ -108,6 +108,38 @@ class PairsExplanation:
         return f"{_nanoseconds(choice.ns)} a row ({ratio:.2g}x)" if ratio < 10 else f"({ratio:,.0f}x)"
 
 
+@dataclass(frozen=True, slots=True)
+class AcrossExplanation:
+    """What will run and why; `str` of it is for reading."""
+
+    query: TopKAcross
+    plan: Plan
+
+    def __str__(self) -> str:
+        query, chosen = self.query, self.plan
+        combine = dict(query.combine) if isinstance(query.combine, tuple) else query.combine
+        of = f"{chosen.window_rows:,.0f} in a window{' (assumed)' if chosen.assumed else ''}"
+        lines = [
+            f"top {query.k} {query.id} across {', '.join(query.streams)}",
+            f"  score      {combine} of {query.value}" + (f", {query.repeat} of several" if query.repeat else ""),
+            f"  window     {query.window}",
+            f"  gives      {query.emit}",
+            f"  algorithm  {chosen.algorithm}: {chosen.why}",
+            f"  holds      about {chosen.rows:,.0f} rows of the {of}, if streams are half in step",
+            "  considered",
+        ]
+        width = max(len(choice.algorithm) for choice in chosen.considered)
+        for choice in chosen.considered:
+            mark = "->" if choice.algorithm == chosen.algorithm.partition("(")[0] else "  "
+            holds = f"holds about {choice.rows:,.0f} rows"
+            if choice.refused:
+                holds = f"cannot: {choice.refused}"
+            elif ACROSS[choice.algorithm].for_comparing:
+                holds = f"for comparing: {holds}"
+            lines.append(f"    {mark} {choice.algorithm:<{width}} {holds}")
+        return "\n".join(lines)
+
+
 @singledispatch
 def explain(query: Any, *, window_rows: float | None = None) -> Any:
     """Which algorithm the planner chooses for `query`, why, and what it expects it to hold and to cost.
@@ -131,6 +163,12 @@ def _(query: TopKPairs, *, window_rows: float | None = None) -> PairsExplanation
     scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
     spec = PairSpec(query.k, _ticks(query.window), scoring, EMIT_CODES[str(query.emit)])
     return PairsExplanation(query, pairs.plan(spec, query.algorithm, window_rows=window_rows))
+
+
+@explain.register
+def _(query: TopKAcross, *, window_rows: float | None = None) -> AcrossExplanation:
+    spec = across.in_numbers(query, _ticks(query.window))
+    return AcrossExplanation(query, across.plan(spec, query.algorithm, window_rows=window_rows))
 
 
 def _ticks(window: Window) -> Ticks:

@@ -99,7 +99,8 @@ class Driver:
                 rank,
                 score,
                 names[code],
+                time,
                 tuple(None if value != value else value for value in values),
             )
-            for at, rank, score, code, change, values in zip(*(column.tolist() for column in answer), strict=True)
+            for at, rank, score, code, change, time, values in zip(*(column.tolist() for column in answer), strict=True)
         ]

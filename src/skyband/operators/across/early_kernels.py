@@ -216,6 +216,7 @@ def rank(state, k, shown):  # type: ignore[no-untyped-def]
             top[0, j], top[1, j] = top[0, j - 1], top[1, j - 1]
         top_code[i], top_score[i], top[0, i], top[1, i] = code, score, time, position
     for i in range(found):
+        shown.top_time[i] = top[0, i]
         write_values(slots, top_code[i], clock, shown.top_values, i)
     return found
 

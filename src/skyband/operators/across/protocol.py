@@ -68,6 +68,7 @@ class AcrossAnswer(NamedTuple):
     score: Floats  # of one that leaves, the score it had in the answer before
     code: Codes
     change: npt.NDArray[np.int8]  # ENTER or LEAVE
+    time: Ints  # of its most recent row, which decides between equal scores; of one that leaves, as it was
     values: (
         Floats  # a row for each entry, a column for each stream; NaN where it has none. Of one that leaves, as before
     )

@@ -50,6 +50,7 @@ class Ranked(NamedTuple):
 
     code: int
     score: float
+    time: int  # of its most recent row
     values: tuple[float | None, ...]
 
 
@@ -131,6 +132,7 @@ class Recompute:
             "value": np.array([row.value for row in self._rows], np.float64),
             "shown_code": np.array([shown.code for shown in self._shown], np.int64),
             "shown_score": np.array([shown.score for shown in self._shown], np.float64),
+            "shown_time": np.array([shown.time for shown in self._shown], np.int64),
             "shown_values": self._matrix([shown.values for shown in self._shown]),
             "clocks": np.array(clocks, np.int64),
         }
@@ -142,9 +144,9 @@ class Recompute:
             for (stream, code, time, position), value in zip(whole, state["value"].tolist(), strict=True)
         ]
         self._shown = [
-            Ranked(code, score, tuple(None if value != value else value for value in values))
-            for code, score, values in zip(
-                *(state[f"shown_{name}"].tolist() for name in ("code", "score", "values")), strict=True
+            Ranked(code, score, time, tuple(None if value != value else value for value in values))
+            for code, score, time, values in zip(
+                *(state[f"shown_{name}"].tolist() for name in ("code", "score", "time", "values")), strict=True
             )
         ]
         self.late, self.unranked, self.repeated, self._arrivals, *clocks = (int(x) for x in state["clocks"])
@@ -234,8 +236,9 @@ class Recompute:
         for code, rows in objects.items():
             values = tuple(self._value([row for row in rows if row.stream == s]) for s in range(self.spec.streams))
             score = self._score(values)
-            keyed.append(((-score, *(-x for x in max((row.time, row.position) for row in rows))), code, score, values))
-        return [Ranked(code, score, values) for _, code, score, values in sorted(keyed)]
+            time, position = max((row.time, row.position) for row in rows)
+            keyed.append(((-score, -time, -position), Ranked(code, score, time, values)))
+        return [ranked for _, ranked in sorted(keyed, key=lambda pair: pair[0])]
 
     def _value(self, rows: list[Row]) -> float | None:
         """What an object has in a stream."""
@@ -287,6 +290,7 @@ class Recompute:
             np.array([each.score for _, _, each, _ in out], np.float64),
             np.array([each.code for _, _, each, _ in out], np.int32),
             np.array([change for *_, change in out], np.int8),
+            np.array([each.time for _, _, each, _ in out], np.int64),
             self._matrix([each.values for _, _, each, _ in out]),
         )
 

@@ -256,6 +256,7 @@ def rank(state, k, shown):  # type: ignore[no-untyped-def]
             top[0, j], top[1, j] = top[0, j - 1], top[1, j - 1]
         top_code[i], top_score[i], top[0, i], top[1, i] = front[CODE, e], score, time, position
     for i in range(found):
+        shown.top_time[i] = top[0, i]
         write_values(state.slots, top_code[i], clock, shown.top_values, i)
         for s in range(state.slots.shape[1]):
             last = state.slots[top_code[i], s].last

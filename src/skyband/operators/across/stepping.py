@@ -128,6 +128,7 @@ class Stepping(ABC):
             "codes": np.array([self._codes, self.repeated], np.int64),
             "shown_code": self._shown.code[:count].copy(),
             "shown_score": self._shown.score[:count].copy(),
+            "shown_time": self._shown.time[:count].copy(),
             "shown_values": self._shown.values[:count].copy(),
             **self._state(),
         }
@@ -139,7 +140,7 @@ class Stepping(ABC):
         count = len(state["shown_code"])
         self._shown.number[0] = count
         self._shown.code[:count] = state["shown_code"]
-        self._shown.score[:count] = state["shown_score"]
+        self._shown.score[:count], self._shown.time[:count] = state["shown_score"], state["shown_time"]
         self._shown.values[:count] = state["shown_values"].reshape(count, self.spec.streams)
         self._restore(state)
 
@@ -153,7 +154,7 @@ class Stepping(ABC):
         if entries > len(self._shown.code):
             before, self._shown = self._shown, new_shown(entries, room, self.spec.streams)
             count = self._shown.number[0] = before.number[0]
-            for name in ("code", "score", "values"):
+            for name in ("code", "score", "time", "values"):
                 getattr(self._shown, name)[:count] = getattr(before, name)[:count]
         self._shown = self._shown._replace(mark=np.zeros(room, np.int8))
         self._grow(room)
@@ -194,5 +195,6 @@ def _top_of(shown: Shown, found: int, at: int) -> AcrossAnswer:
         shown.top_score[:found].copy(),
         shown.top_code[:found].copy(),
         np.full(found, ENTER),
+        shown.top_time[:found].copy(),
         shown.top_values[:found].copy(),
     )

@@ -218,15 +218,16 @@ def rank(state, k, width, shown, scoring):  # type: ignore[no-untyped-def]
     numbers = state.numbers
     if numbers[TOP] < k and numbers[TOP] < numbers[LIVE]:
         rebuild(state, k, width, scoring)
-    _write_top(state.top, numbers[TOP], state.values, shown.top_code, shown.top_score, shown.top_values)
+    _write_top(state, shown.top_code, shown.top_score, shown.top_time, shown.top_values)
     numbers[STALE] = numbers[NEW] = 0
     return numbers[TOP]
 
 
 @part
-def _write_top(top, n, values, code, score, shown):  # type: ignore[no-untyped-def]
-    for i in range(n):
-        code[i], score[i] = top[i].code, top[i].score
+def _write_top(state, code, score, time, shown):  # type: ignore[no-untyped-def]
+    top, values = state.top, state.values
+    for i in range(state.numbers[TOP]):
+        code[i], score[i], time[i] = top[i].code, top[i].score, top[i].time
         for s in range(values.shape[1]):
             value = values[top[i].code, s]
             shown[i, s] = value.value if value.rows else np.nan
@@ -248,7 +249,7 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, wr
             written = show(clocks[step], found, rule.emit, shown, out, written)
         elif rule.each and numbers[STALE]:
             # The same objects as before, perhaps in another order: what is remembered of them is brought up to date.
-            _write_top(state.top, numbers[TOP], state.values, shown.code, shown.score, shown.values)
+            _write_top(state, shown.code, shown.score, shown.time, shown.values)
             numbers[STALE] = 0
         step += 1
     return step, written

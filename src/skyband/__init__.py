@@ -24,6 +24,7 @@ from skyband.errors import (
     UnknownColumn,
 )
 from skyband.planner.explain import explain
+from skyband.planner.join_costs import Statistics
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs, relation, stream_input
 from skyband.sql import sql
 from skyband.windows import Window, landmark, sliding, tumbling
@@ -44,6 +45,7 @@ __all__ = [
     "SnapshotError",
     "SnapshotMismatch",
     "SnapshotTooNew",
+    "Statistics",
     "Stats",
     "TooManyGroups",
     "TopK",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -14,8 +15,10 @@ from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.protocol import EMIT_CODES, Spec
 from skyband.operators.registry import ACROSS, OBJECTS, PAIRS
 from skyband.planner import across, pairs
+from skyband.planner.join_costs import Statistics
+from skyband.planner.joins import JoinExplanation, explain_join
 from skyband.planner.objects import Choice, Plan, plan
-from skyband.queries import TopK, TopKAcross, TopKPairs
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs
 from skyband.windows import FOREVER, Ticks, Window
 
 
@@ -169,6 +172,17 @@ def _(query: TopKPairs, *, window_rows: float | None = None) -> PairsExplanation
 def _(query: TopKAcross, *, window_rows: float | None = None) -> AcrossExplanation:
     spec = across.in_numbers(query, _ticks(query.window))
     return AcrossExplanation(query, across.plan(spec, query.algorithm, window_rows=window_rows))
+
+
+@explain.register
+def _(
+    query: JoinAggregate,
+    *,
+    window_rows: float | None = None,
+    statistics: Mapping[str, Statistics] | None = None,
+) -> JoinExplanation:
+    """`statistics` says what each input is like, by its name, as `statistics()` of a running session does."""
+    return explain_join(query, statistics)
 
 
 def _ticks(window: Window) -> Ticks:

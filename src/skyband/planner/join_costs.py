@@ -58,6 +58,7 @@ class Constants:
     early: float  # the same, in the aggregation set of its cell
     match: float  # to add an entry that matches to the output
     gather: float  # to add a row to what waits of its cell
+    slide: float  # to show the groups after a slide, whatever the plan
 
 
 def enumerate_plans(inputs: int, *, linear: bool) -> list[Plan]:
@@ -71,7 +72,7 @@ def cost(plan: Plan, inputs: Sequence[Statistics], constants: Constants, slide: 
     found = [
         each.matching_cells if early else each.matching_rows for each, early in zip(inputs, plan.early, strict=True)
     ]
-    total = 0.0
+    total = constants.slide / slide if slide else 0.0
     for k, each in enumerate(inputs):
         matches = math.prod(found[:k] + found[k + 1 :])
         if not plan.multiply or slide == 0:

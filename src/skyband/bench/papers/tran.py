@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
@@ -284,15 +284,10 @@ EXPERIMENTS: Final = (
 def fit_constants(effort: Effort, say: Say) -> Constants:
     """The constants of the cost function on this machine: those that explain some measurements best."""
     features, measured = [], []
-    settings = [
-        *(
-            replace(TWO, windows=(w, w), groups=(g, h))
-            for w in (1000, 4000)
-            for g, h in ((2, 1), (150, 1), (2000, 500))
-        ),
-        replace(TWO, selectivity=(0.005, 0.005)),
-    ]
-    names = ("late", "early", "match", "gather")
+    small = [replace(TWO, windows=(w, w), groups=g) for w in (1000, 4000) for g in ((2, 1), (150, 1), (2000, 500))]
+    many = replace(TWO, rates=(2e4, 2e4), windows=(1e5, 1e5), groups=(1, 1))
+    settings = [*small, *(replace(many, selectivity=(share, share)) for share in (1e-3, 1e-4, 1e-5))]
+    names = tuple(field.name for field in fields(Constants))
     for setting in settings:
         for plan in enumerate_plans(2, linear=True):
             say(f"{name_of(plan)} of {setting}")

@@ -29,10 +29,12 @@ from skyband.errors import (
 from skyband.operators.joins.protocol import UNMATCHED, Answer, Batch, JoinOperator, Rows
 from skyband.operators.joins.recompute import NAME as RECOMPUTE
 from skyband.operators.protocol import Codes, Ints
-from skyband.planner.joins import choose, open_plan, specify
+from skyband.planner.join_costs import Statistics
+from skyband.planner.joins import better, choose, open_plan, specify
 from skyband.queries.join_columns import bind
 from skyband.queries.joins import JoinAggregate
 
+_LOOK_AT = 50_000  # rows, before it is worth asking whether another plan would be cheaper
 _FORGET_AT = 4096  # cells, before it is worth asking how many of them are still in use
 
 
@@ -79,6 +81,7 @@ class JoinSession(Session):
         self._stats = Stats()
         self._forget_at, self._forget_after = _FORGET_AT, 0
         self._stopped: SkybandError | None = None
+        self._look_at = _LOOK_AT
         if saved:
             self._restore(saved)
 
@@ -187,7 +190,27 @@ class JoinSession(Session):
         batch = Batch(tuple(rows.get(i) for i in inputs), cells, None if order is None else order.astype(np.int32))
         table = self._table(self._ask(lambda: self._operator.push(batch)))
         self._forget_cells()
+        self._plan_again()
         return table
+
+    def statistics(self) -> dict[str, Statistics]:
+        """What the inputs are like: rates, in rows a slide, since the last time this was asked; the rest, now."""
+        return {
+            name: Statistics(known.came / max(known.moments, 1), known.rows, known.cells, known.keys)
+            for name, known in zip(self.query.names, self._operator.known(), strict=True)
+        }
+
+    def _plan_again(self) -> None:
+        """Switch to another plan when one has become so much cheaper that it pays; the answer stays the same."""
+        if self.query.plan is not None or self._stats.rows_in < self._look_at:
+            return
+        self._look_at = self._stats.rows_in + max(_LOOK_AT, 4 * self._operator.rows_held())
+        name = better(self.algorithm, self.query, self._spec, list(self.statistics().values()))
+        if name is not None:
+            # What is saved is the live rows, from which any plan can go on.
+            state = self._operator.state()
+            self.algorithm, self._operator = name, open_plan(name, self.query, self._spec)
+            self._operator.restore(state)
 
     def _forget_cells(self) -> None:
         """Drop cells that have no rows, when they are many, and as many rows came since the last time as are held."""

@@ -122,6 +122,13 @@ class EntryTable:
             of_cell[cells] = 0
         self._numbers.give(entries)
 
+    def count(self, source: int, slots: Ints) -> tuple[int, int]:
+        """How many cells, and how many values of its join variables, the rows in these slots have."""
+        is_live = np.zeros(self.cells(source), bool)
+        is_live[self.cell_of_slot[slots]] = True
+        variables = self._told[source].variables[is_live]
+        return len(variables), len(np.unique(variables, axis=0)) if variables.shape[1] else min(1, len(variables))
+
     def lay_out_anew(self, layout: Layout, before: Sequence[Term], after: Sequence[Term]) -> None:
         """Make sums wide enough for other terms. Nothing waits to be joined."""
         old, self._layout = self.rows, layout

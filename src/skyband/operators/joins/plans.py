@@ -32,7 +32,7 @@ from skyband.operators.joins.plan_kernels import (
     fill_table,
     run,
 )
-from skyband.operators.joins.protocol import BEFORE, Answer, Batch, Cells, JoinOperator, Spec
+from skyband.operators.joins.protocol import BEFORE, Answer, Batch, Cells, JoinOperator, Known, Spec
 from skyband.operators.joins.schedule import Moves, Schedule
 from skyband.operators.joins.stairs_kernels import new_stairs
 from skyband.operators.protocol import Arrays, Codes, Ints
@@ -74,7 +74,8 @@ class Joined:
         self._counters = np.zeros(arrays.COUNTERS, np.int64)
         self._counters[[arrays.TAU, arrays.KTH]] = arrays.MISSING
         self._counters[GROUPS] = 0 if spec.grouped_inputs else 1
-        self._turns = 0
+        self._turns = self._moments = 0
+        self._came = [0 for _ in spec.inputs]
         room = max(1, initial_room)
         self._entries = EntryTable(spec, self._graph, plan.early, self._layout, room)
         self._slots = table(room, arrays.R_ARGUMENTS + max(len(source.floats) for source in spec.inputs))
@@ -144,6 +145,14 @@ class Joined:
 
     def groups_live(self) -> int:
         return int(self._counters[LIVING])
+
+    def known(self) -> tuple[Known, ...]:
+        found = []
+        for source, queue in enumerate(self._schedule.queues):
+            cells, keys = self._entries.count(source, queue.slot)
+            found.append(Known(self._came[source], self._moments, len(queue), cells, keys))
+        self._came, self._moments = [0 for _ in self._came], 0
+        return tuple(found)
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
         found = []
@@ -222,7 +231,10 @@ class Joined:
             counters = self._counters
             counters[[arrays.TURN, arrays.EVENT, arrays.STAGE, arrays.ITEM]] = 0
             counters[[arrays.FIRST_TURN, arrays.SILENT]] = self._turns, moves.silent
-            self._turns += 0 if moves.silent else len(moments)
+            if not moves.silent:
+                self._turns += len(moments)
+                self._moments += len(moments)
+                self._came = [n + len(slots) for n, slots in zip(self._came, moves.slots, strict=True)]
             while (status := self._step(events, moments)) != DONE:
                 if status == MORE_RECORDS:
                     parts.append(self._take_records())

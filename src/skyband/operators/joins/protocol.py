@@ -108,6 +108,16 @@ class Answer(NamedTuple):
         return Answer(at[lines], turn[lines], group[lines], live[lines], values[lines], valid[lines])
 
 
+class Known(NamedTuple):
+    """What a running operator knows of an input."""
+
+    came: int  # rows since the last time this was asked
+    moments: int  # since then
+    rows: int  # live
+    cells: int
+    keys: int  # values of its join variables
+
+
 class JoinOperator(Operator[Batch, Answer], Protocol):
     """An algorithm for aggregates over joins, running."""
 
@@ -121,6 +131,10 @@ class JoinOperator(Operator[Batch, Answer], Protocol):
 
     def groups_live(self) -> int:
         """Groups that have rows."""
+        ...
+
+    def known(self) -> tuple[Known, ...]:
+        """What the planner may want to know, by input."""
         ...
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:

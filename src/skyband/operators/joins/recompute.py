@@ -27,6 +27,7 @@ from skyband.operators.joins.protocol import (
     Answer,
     Batch,
     Cells,
+    Known,
     Spec,
     is_float,
 )
@@ -251,6 +252,12 @@ class Recompute:
 
     def groups_live(self) -> int:
         return len(self._answer(self._closed))
+
+    def known(self) -> tuple[Known, ...]:
+        return tuple(
+            Known(0, 0, len(rows), len({r.cell for r in rows}), len({tuple(r.variables.values()) for r in rows}))
+            for rows in self._rows
+        )
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
         used = [{row.cell for row in rows} for rows in self._rows]

@@ -1,0 +1,155 @@
+"""Golden and example tests: which plan the cost functions prefer, and what `explain` says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.planner import join_costs
+from skyband.planner.join_costs import (
+    Constants,
+    Statistics,
+    Stream,
+    Tuning,
+    best,
+    cost,
+    enumerate_plans,
+    hashed,
+    nested_loop,
+)
+from skyband.planner.joins import name_of
+
+PLANS = {"LAP": (False, False), "EAP10": (True, False), "EAP01": (False, True), "EAP11": (True, True)}
+TUNING = Tuning(probe=1.0, window=1.0, group=1.0)
+
+
+def stream(groups: float, window: float = 2000) -> Stream:
+    return Stream(300, window, groups, 0.1)
+
+
+@pytest.mark.parametrize("formula", [nested_loop, hashed])
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(2, 2, "EAP11"), (2, 5000, "EAP10"), (5000, 2, "EAP01"), (5000, 5000, "LAP")],
+)
+def test_the_best_plan_by_groups_is_the_papers(formula: Any, first: float, second: float, expected: str) -> None:
+    """Figure 6: aggregating early pays where there are few groups."""
+    costs = {name: formula(stream(first), stream(second), early, TUNING) for name, early in PLANS.items()}
+    assert min(costs, key=lambda name: costs[name]) == expected
+
+
+def test_early_plans_stop_growing_with_the_window() -> None:
+    """Figure 4a: beyond 2000 rows the first aggregation set is full, so the plans that are early there do not grow."""
+    second = Stream(300, 5000, 1, 0.1)
+
+    def at(window: float, early: tuple[bool, bool]) -> float:
+        return hashed(Stream(300, window, 150, 0.1), second, early, TUNING)
+
+    for early in (PLANS["LAP"], PLANS["EAP01"]):
+        assert at(5000, early) > 1.25 * at(2000, early)
+    for early in (PLANS["EAP10"], PLANS["EAP11"]):
+        assert at(5000, early) < 1.02 * at(2000, early)
+
+
+def test_every_plan_is_enumerated_and_many_inputs_are_chosen_one_by_one() -> None:
+    assert len(enumerate_plans(3, linear=False)) == 8
+    assert len(enumerate_plans(3, linear=True)) == 9
+    constants = Constants(late=100, early=200, match=50, gather=1e9, slide=0)
+    few, many = Statistics(10, 1000, 10, 10), Statistics(10, 1000, 1000, 1000)
+    assert best([few, many], constants, linear=False).early == (True, False)
+    assert best([few, many] + [many] * 5, constants, linear=False).early == (True, *[False] * 6)
+
+
+def test_what_a_slide_gathers_is_joined_once() -> None:
+    constants = Constants(late=100, early=100, match=50, gather=10, slide=0)
+    few = [Statistics(1000, 10_000, 10, 10)] * 2
+    multiply, early = enumerate_plans(2, linear=True)[-1], enumerate_plans(2, linear=True)[-2]
+    assert cost(multiply, few, constants, slide=1.0) < cost(early, few, constants, slide=1.0) / 5
+    assert best(few, constants, linear=True, slide=1.0).multiply
+    assert cost(multiply, few, constants) == cost(early, few, constants), "with each arrival there is nothing to gather"
+
+
+QUERY = sb.JoinAggregate(
+    inputs={"a": sb.landmark(on="t"), "p": sb.relation()},
+    on="a.id = p.id",
+    group_by="p.kind",
+    aggregates={"n": "COUNT(*)", "low": "MIN(a.x)"},
+    every=60,
+)
+
+
+def test_explain_shows_every_plan_with_its_cost() -> None:
+    known = {"a": Statistics(100, 10_000, 500, 100), "p": Statistics(0, 100, 100, 100)}
+    explained = sb.explain(QUERY, statistics=known)
+    assert explained.plan == explained.considered[0].plan
+    text = str(explained)
+    for expected in (
+        "COUNT(*) AS n, MIN(a.x) AS low for each p.kind",
+        "a          a stream, from the start, every 60, on t: 10,000 rows in 500 cells of 100 keys",
+        "p          a relation: 100 rows",
+        "join       a.id = p.id",
+        "multiply  cannot: a minimum or maximum is not a product",
+        "late",
+        "early:a,p",
+    ):
+        assert expected in text
+    assert "(assumed)" in str(sb.explain(QUERY))
+    with pytest.raises(sb.InvalidQuery, match="Give statistics of each input: a, p"):
+        sb.explain(QUERY, statistics={"a": known["a"]})
+
+
+def test_a_session_switches_when_another_plan_has_become_cheaper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing of the answer is lost or said twice."""
+    rng = np.random.default_rng(5)
+    n = 600
+    a = pa.table({"t": np.arange(n), "id": rng.integers(0, 5, n), "x": rng.integers(0, 9, n)})
+    p = pa.table({"id": [0, 1, 2, 3], "kind": ["u", "v", "u", "w"]})
+    schemas = {"a": a.schema, "p": p.schema}
+    monkeypatch.setattr("skyband.engines.embedded.joins._LOOK_AT", 100)
+
+    def run(query: sb.JoinAggregate) -> tuple[pa.Table, list[str]]:
+        session, plans, found = query.open(schemas), [], []
+        session.push(p, "p")
+        for i in range(0, n, 50):
+            found.append(session.push(a.slice(i, 50), "a"))
+            session.check()
+            plans.append(session.algorithm)
+        return pa.concat_tables([*found, session.finish()]), plans
+
+    query = sb.JoinAggregate(
+        inputs={"a": sb.sliding(40, on="t"), "p": sb.relation()},
+        on="a.id = p.id",
+        group_by="p.kind",
+        aggregates={"n": "COUNT(*)", "low": "MIN(a.x)"},
+        every=7,
+    )
+    expected, before = run(query)
+    assert set(before) == {"early:a,p"}
+    # Aggregating early becomes dear.
+    dear = Constants(late=1, early=1e6, match=1, gather=1, slide=1)
+    session_plans = run_with(monkeypatch, dear, lambda: run(query))
+    assert session_plans[0].equals(expected)
+    assert session_plans[1][0] == "early:a,p"
+    assert session_plans[1][-1] == "late"
+
+
+def run_with(monkeypatch: pytest.MonkeyPatch, constants: Constants, run: Any) -> Any:
+    """With these constants, but for the choice of the first plan."""
+    monkeypatch.setattr("skyband.planner.joins.known_constants", lambda: constants)
+    monkeypatch.setattr("skyband.engines.embedded.joins.choose", lambda query, spec: "early:a,p")
+    return run()
+
+
+def test_names_of_plans() -> None:
+    assert [name_of(plan, ("a", "b")) for plan in enumerate_plans(2, linear=True)] == [
+        "late",
+        "early:a",
+        "early:b",
+        "early:a,b",
+        "multiply",
+    ]
+    assert join_costs.known_constants().match > 0

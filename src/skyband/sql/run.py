@@ -89,16 +89,19 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
         df = data[rows.name]
         if rows.where is not None:
             df = df.where(expressions.bind_condition(rows.where, schemas[rows.name], used_as="WHERE").spark_sql)
-        prepared[name] = df if rows.columns is None else df.select(*map(_quoted, rows.columns))
+        if rows.columns is not None:
+            renamed = [*((name, name) for name in rows.columns), *rows.renamed]
+            df = df.selectExpr(*(f"{_quoted(column)} AS {_quoted(called)}" for called, column in renamed))
+        prepared[name] = df
     match asked.query:
         case TopK():
             answer = spark.top_k(prepared[ONLY], asked.query)
         case TopKPairs():
             answer = spark.top_k_pairs(prepared[ONLY], asked.query)
-        case _:
-            raise InvalidInput(
-                "On Spark a statement can ask for rows or pairs of one input so far; Arrow data for more."
-            )
+        case TopKAcross():
+            answer = spark.top_k_across(prepared, asked.query)
+        case JoinAggregate():
+            raise InvalidInput("Joins do not run on Spark yet: give Arrow data, such as DataFrame.toArrow().")
     if asked.turn is not None:
         answer = answer.selectExpr(*_turned_texts(answer.columns, asked.turn))
     schema = spark.schema_of(answer)

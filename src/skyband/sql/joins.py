@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from skyband.queries import JoinAggregate, Relation, StreamInput
 from skyband.sql.asked import Asked, Rows, Shown
-from skyband.sql.reading import check_columns, count_of, row_text, window_of, with_aliases_resolved
+from skyband.sql.reading import check_columns, count_of, quoted, row_text, window_of, with_aliases_resolved
 from skyband.sql.statement import Statement
 
 _POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
@@ -52,7 +52,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
             inputs=inputs,
             aggregates=names or {"count": "COUNT(*)"},
             on=on,
-            group_by=[f"{_owner(column, schemas)}.`{column.name}`" for column in groups],
+            group_by=[f"{_owner(column, schemas)}.{quoted(column.name)}" for column in groups],
             having=None if having_tree is None else row_text(having_tree),
             order_by=[f"{_order_text(tree)}{'' if desc else ' ASC'}" for tree, desc in ordered],
             k=None if limit is None else count_of(statement, limit.expression),
@@ -145,7 +145,7 @@ def _owner(column: exp.Expr, schemas: Mapping[str, pa.Schema]) -> str:
 def _order_text(tree: exp.Expr) -> str:
     tree = tree.unnest()
     if isinstance(tree, exp.Column):
-        return tree.name if tree.name.isidentifier() else f"`{tree.name}`"
+        return tree.name if tree.name.isidentifier() else quoted(tree.name)
     return row_text(tree)
 
 
@@ -164,7 +164,7 @@ def _conditions(
             sides = [side.unnest() for side in (condition.this, condition.expression)]
             if not all(isinstance(side, exp.Column) for side in sides):
                 statement.refuse("A join sets two columns equal", condition, _POSSIBLE)
-            on.append(" = ".join(f"{_owner(side, schemas)}.`{side.name}`" for side in sides))
+            on.append(" = ".join(f"{_owner(side, schemas)}.{quoted(side.name)}" for side in sides))
         else:
             statement.refuse("This condition is about more than one input", condition, _POSSIBLE)
     for join in statement.select.args.get("joins") or ():
@@ -177,7 +177,7 @@ def _conditions(
             )
             if left is None:
                 statement.refuse(f"USING names {column.name!r}, which no other input has", column)
-            on.append(f"{left}.`{column.name}` = {right}.`{column.name}`")
+            on.append(f"{left}.{quoted(column.name)} = {right}.{quoted(column.name)}")
     return filters, on
 
 

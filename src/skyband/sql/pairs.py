@@ -11,7 +11,7 @@ from skyband import pair_expressions
 from skyband.engines.output import pair_layout
 from skyband.queries import TopKPairs
 from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
-from skyband.sql.reading import check_columns, ranking_of, row_text, window_of, with_aliases_resolved
+from skyband.sql.reading import check_columns, quoted, ranking_of, row_text, window_of, with_aliases_resolved
 from skyband.sql.statement import Statement
 
 _POSSIBLE = "Write for example WHERE a.id < b.id. Without it every pair would come twice, as (x, y) and as (y, x)."
@@ -43,7 +43,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     turned = {first.alias: "b", second.alias: "a"}
     score, where = _either_way(statement, by, rest, turn, sides, turned, schema)
     # `different=` takes one of them: of several columns it asks that any differs, and here each must.
-    unequal = [f"a.`{name}` <> b.`{name}`" for name in [*different, turn.column][1:]]
+    unequal = [f"a.{quoted(name)} <> b.{quoted(name)}" for name in [*different, turn.column][1:]]
     where = _all([*([where] if where else []), *unequal]) or None
     query = statement.attempt(
         lambda: TopKPairs(
@@ -109,12 +109,8 @@ def _either_way(
     if (symmetric or score == other) and not rest:
         return score, None
     less, more = ("<", ">") if turn.ascending else (">", "<")
-    ordered = f"a.`{turn.column}` {less} b.`{turn.column}`"
-    where = None
-    if rest:
-        where = (
-            f"({_all([ordered, *conditions])}) OR ({_all([f'a.`{turn.column}` {more} b.`{turn.column}`', *others])})"
-        )
+    ordered, reversed_ = (f"a.{quoted(turn.column)} {sign} b.{quoted(turn.column)}" for sign in (less, more))
+    where = f"({_all([ordered, *conditions])}) OR ({_all([reversed_, *others])})" if rest else None
     if symmetric or score == other:
         return score, where
     return f"CASE WHEN {ordered} THEN {score} ELSE {other} END", where

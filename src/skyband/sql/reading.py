@@ -153,6 +153,11 @@ def with_aliases_resolved(statement: Statement, tree: exp.Expr) -> exp.Expr:
     return tree.transform(expand)
 
 
+def quoted(name: str) -> str:
+    """A name as a statement writes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def row_text(tree: exp.Expr) -> str:
     """An expression over the rows of one input as text, its columns by their plain names."""
 

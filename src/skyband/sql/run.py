@@ -16,6 +16,7 @@ from skyband.errors import InvalidInput
 from skyband.planner.explain import explain
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs
 from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
+from skyband.sql.reading import quoted
 from skyband.sql.recognise import recognise
 from skyband.sql.statement import Statement, understand
 
@@ -46,6 +47,10 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
         data = {name: read(one) for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
     asked = recognise(statement, {one.alias: schemas[one.name] for one in statement.inputs})
+    if statement.explain == "ANALYZE":
+        statement.refuse(
+            "EXPLAIN ANALYZE is not there yet", None, "EXPLAIN says what would run, and what it would cost."
+        )
     if statement.explain == "PLAN":
         return explain(asked.query)
     return _run_on_spark(asked, data, schemas) if on_spark else _run(asked, data)
@@ -91,7 +96,7 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
             df = df.where(expressions.bind_condition(rows.where, schemas[rows.name], used_as="WHERE").spark_sql)
         if rows.columns is not None:
             renamed = [*((name, name) for name in rows.columns), *rows.renamed]
-            df = df.selectExpr(*(f"{_quoted(column)} AS {_quoted(called)}" for called, column in renamed))
+            df = df.selectExpr(*(f"{quoted(column)} AS {quoted(called)}" for called, column in renamed))
         prepared[name] = df
     match asked.query:
         case TopK():
@@ -105,12 +110,8 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
     if asked.turn is not None:
         answer = answer.selectExpr(*_turned_texts(answer.columns, asked.turn))
     schema = spark.schema_of(answer)
-    texts = [_quoted(one.text) if one.is_plain else expressions.bind(one.text, schema).spark_sql for one in asked.shown]
-    return answer.selectExpr(*(f"{text} AS {_quoted(one.name)}" for text, one in zip(texts, asked.shown, strict=True)))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    texts = [quoted(one.text) if one.is_plain else expressions.bind(one.text, schema).spark_sql for one in asked.shown]
+    return answer.selectExpr(*(f"{text} AS {quoted(one.name)}" for text, one in zip(texts, asked.shown, strict=True)))
 
 
 def _prepared(source: Source, rows: Rows) -> Source:
@@ -159,13 +160,13 @@ def _projected(
 def _turned_texts(names: list[str], turn: Turn) -> list[str]:
     """The same in Spark SQL."""
     order = "<" if turn.ascending else ">"
-    straight = f"{_quoted(f'a_{turn.column}')} {order} {_quoted(f'b_{turn.column}')}"
+    straight = f"{quoted(f'a_{turn.column}')} {order} {quoted(f'b_{turn.column}')}"
     texts = []
     for name in names:
         other = {"a_": "b_", "b_": "a_"}.get(name[:2], "") + name[2:]
         turned = name[:2] in ("a_", "b_") and other in names
-        text = f"CASE WHEN {straight} THEN {_quoted(name)} ELSE {_quoted(other)} END" if turned else _quoted(name)
-        texts.append(f"{text} AS {_quoted(name)}")
+        text = f"CASE WHEN {straight} THEN {quoted(name)} ELSE {quoted(other)} END" if turned else quoted(name)
+        texts.append(f"{text} AS {quoted(name)}")
     return texts
 
 

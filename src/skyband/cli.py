@@ -230,6 +230,39 @@ def papers_of_pairs(
     run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder, among=EXPERIMENTS)
 
 
+@papers_app.command("joins")
+def papers_of_joins(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about a minute.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only experiments whose name starts so, such as tran-two, tran-three-groups. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Aggregation before or after a join (2009), figures 4 to 6: all plans of two and three streams, estimated too."""
+    from skyband.bench.papers.objects import run
+    from skyband.bench.papers.tran import EXPERIMENTS
+
+    run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder, among=EXPERIMENTS)
+
+
 @bench_app.command()
 def planner(
     json_file: Annotated[

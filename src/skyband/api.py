@@ -248,7 +248,9 @@ def join_aggregate(
         plan=plan,
     )
     if isinstance(data, Mapping) and any(is_spark(each) for each in data.values()):
-        raise InvalidInput("Joins do not run on Spark yet: give Arrow data, such as DataFrame.toArrow().")
+        from skyband.engines import spark
+
+        return spark.join_aggregate(data, query)
     return joins.join_aggregate(data, query)
 
 

@@ -55,11 +55,6 @@ app = typer.Typer(
 )
 bench_app = typer.Typer(help="Measure Skyband on this machine.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
-papers_app = typer.Typer(
-    help="Repeat the experiments of the papers that Skyband is built on, and see whether what they claim holds here.",
-    no_args_is_help=True,
-)
-bench_app.add_typer(papers_app, name="papers")
 
 
 class Engine(StrEnum):
@@ -161,8 +156,18 @@ def limits(
     run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows)
 
 
-@papers_app.command()
-def objects(
+class Problem(StrEnum):
+    objects = "objects"
+    pairs = "pairs"
+    across = "across"
+    joins = "joins"
+
+
+@bench_app.command()
+def papers(
+    problem: Annotated[
+        Problem, typer.Argument(help="Which papers: those about rows, pairs, several streams, or joins.")
+    ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
     ] = False,
@@ -170,7 +175,7 @@ def objects(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only experiments whose name starts so, such as mintopk, pripuzic-k, shen. May be repeated.",
+            help="Only experiments whose name starts so, such as mintopk, pripuzic-k, pairs-cost. May be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -187,80 +192,26 @@ def objects(
         ),
     ] = None,
 ) -> None:
-    """Top-k objects: MinTopK (2011), k-skybands with an answer for each arrival (2015), questions of any size (2014).
+    """Repeat the experiments of the papers that Skyband is built on, and see whether what they claim holds here.
+
+    *objects*: MinTopK (2011), k-skybands with an answer for each arrival (2015), questions of any size (2014).
+    *pairs*: K-skybands and staircases of pairs (2014).
+    *across*: top-k over streams that are never in step (2009).
+    *joins*: aggregation before or after a join (2009).
 
     Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
-    holds here follows from the figures. All of it takes about a quarter of an hour.
+    holds here follows from the figures. All of one kind takes about a quarter of an hour.
     """
-    from skyband.bench.papers.objects import run
+    from skyband.bench.papers.run import EXPERIMENTS, run
 
-    run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder)
-
-
-@papers_app.command("pairs")
-def papers_of_pairs(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
-    ] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only experiments whose name starts so, such as pairs-cost, pairs-asked. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
-    """Top-k pairs of rows: K-skybands and staircases of pairs (2014), figures 8 to 13, 17 and 18, tables 2 and 3."""
-    from skyband.bench.papers.objects import run
-    from skyband.bench.papers.pairs import EXPERIMENTS
-
-    run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder, among=EXPERIMENTS)
-
-
-@papers_app.command("across")
-def papers_of_across(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
-    ] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only experiments whose name starts so, such as across-window, across-xi. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
-    """Top-k across streams that are never in step (2009): figures 4 and 5, tables 1 to 4."""
-    from skyband.bench.papers.haghani import EXPERIMENTS
-    from skyband.bench.papers.objects import run
-
-    run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder, among=EXPERIMENTS)
+    run(
+        Console(),
+        quick=quick,
+        only=only or [],
+        json_file=json_file,
+        folder=folder,
+        among=EXPERIMENTS[problem.value],
+    )
 
 
 @bench_app.command()

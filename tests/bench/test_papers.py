@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from skyband.bench.papers import claims, experiments, objects, pripuzic, report, shen
+from skyband.bench.papers import claims, experiments, pripuzic, report, shen
+from skyband.bench.papers import run as papers
 from skyband.bench.papers.effort import Effort
 from skyband.bench.papers.experiments import Axis, Claim, Experiment, Findings, Outcome, Reading, Readings
 from skyband.bench.papers.points import COST, HELD, Case, Feed, random_order
@@ -21,6 +22,8 @@ from skyband.operators import registry
 from skyband.operators.protocol import Answer, Batch, Ints, ObjectOperator, Spec
 from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
 from skyband.windows import Ticks
+
+OBJECTS_PAPERS = papers.EXPERIMENTS["objects"]
 
 TINY = Effort(
     turn_seconds=0.0005,
@@ -165,7 +168,7 @@ COUPLE = {
 
 
 @pytest.mark.usefixtures("two_stand_ins")
-@pytest.mark.parametrize("experiment", objects.EXPERIMENTS, ids=lambda experiment: experiment.name)
+@pytest.mark.parametrize("experiment", OBJECTS_PAPERS, ids=lambda experiment: experiment.name)
 def test_every_experiment_runs_and_is_judged(experiment: Experiment, tmp_path: Path) -> None:
     axis = replace(experiment.axis, values=experiment.axis.values[:: len(experiment.axis.values) - 1])
     wanted = tuple(name for name in experiment.algorithms if name in COUPLE)
@@ -187,7 +190,7 @@ def test_every_experiment_runs_and_is_judged(experiment: Experiment, tmp_path: P
     assert [claim["holds"] for claim in written["claims"]] == [claim.verdict.holds for claim in outcome.claims]
 
     pytest.importorskip("matplotlib")
-    assert objects.draw([outcome], tmp_path / "figures") == f"1 figures in {tmp_path / 'figures'}."
+    assert papers.draw([outcome], tmp_path / "figures") == f"1 figures in {tmp_path / 'figures'}."
     assert (tmp_path / "figures" / f"{experiment.name}.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -212,7 +215,7 @@ def test_the_size_of_a_skyband_is_a_harmonic_sum() -> None:
 
 
 def test_an_algorithm_that_is_not_there_is_named_and_its_claims_are_left_open() -> None:
-    (by_k,) = objects.choose(["mintopk-k"])
+    (by_k,) = papers.choose(["mintopk-k"], OBJECTS_PAPERS)
     small = replace(by_k, axis=replace(by_k.axis, values=(10,)), algorithms=("mintopk", "nobody", "mintopk(speed=9)"))
     outcome = experiments.run(
         replace(small, claims=(Claim("It wins.", claims.faster("mintopk", "nobody")),)), TINY, silent
@@ -233,17 +236,17 @@ def test_an_algorithm_that_refuses_a_query_says_why() -> None:
 def test_without_matplotlib_there_are_still_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "skyband.bench.papers.figures", raising=False)
-    assert objects.draw([], tmp_path) == objects.NO_FIGURES
+    assert papers.draw([], tmp_path) == papers.NO_FIGURES
 
 
 def test_experiments_are_chosen_by_the_beginning_of_their_names() -> None:
-    assert objects.choose([]) == list(objects.EXPERIMENTS)
-    assert {experiment.name for experiment in objects.choose(["shen-q"])} == {
+    assert papers.choose([], OBJECTS_PAPERS) == list(OBJECTS_PAPERS)
+    assert {experiment.name for experiment in papers.choose(["shen-q"], OBJECTS_PAPERS)} == {
         "shen-questions-k",
         "shen-questions-window",
     }
     with pytest.raises(InvalidQuery, match=r"No experiment starts with 'menthol'\. There are: mintopk-k"):
-        objects.choose(["menthol"])
+        papers.choose(["menthol"], OBJECTS_PAPERS)
 
 
 def test_the_command_prints_tables_and_writes_json_and_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -254,7 +257,14 @@ def test_the_command_prints_tables_and_writes_json_and_figures(monkeypatch: pyte
     made_up = Experiment("made-up", "nobody, 2026", "This by that", Axis("k", (1, 2)), ("a",), measured, (claim,))
     monkeypatch.setattr(objects, "EXPERIMENTS", (made_up,))
     out = StringIO()
-    objects.run(Console(file=out, width=120), quick=True, only=[], json_file=tmp_path / "out.json", folder=tmp_path)
+    papers.run(
+        Console(file=out, width=120),
+        quick=True,
+        only=[],
+        json_file=tmp_path / "out.json",
+        folder=tmp_path,
+        among=OBJECTS_PAPERS,
+    )
     assert "✓ holds  It grows." in out.getvalue()
     assert "Written to" in out.getvalue()
     written = json.loads((tmp_path / "out.json").read_text())

@@ -11,7 +11,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from skyband.bench import across, embedded, pairs, startup
+from skyband.bench import across, embedded, joins, pairs, startup
 from skyband.bench.results import Result, table, write
 from skyband.bench.sizes import OFFICIAL, QUICK, SPARK_LINES, Sizes
 from skyband.errors import InvalidQuery
@@ -25,6 +25,7 @@ NAMES: Final = (
     *SPARK_LINES,
     *STARTUP,
     *across.NAMES,
+    *joins.NAMES,
 )
 
 Say = Callable[[str], None]
@@ -64,6 +65,7 @@ def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]
     """The lines called `wanted`, as they are measured; `say` is told what is being done."""
     yield from _embedded(wanted, sizes, say)
     yield from pairs.measure(wanted, sizes.passes, say)
+    yield from joins.measure(wanted, sizes.passes, say)
     if not set(SPARK_LINES).isdisjoint(wanted):
         from skyband.bench import spark  # imports pyspark
 

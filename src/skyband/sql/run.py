@@ -106,7 +106,7 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
         case TopKAcross():
             answer = spark.top_k_across(prepared, asked.query)
         case JoinAggregate():
-            raise InvalidInput("Joins do not run on Spark yet: give Arrow data, such as DataFrame.toArrow().")
+            answer = spark.join_aggregate(prepared, asked.query)
     if asked.turn is not None:
         answer = answer.selectExpr(*_turned_texts(answer.columns, asked.turn))
     schema = spark.schema_of(answer)

@@ -1,8 +1,8 @@
 """Haghani, Michel, Aberer, CIKM 2009: top-k over streams that are never in step; figures 4 and 5, tables 1 to 4.
 
 Its SLA is `sorted_lists` here, its EAA `early_aggregation`. Its generator's memory C is not given: ours is a tenth of
-the window, so compare algorithms with each other and not with the paper's figures. Its web log is replaced by a made one of
-the same shape. Its approximate algorithm is not here.
+the window, so compare algorithms with each other and not with the paper's figures. Its web log is replaced by a made
+one of the same shape. Its approximate algorithm is not here.
 """
 
 from __future__ import annotations

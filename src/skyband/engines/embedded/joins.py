@@ -107,6 +107,12 @@ class JoinSession(Session):
         prepared, counts = self._prepare(i, batch)
         return self._take({i: prepared}, None, counts)
 
+    def push_all(self, rows: Mapping[int, pa.Table], order: Codes) -> pa.Table:
+        """Take rows of several inputs, by their numbers, that arrive in this order of inputs."""
+        prepared = {i: self._prepare(i, whole_batch(table)) for i, table in rows.items()}
+        counts = [counted for _, counted in prepared.values()]
+        return self._take({i: each for i, (each, _) in prepared.items()}, order, *counts)
+
     def advance(self, watermark: int | datetime) -> pa.Table:
         """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
         if self._bound.by_count or not self._bound.every:
@@ -175,7 +181,7 @@ class JoinSession(Session):
             time = np.zeros(n, np.int64) if source.is_relation else np.arange(self._position, self._position + n)
         return Rows(time, cell, arguments, valid), _Counts(rows_in, rows_in - n, n - used.num_rows)
 
-    def _take(self, rows: Mapping[int, Rows], order: Ints | None, *counts: _Counts) -> pa.Table:
+    def _take(self, rows: Mapping[int, Rows], order: Codes | None, *counts: _Counts) -> pa.Table:
         """Let the operator have rows that are prepared."""
         for counted in counts:
             self._stats.rows_in += counted.rows_in
@@ -187,7 +193,7 @@ class JoinSession(Session):
                 self._started |= len(each.time) > 0
         inputs = range(len(self._bound.inputs))
         cells = tuple(self._codes.inputs[i].new_cells() for i in inputs)
-        batch = Batch(tuple(rows.get(i) for i in inputs), cells, None if order is None else order.astype(np.int32))
+        batch = Batch(tuple(rows.get(i) for i in inputs), cells, order)
         table = self._table(self._ask(lambda: self._operator.push(batch)))
         self._forget_cells()
         self._plan_again()
@@ -331,7 +337,7 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
         rows = {i: held[i].part(slice(0, n)) for i, n in ready.items()}
         held = {i: held[i].part(slice(ready[i], None)) for i in held}
         places = {i: places[i][ready[i] :] for i in held}
-        yield session._take(rows, order[np.lexsort((order, when))], *counts)
+        yield session._take(rows, order[np.lexsort((order, when))].astype(np.int32), *counts)
         counts = []
 
 

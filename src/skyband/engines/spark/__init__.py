@@ -1,9 +1,10 @@
 """Skyband on Spark: the same questions over batch and streaming DataFrames. The only place that imports pyspark."""
 
 from skyband.engines.spark.across import top_k_across
+from skyband.engines.spark.joins import join_aggregate
 from skyband.engines.spark.objects import as_column, top_k
 from skyband.engines.spark.pairs import top_k_pairs
 from skyband.engines.spark.recipe import schema_of
 from skyband.engines.spark.session import local_session
 
-__all__ = ["as_column", "local_session", "schema_of", "top_k", "top_k_across", "top_k_pairs"]
+__all__ = ["as_column", "join_aggregate", "local_session", "schema_of", "top_k", "top_k_across", "top_k_pairs"]

@@ -202,6 +202,10 @@ def moved(sums: Ints, before: Sequence[Term], after: Sequence[Term]) -> Ints:
             up = (old.low - new.low) // BITS
             source = sums[:, old_at + old.plain : old_at + old.width]
             target = result[:, new_at + new.plain : new_at + new.width]
+            if new.limbs == 1:
+                target[:, 0] = source[:, 0] << (BITS * up)
+                old_at, new_at = old_at + old.width, new_at + new.width
+                continue
             target[:, up : up + old.limbs] = source
             for limb in range(up + old.limbs - 1, new.limbs - 1):
                 target[:, limb + 1] = target[:, limb] >> BITS

@@ -23,15 +23,15 @@ from skyband.operators.joins.entries import EntryTable
 from skyband.operators.joins.graph import graph_of
 from skyband.operators.joins.layout import layout_of, moved, terms_of
 from skyband.operators.joins.lifetimes import Coming
-from skyband.operators.joins.plan_kernels import (
+from skyband.operators.joins.matching_kernels import (
     DONE,
     MORE_ENTRY_STEPS,
     MORE_GROUP_STEPS,
     MORE_GROUPS,
     MORE_RECORDS,
     fill_table,
-    run,
 )
+from skyband.operators.joins.plan_kernels import run
 from skyband.operators.joins.protocol import BEFORE, Answer, Batch, Cells, JoinOperator, Known, Spec
 from skyband.operators.joins.schedule import Moves, Schedule
 from skyband.operators.joins.stairs_kernels import new_stairs

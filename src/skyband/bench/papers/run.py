@@ -1,4 +1,4 @@
-"""`skyband bench papers objects`: the papers' experiments about top-k objects, measured here, and what they claim."""
+"""`skyband bench papers`: the papers' experiments, measured here, and what they claim."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from skyband.bench.papers import experiments, mintopk, pripuzic, shen
+from skyband.bench.papers import experiments, haghani, mintopk, pairs, pripuzic, shen, tran
 from skyband.bench.papers.effort import FULL, QUICK
 from skyband.bench.papers.experiments import Experiment, Outcome
 from skyband.bench.papers.report import shown, summary, write
 from skyband.errors import InvalidQuery
 
-EXPERIMENTS: Final = (*mintopk.EXPERIMENTS, *pripuzic.EXPERIMENTS, *shen.EXPERIMENTS)
+EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
+    "objects": (*mintopk.EXPERIMENTS, *pripuzic.EXPERIMENTS, *shen.EXPERIMENTS),
+    "pairs": pairs.EXPERIMENTS,
+    "across": haghani.EXPERIMENTS,
+    "joins": tran.EXPERIMENTS,
+}
 NO_FIGURES: Final = "No figures: they need matplotlib, which is not installed: pip install 'skyband[bench]'."
 
 
@@ -27,7 +32,7 @@ def run(
     only: Sequence[str],
     json_file: Path | None,
     folder: Path | None,
-    among: Sequence[Experiment] = EXPERIMENTS,
+    among: Sequence[Experiment],
 ) -> None:
     """Measure the chosen experiments, print each when it is done, and write JSON and figures."""
     effort = QUICK if quick else FULL
@@ -55,7 +60,7 @@ def run(
         _print(console, draw(outcomes, folder))
 
 
-def choose(only: Sequence[str], among: Sequence[Experiment] = EXPERIMENTS) -> list[Experiment]:
+def choose(only: Sequence[str], among: Sequence[Experiment]) -> list[Experiment]:
     """The experiments whose names start with one of `only`; all of them if it is empty."""
     names = [experiment.name for experiment in among]
     for prefix in only:

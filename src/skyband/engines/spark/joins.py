@@ -1,0 +1,249 @@
+"""Joins on Spark: the streams as one, each row with the number of its input, and a session of all inputs per bucket.
+
+    rows of each stream ─ union ─ pack by bucket ─ one session per bucket ─ unpack
+    relations ─ collected ─ into every session
+
+Rows that match must meet, and all of a group in one place, since sums of parts are rounded and could not be added up
+exactly. So rows are spread over buckets by a join column that all streams have, if groups are told apart by it. Else,
+where groups are ranked, and where every row of any key moves the windows of all, there is one bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType
+
+from skyband.engines.embedded.inputs import read
+from skyband.engines.embedded.joins import JoinSession
+from skyband.engines.embedded.session import Stats
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.plan import run
+from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
+from skyband.errors import InvalidInput, InvalidQuery
+from skyband.queries import JoinAggregate
+from skyband.queries.join_columns import BoundJoin, bind
+from skyband.windows import FOREVER, Ticks, Window
+
+INPUT: Final = PREFIX + "input"
+TIME: Final = PREFIX + "time"
+KEY: Final = PREFIX + "key"
+
+
+class BucketOfJoins:
+    """A join session that takes the rows of all its streams at once."""
+
+    def __init__(self, session: JoinSession, columns: Mapping[str, Mapping[str, str]]) -> None:
+        self._session = session
+        self._columns = columns  # by input: its columns, and what they are called among all
+
+    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        source = table.column(INPUT).to_numpy()
+        names = self._session.query.names
+        pushed = {}
+        for i in np.unique(source).tolist():
+            columns = self._columns[names[i]]
+            mine = table.filter(pa.array(source == i)).select(list(columns.values()))
+            pushed[i] = mine.rename_columns(list(columns)).cast(self._session.schemas[names[i]]).combine_chunks()
+        return self._session.push_all(pushed, source.astype(np.int32))
+
+    def advance(self, watermark: int) -> pa.Table:
+        return self._session.advance(watermark)
+
+    def next_close(self) -> int | None:
+        return self._session.next_close()
+
+    def finish(self) -> pa.Table:
+        return self._session.finish()
+
+    def stats(self) -> Stats:
+        return self._session.stats()
+
+    def snapshot(self) -> bytes:
+        return self._session.snapshot()
+
+
+@dataclass(frozen=True)
+class JoinRecipe(Recipe):
+    """What a worker has to know of a join."""
+
+    query: JoinAggregate
+    columns: dict[str, dict[str, str]]  # by stream: its columns that are needed, and what they are called among all
+    schemas: dict[str, pa.Schema]  # by input: of these columns
+    relations: dict[str, pa.Table]
+
+    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
+        session = JoinSession(self.query, self.schemas, state, external_clock=external_clock)
+        if state is None:
+            for name, table in self.relations.items():
+                session.push(table, name)
+        return BucketOfJoins(session, self.columns)
+
+    def gatherer(self) -> Gatherer:
+        return Gatherer(self)
+
+
+def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
+    """Aggregates by group over a join of the streams of `data`, all batch or all streaming, and its relations.
+
+    A streaming result is written in append mode, or in update mode with emit="changes".
+    """
+    streams, relations = _inputs(data, query)
+    schemas = {name: arrow_schema(data[name].schema) for name in streams}
+    schemas |= {name: table.schema for name, table in relations.items()}
+    bound = bind(query, query.schemas(schemas))
+    if bound.by_count:
+        raise InvalidQuery("On Spark a join measures time: give the window on='…', the column that holds it.")
+    needed = {source.name: _needed(source.name, query, bound) for source in bound.inputs}
+    key = _shared_key(query, bound)
+    union = _union(streams, query, bound, needed, key)
+    recipe = _recipe(union, query, bound, needed, relations, is_spread=key is not None)
+    return run(union, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
+
+
+def _inputs(data: Mapping[str, Any], query: JoinAggregate) -> tuple[dict[str, DataFrame], dict[str, pa.Table]]:
+    """The streams, and the relations as tables."""
+    if set(data) != set(query.names):
+        raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {', '.join(data)}.")
+    streams = {name: data[name] for name, _ in query.streams}
+    apart = [name for name, rows in streams.items() if not hasattr(rows, "isStreaming")]
+    if apart:
+        raise InvalidInput(f"{', '.join(apart)} must be a Spark DataFrame as the other streams are.")
+    if len({df.isStreaming for df in streams.values()}) > 1:
+        raise InvalidInput(
+            "The streams of a join must be all batch DataFrames or all streaming ones. A table that does not change "
+            "is a relation()."
+        )
+    relations = {}
+    for name in query.names:
+        if name not in streams:
+            if getattr(data[name], "isStreaming", False):
+                raise InvalidInput(f"{name!r} is a relation: it must be a table, not a streaming DataFrame.")
+            is_spark = hasattr(data[name], "isStreaming")
+            source = None if is_spark else read(data[name])
+            table = data[name].toArrow() if source is None else pa.Table.from_batches(source.batches, source.schema)
+            relations[name] = table.replace_schema_metadata()
+    return streams, relations
+
+
+def _needed(name: str, query: JoinAggregate, bound: BoundJoin) -> list[str]:
+    """The columns of an input that the query reads."""
+    source = next(each for each in bound.inputs if each.name == name)
+    arguments = [
+        column.column
+        for _, aggregate in query.parsed_aggregates()
+        for column in aggregate.columns
+        if column.column in source.schema.names and column.input in ("", name)
+    ]
+    filtered = source.schema.names if source.keep is not None else []
+    wanted = {*source.joined, *source.grouped, *arguments, *filtered, *([source.on] if source.on else [])}
+    return [column for column in source.schema.names if column in wanted]
+
+
+def _shared_key(query: JoinAggregate, bound: BoundJoin) -> int | None:
+    """A join variable that every stream has and that tells groups apart; None: rows cannot be spread."""
+    if query.order_by or query.every is None:
+        return None
+    streams = [source for source in bound.inputs if not source.is_relation]
+    for variable in range(len(bound.variable_types)):
+        if all(variable in source.variables for source in streams):
+            for source in bound.inputs:
+                columns = dict(zip(source.variables, source.joined, strict=True))
+                if columns.get(variable) in source.grouped:
+                    return variable
+    return None
+
+
+def _called(name: str, column: str) -> str:
+    return f"{name} {column}"
+
+
+def _union(
+    streams: Mapping[str, DataFrame],
+    query: JoinAggregate,
+    bound: BoundJoin,
+    needed: Mapping[str, list[str]],
+    key: int | None,
+) -> DataFrame:
+    """The rows of all streams, with the columns of all: those of other streams are null."""
+    types = {
+        _called(name, column): df.schema[column].dataType for name, df in streams.items() for column in needed[name]
+    }
+    union = None
+    for name, df in streams.items():
+        i = query.names.index(name)
+        source = bound.inputs[i]
+        mine = {_called(name, column): quoted(column) for column in needed[name]}
+        columns = [mine.get(called, sf.lit(None)).cast(kind).alias(called) for called, kind in types.items()]
+        time = quoted(str(source.on))
+        hashed = sf.lit(0).cast("long")
+        if key is not None:
+            value = quoted(dict(zip(source.variables, source.joined, strict=True))[key])
+            kind = bound.variable_types[key]
+            if pa.types.is_integer(kind):
+                value = value.cast(LongType())
+            hashed = sf.xxhash64(value)
+        whole = pa.types.is_integer(bound.time_type)
+        part = df.select(
+            sf.lit(i).alias(INPUT), (time.cast("long") if whole else time).alias(TIME), hashed.alias(KEY), *columns
+        )
+        union = part if union is None else union.unionByName(part)
+    assert union is not None
+    return union
+
+
+def _recipe(
+    union: DataFrame,
+    query: JoinAggregate,
+    bound: BoundJoin,
+    needed: Mapping[str, list[str]],
+    relations: Mapping[str, pa.Table],
+    *,
+    is_spread: bool,
+) -> JoinRecipe:
+    schemas = {
+        source.name: pa.schema([source.schema.field(column) for column in needed[source.name]])
+        if source.name not in relations
+        else relations[source.name].schema
+        for source in bound.inputs
+    }
+    streams = [name for name in schemas if name not in relations]
+    columns = {name: {column: _called(name, column) for column in needed[name]} for name in streams}
+    output = JoinSession(query, schemas).output_schema
+    time_type = bound.time_type
+    rows = [pa.field(INPUT, pa.int32()), pa.field(TIME, time_type)]
+    rows += [
+        schemas[name].field(column).with_name(called)
+        for name, mine in columns.items()
+        for column, called in mine.items()
+    ]
+    return JoinRecipe(
+        window=Window(None, query.every, TIME),
+        ticks=Ticks(FOREVER, bound.every, bound.lateness, by_count=False),
+        schema=pa.schema(rows),
+        added=(),
+        output=output,
+        sources=(None,) * len(output),
+        changes=query.emit != "windows",
+        is_spread=is_spread,
+        fingerprint=query.fingerprint(schemas),
+        query=query,
+        columns=columns,
+        schemas=schemas,
+        relations=dict(relations),
+    )
+
+
+def _rows_to_gather(df: DataFrame, recipe: JoinRecipe, buckets: int) -> DataFrame:
+    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    columns.append(tie(df.select(*(quoted(name) for name in recipe.schema.names))))
+    if recipe.is_spread:
+        columns.append(sf.pmod(quoted(KEY), sf.lit(buckets)).cast("int").alias(BUCKET))
+    return df.select(*columns)

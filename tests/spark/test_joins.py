@@ -1,0 +1,110 @@
+"""Oracle and restart tests: joins on Spark, batch and streaming, answer as they do in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from spark.streams import START_US, lines, read_batches, split, write_batches
+
+import skyband as sb
+
+pytestmark = pytest.mark.spark
+
+INSTANTS = pa.timestamp("us", tz="UTC")
+ROWS, SECONDS = 240, 60
+PEOPLE = pa.table({"id": [0, 1, 2], "state": ["VT", "NH", "VT"]})
+
+
+def stream(seed: int) -> pa.Table:
+    """Rows of a minute, in order."""
+    rng = np.random.default_rng(seed)
+    at = START_US + np.sort(rng.integers(0, SECONDS * 1_000_000, ROWS))
+    return pa.table(
+        {
+            "ts": pa.array(at, INSTANTS),
+            "item": pa.array([None if n == 9 else n for n in rng.integers(0, 10, ROWS).tolist()], pa.int64()),
+            "who": rng.integers(0, 4, ROWS),
+            "price": rng.integers(0, 400, ROWS) / 4,
+        }
+    )
+
+
+DATA = {"a": stream(1), "b": stream(2)}
+JOIN: dict[str, Any] = {
+    "inputs": {
+        "a": sb.sliding("30 seconds", on="ts"),
+        "b": sb.stream_input(sb.sliding("10 seconds", on="ts"), where="price > 5"),
+    },
+    "on": "a.item = b.item",
+    "group_by": ["a.item", "b.who"],
+    "aggregates": {"n": "COUNT(*)", "total": "SUM(b.price)", "low": "MIN(a.price)"},
+}
+WITH_PEOPLE: dict[str, Any] = {
+    **JOIN,
+    "inputs": {**JOIN["inputs"], "p": sb.relation(where="state = 'VT'")},
+    "on": ["a.item = b.item", "a.who = p.id"],
+    "group_by": "p.state",
+}
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "spread by the key": {**JOIN, "every": "5 seconds"},
+    "in one bucket": {**JOIN, "every": "5 seconds", "group_by": "b.who"},
+    "with a relation": {**WITH_PEOPLE, "every": "5 seconds"},
+    "ranked": {**JOIN, "every": "5 seconds", "group_by": "a.item", "order_by": "n", "k": 2},
+    "changes": {**JOIN, "group_by": "a.item", "aggregates": {"n": "COUNT(*)"}},
+}
+
+
+def inputs(question: dict[str, Any]) -> dict[str, Any]:
+    return {**DATA, "p": PEOPLE} if "p" in question["inputs"] else DATA
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_batch_dataframes_answer_as_tables_do(spark: SparkSession, name: str) -> None:
+    question = QUESTIONS[name]
+    frames = {name: spark.createDataFrame(table) for name, table in inputs(question).items()}
+    answer = sb.join_aggregate(frames, **question)
+    expected = sb.join_aggregate(inputs(question), **question)
+    assert answer.columns == expected.column_names
+    assert sorted(lines(answer.toArrow()), key=repr) == sorted(lines(expected), key=repr)
+
+
+def run(answer: DataFrame, checkpoint: Path, target: Path, mode: str) -> None:
+    writer = answer.writeStream.format("parquet").option("checkpointLocation", str(checkpoint)).outputMode(mode)
+    writer.trigger(availableNow=True).start(str(target)).awaitTermination()
+
+
+@pytest.mark.parametrize("name", ["spread by the key", "with a relation"])
+def test_streams_that_stop_and_go_on_answer_as_tables_do(spark: SparkSession, name: str, tmp_path: Path) -> None:
+    question = {**QUESTIONS[name], "lateness": "15 seconds"}
+    pieces = {name: split(table, 4) for name, table in DATA.items()}
+    for half in range(2):
+        for name, parts in pieces.items():
+            folder = tmp_path / name
+            new = write_batches(tmp_path / uuid4().hex, parts[2 * half : 2 * half + 2])
+            folder.mkdir(exist_ok=True)
+            for file in sorted(new.iterdir()):
+                file.rename(folder / f"{half}-{file.name}")
+        frames: dict[str, Any] = {name: read_batches(spark, tmp_path / name) for name in pieces}
+        if "p" in question["inputs"]:
+            frames["p"] = PEOPLE
+        run(sb.join_aggregate(frames, **question), tmp_path / "checkpoint", tmp_path / "answers", "append")
+    written = sorted(lines(spark.read.parquet(str(tmp_path / "answers")).toArrow()), key=repr)
+    latest = max(int(table["ts"].cast(pa.int64()).to_numpy().max()) for table in DATA.values())
+    expected = lines(sb.join_aggregate(inputs(question), **question))
+    closed = [line for line in expected if line[0] <= latest - 15_000_000]
+    assert written == sorted(closed, key=repr)
+    assert len(written) > 5
+
+
+def test_what_cannot_be_joined_on_spark_is_said(spark: SparkSession) -> None:
+    frames = {name: spark.createDataFrame(table) for name, table in DATA.items()}
+    with pytest.raises(sb.InvalidInput, match="b must be a Spark DataFrame"):
+        sb.join_aggregate({"a": frames["a"], "b": DATA["b"]}, **JOIN)
+    with pytest.raises(sb.InvalidQuery, match="measures time"):
+        sb.join_aggregate(frames["a"], window=sb.sliding(5), aggregates={"n": "COUNT(*)"})

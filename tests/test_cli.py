@@ -24,7 +24,7 @@ def skyband(*arguments: str) -> Result:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "demo", "bench", "bench limits", "bench papers objects", "bench planner", "calibrate", "explain", "version"],
+    ["", "demo", "bench", "bench limits", "bench papers", "sql", "bench planner", "calibrate", "explain", "version"],
 )
 def test_every_command_has_help(command: str) -> None:
     result = skyband(*command.split(), "--help")
@@ -154,3 +154,28 @@ def test_demo_on_spark_ranks_checks_and_writes(tmp_path: Path) -> None:
     assert result.stdout.endswith("✓ 2 windows checked against recomputation from scratch: all agree.\n")
     assert (tmp_path / "out" / "top10" / "_spark_metadata").is_dir()
     assert pq.read_table(tmp_path / "out" / "top10").num_rows == 20
+
+
+def test_sql_asks_files(tmp_path: Path) -> None:
+    (tmp_path / "trades.csv").write_text("minute,symbol,price\n0,OAK,10\n1,ELM,20\n3,FIR,5\n")
+    statement = "SELECT symbol FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price DESC LIMIT 1"
+    asked = ["sql", statement, "--input", f"trades={tmp_path / 'trades.csv'}"]
+    printed = skyband(*asked)
+    assert printed.exit_code == 0, printed.output
+    assert [line.split() for line in printed.output.splitlines()] == [
+        ["window_start", "window_end", "rank", "score", "symbol"],
+        ["0", "2", "1", "20", "ELM"],
+        ["2", "4", "1", "5", "FIR"],
+    ]
+    written = skyband(*asked, "--output", str(tmp_path / "best.parquet"))
+    assert "2 rows written" in written.output
+    assert pq.read_table(tmp_path / "best.parquet").column("symbol").to_pylist() == ["ELM", "FIR"]
+    explained = skyband("sql", f"EXPLAIN {statement}", *asked[2:])
+    assert explained.output.startswith("top 1 by price")
+
+
+@pytest.mark.parametrize("given", ["trades", "=x.csv", "trades=none.csv", "trades=README.md"])
+def test_sql_says_what_is_wrong_with_an_input(given: str) -> None:
+    refused = skyband("sql", "SELECT 1", "--input", given)
+    assert refused.exit_code == 2
+    assert "Error:" in refused.output

@@ -249,13 +249,12 @@ def test_experiments_are_chosen_by_the_beginning_of_their_names() -> None:
         papers.choose(["menthol"], OBJECTS_PAPERS)
 
 
-def test_the_command_prints_tables_and_writes_json_and_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_command_prints_tables_and_writes_json_and_figures(tmp_path: Path) -> None:
     def measured(*_: Any) -> Findings:
         return Findings([Reading(COST, "a", x, 2 * x) for x in (1, 2)] + [Reading(HELD, "a", x, 7) for x in (1, 2)])
 
     claim = Claim("It grows.", claims.grows("a", at_least=2))
     made_up = Experiment("made-up", "nobody, 2026", "This by that", Axis("k", (1, 2)), ("a",), measured, (claim,))
-    monkeypatch.setattr(objects, "EXPERIMENTS", (made_up,))
     out = StringIO()
     papers.run(
         Console(file=out, width=120),
@@ -263,7 +262,7 @@ def test_the_command_prints_tables_and_writes_json_and_figures(monkeypatch: pyte
         only=[],
         json_file=tmp_path / "out.json",
         folder=tmp_path,
-        among=OBJECTS_PAPERS,
+        among=[made_up],
     )
     assert "✓ holds  It grows." in out.getvalue()
     assert "Written to" in out.getvalue()

@@ -45,14 +45,25 @@ os.environ["SKYBAND_CACHE"] = str(Path(__file__).parent / "no_such_cache")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With several workers (`-n 2 --dist loadgroup`), one runs all that needs Spark: a session costs seconds.
 
-    And all tests of an algorithm, or of those that are compiled as one, run in one worker: compiling costs seconds too.
+    And all tests of a problem, or of an algorithm for rows, or of those that are compiled as one, run in one worker:
+    compiling costs seconds too.
     """
     for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif algorithm := getattr(item, "callspec", None) and item.callspec.params.get("algorithm"):  # type: ignore[attr-defined]
-            name = str(getattr(algorithm, "name", algorithm))
-            item.add_marker(pytest.mark.xdist_group("filtered" if "+" in name or name == "strict" else name))
+        if group := _group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item: pytest.Item) -> str | None:
+    if item.get_closest_marker("spark"):
+        return "spark"
+    for problem in ("sql", "pair", "across", "join"):
+        if problem in item.nodeid.partition("[")[0]:
+            return problem
+    algorithm = getattr(item, "callspec", None) and item.callspec.params.get("algorithm")  # type: ignore[attr-defined]
+    if not algorithm:
+        return None
+    name = str(getattr(algorithm, "name", algorithm))
+    return "filtered" if "+" in name or name == "strict" else name
 
 
 @pytest.fixture(scope="session")

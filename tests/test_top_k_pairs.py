@@ -245,3 +245,15 @@ def test_flooded() -> None:
     assert few == many
     last = many.slice(many.num_rows - 3)
     assert lines(last, "a_x", "b_x") == [(200.0, 1199.0), (201.0, 1199.0), (202.0, 1199.0)]
+
+
+def test_many_colours() -> None:
+    """Rows are looked up by colour when there are many; a condition on numbers sweeps them all."""
+    n = 4_000
+    rng = np.random.default_rng(5)
+    rows = pa.table({"c": rng.integers(0, 100, n), "x": rng.random(n), "t": np.arange(n) + rng.integers(-40, 40, n)})
+    for window in (sb.sliding(1_500), sb.sliding(1_500, every=100), sb.sliding(1_500, on="t")):
+        by_colour = sb.top_k_pairs(rows, k=4, by="abs(a.x - b.x)", ascending=True, window=window, same="c")
+        swept = sb.top_k_pairs(rows, k=4, by="abs(a.x - b.x)", ascending=True, window=window, where="a.c = b.c")
+        assert by_colour == swept
+        assert by_colour.num_rows > 50

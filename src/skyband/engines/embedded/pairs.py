@@ -195,7 +195,8 @@ class PairsSession(Session):
     def _table(self, answer: Answer) -> pa.Table:
         """The answer with its rows; rows that the operator has dropped are forgotten when it pays."""
         result = self._answer(answer, self._layout)
-        if self._rows.is_wasteful(self._operator.rows_held()):
+        # All rows of the window are held, and that is much: as soon as a quarter more is stored, it is cleaned up.
+        if self._rows.is_wasteful(5 * self._operator.rows_held() // 8):
             self._rows.keep(self._operator.held())
         return result
 

@@ -304,6 +304,31 @@ def walk(columns, colours, limit, order, value, count, odd, base, first, heads, 
                             n += 1
     return n
 """,
+    # New rows against old ones of the same colour: `order` is their numbers, colour after colour; `starts` says where
+    # each colour begins. Rows in `odd` may have any colour. As `walk` otherwise.
+    "meet": """
+def meet(columns, colours, limit, order, starts, odd, base, first, heads, row, other, score, n):
+    room = len(row)
+    for j in range(len(heads)):
+        fixed = first + j
+        {FIX_B}
+        colour = int(colours[0, fixed])
+        start, end = 0, 0
+        if colour + 1 < len(starts):
+            start, end = starts[colour], starts[colour + 1]
+        for r in range(start, end + len(odd)):
+            i = (order[r] if r < end else odd[r - end]) - base
+            if i < heads[j]:
+                continue
+            {AT_A}
+            {SCORE}
+            if (s >= limit[i]) & fits:
+                if n == room:
+                    return -1
+                row[n], other[n], score[n] = i, fixed, s
+                n += 1
+    return n
+""",
     # Every new pair is scored, in the order in which `sweep` does it, and that is all: the lower bound.
     "score_all": """
 def score_all(columns, colours, first, heads, out):

@@ -43,7 +43,21 @@ def expected_pairs(k: int, rows: float) -> float:
     return max(0.0, min(2 * k * (math.log(max(rows, 1)) - math.log(math.sqrt(k))), rows * (rows - 1) / 2))
 
 
-def open(spec: Spec, *, batch: int = 96, room: int = 8192, step: int = 8) -> Staircase:
+def open(
+    spec: Spec,
+    *,
+    batch: int = 128,
+    room: int = 8192,
+    step: int = 8,
+    share: int = 8,
+    least: int = 256,
+    worth: int = 16,
+) -> Staircase:
+    """`share`, `least` and `worth` are for pairs of the same colour: see coloured.py."""
+    from skyband.operators.pairs.coloured import Coloured  # which is a staircase itself
+
+    if spec.scoring.same:
+        return Coloured(spec, batch=batch, room=room, step=step, share=share, least=least, worth=worth)
     return Staircase(spec, batch=batch, room=room, step=step)
 
 
@@ -53,11 +67,12 @@ class Staircase(Arriving):
     `step`: the limit of a row that is x rows old is set anew when x / step rows have come.
     """
 
-    def __init__(self, spec: Spec, *, batch: int = 96, room: int = 8192, step: int = 8) -> None:
+    def __init__(self, spec: Spec, *, batch: int = 128, room: int = 8192, step: int = 8) -> None:
         super().__init__(spec)
-        self._batch = max(1, min(batch, 65_536 // spec.k))
-        self._step = step
         room = max(min(room, 1 << SHIFT), BLOCK)
+        # About 2 sqrt(2k) of a row's pairs pass, in random order; and there is room for the answer of every row.
+        self._batch = max(1, min(batch, int(room / (8 + 3 * math.sqrt(2 * spec.k))), 65_536 // spec.k))
+        self._step = step
         self._found_row, self._found_other = np.empty(room, np.int64), np.empty(room, np.int64)
         self._found_score = np.empty(room)
         self._slots = np.arange(room)

@@ -23,7 +23,7 @@ WHY_NOT = "it only scores pairs and ranks none: it is the lower bound that bench
 class Supreme:
     """Windows of arrivals only, as in the paper's experiments."""
 
-    def __init__(self, spec: Spec, *, batch: int = 96) -> None:
+    def __init__(self, spec: Spec, *, batch: int = 128) -> None:
         self.spec = spec
         self._batch = batch
         self._rows = WindowRows(spec.scoring.width, spec.scoring.colours, by_count=True)

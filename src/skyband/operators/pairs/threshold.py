@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from skyband.operators.pairs.listing import Listing
 from skyband.operators.pairs.protocol import Spec
-from skyband.operators.pairs.rows import Rows
-from skyband.operators.pairs.staircase import Staircase, expected_rows
-from skyband.operators.protocol import Arrays, Floats, Ints
+from skyband.operators.pairs.staircase import expected_rows
+from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import kernel
 
 __all__ = ["NAME", "Threshold", "expected_rows", "open", "refuses"]
@@ -30,7 +30,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def open(
-    spec: Spec, *, batch: int = 96, room: int = 8192, step: int = 8, share: int = 8, least: int = 256
+    spec: Spec, *, batch: int = 128, room: int = 8192, step: int = 8, share: int = 8, least: int = 256
 ) -> Threshold:
     return Threshold(spec, batch=batch, room=room, step=step, share=share, least=least)
 
@@ -51,77 +51,47 @@ def merge_lists(order, value, count, start, more, more_value, out, out_value):  
     return n
 
 
-class Threshold(Staircase):
-    """`share`, `least`: the latest n / share rows, but at least so many, are not listed but swept as by `staircase`."""
+class Threshold(Listing):
+    """Older rows are listed by value, for each column whose distance the score depends on."""
 
     def __init__(
         self,
         spec: Spec,
         *,
-        batch: int = 96,
+        batch: int = 128,
         room: int = 8192,
         step: int = 8,
         share: int = 8,
         least: int = 256,
     ) -> None:
-        super().__init__(spec, batch=batch, room=room, step=step)
+        super().__init__(spec, batch=batch, room=room, step=step, share=share, least=least)
         distances = spec.scoring.score.distances
         assert distances is not None
         self._listed_columns = np.array(distances.columns, np.int64)
         self._near = np.array(distances.nearest, np.bool_)
-        self._share, self._latest = share, least
         lists = len(distances.columns)
         self._order = np.empty((lists, 0), np.int64)
         self._value = np.empty((lists, 0))
         self._in_lists = 0
-        self._odd = np.empty(0, np.int64)  # numbers of rows that should be listed and are not: infinite, NaN, or late
-        self._end = 0  # rows with a smaller number are in the lists, or odd
         self._x, self._distance = np.empty(lists), np.empty(lists)
         self._left, self._right = np.empty(lists, np.int64), np.empty(lists, np.int64)
 
-    def _sweep(self, first: int, heads: Ints, start: int) -> tuple[int, int]:
+    def _look_up(self, first: int, heads: Ints, boundary: int, n: int) -> int:
         window = self._rows
-        boundary = max(self._end - window.base, window.head)
-        listed = self._in_lists or len(self._odd)
-        # A late row may be older than listed ones. And where too many pairs pass, all are looked at, in order.
-        if not listed or first < boundary or start > heads[0]:
-            return super()._sweep(first, heads, start)
-        n, reached = super()._sweep(first, np.maximum(heads, boundary), max(start, boundary))
-        if reached == first:
-            reach = float(window.limit[boundary - 1]) if boundary > window.head else np.nan
-            n = self.spec.scoring.walk(
-                *(window.columns, window.colours, window.limit, self._order, self._value, self._in_lists, self._odd),
-                *(window.base, first, heads, reach, self._near, self._listed_columns),
-                *(self._x, self._left, self._right, self._distance),
-                *(self._found_row, self._found_other, self._found_score, n),
-            )
-            if n >= 0:
-                return n, first
-        if len(heads) == 1:
-            return super()._sweep(first, heads, start)
-        return 0, start if start < first else first - 1
+        reach = float(window.limit[boundary - 1]) if boundary > window.head else np.nan
+        return self.spec.scoring.walk(
+            *(window.columns, window.colours, window.limit, self._order, self._value, self._in_lists, self._odd),
+            *(window.base, first, heads, reach, self._near, self._listed_columns),
+            *(self._x, self._left, self._right, self._distance),
+            *(self._found_row, self._found_other, self._found_score, n),
+        )
 
-    def _insert(self, row: Rows) -> None:
-        window = self._rows
-        at = window.place_of(int(row.time[0]), int(row.position[0]))
-        number = window.base + at
-        if number < self._end:
-            listed = self._order[:, : self._in_lists]
-            listed += listed >= number
-            self._odd += self._odd >= number
-            self._odd = np.append(self._odd, number)
-            self._end += 1
-        super()._insert(row)
+    def _renumber_listed(self, number: int) -> None:
+        listed = self._order[:, : self._in_lists]
+        listed += listed >= number
 
-    def _expire(self, head: int) -> None:
-        super()._expire(head)
-        self._list()
-
-    def _restored(self, state: Arrays) -> None:
-        super()._restored(state)
-        self._in_lists, self._odd = 0, np.empty(0, np.int64)
-        self._end = self._rows.base + self._rows.head
-        self._list()
+    def _forget_listed(self) -> None:
+        self._in_lists = 0
 
     def check(self) -> None:
         super().check()
@@ -137,20 +107,12 @@ class Threshold(Staircase):
             known = np.sort(np.concatenate([numbers, odd]))
             assert np.array_equal(known, expected), "every row but the latest is listed once, or odd"
 
-    def _list(self) -> None:
-        """List rows that are no longer among the latest, when enough of them have come."""
+    def _list_rows(self, numbers: Ints, start: int) -> Ints:
         window = self._rows
-        latest = max(self._latest, window.count // self._share)
-        end = window.base + window.tail
-        self._end = max(self._end, window.base + window.head)
-        if end - self._end < 2 * latest:
-            return
-        start = window.base + window.head
-        numbers = np.concatenate([self._odd[self._odd >= start], np.arange(self._end, end - latest)])
         columns = window.columns[np.ix_(self._listed_columns, numbers - window.base)]
         finite = np.isfinite(columns).all(axis=0)
-        self._odd, self._end = numbers[~finite], end - latest
         self._merge_into_lists(numbers[finite], columns[:, finite], start)
+        return numbers[~finite]
 
     def _merge_into_lists(self, numbers: Ints, columns: Floats, start: int) -> None:
         room = self._in_lists + len(numbers)

@@ -10,6 +10,7 @@ import pytest
 
 import skyband as sb
 from skyband.planner.costs import KS, SHAPES, WINDOW_ROWS, Costs
+from skyband.planner.pair_costs import DISTANCES, KINDS, PairCosts
 
 GOLDEN = Path(__file__).parent / "explained"
 
@@ -31,6 +32,14 @@ NS_PER_ROW = {
 COSTS = Costs(
     "made up",
     {name: {"random": [[[ns] * len(KS) for _ in WINDOW_ROWS] for _ in SHAPES]} for name, ns in NS_PER_ROW.items()},
+)
+
+PAIR_COSTS = PairCosts(
+    "made up",
+    {
+        name: {kind: [[1_000.0, 4_000.0, ns] for _ in DISTANCES] for kind in KINDS}
+        for name, ns in {"staircase": 30_000.0, "threshold": 8_000.0}.items()
+    },
 )
 
 
@@ -71,6 +80,7 @@ QUERIES: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("name", QUERIES)
 def test_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skyband.planner.objects.known_costs", lambda: COSTS)
+    monkeypatch.setattr("skyband.planner.pairs.known_pair_costs", lambda: PAIR_COSTS)
     assert QUERIES[name]() == (GOLDEN / f"{name}.txt").read_text()
 
 

@@ -60,8 +60,9 @@ def folder(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_batches(tmp_path_factory.mktemp("pairs") / "input", split(table, 3))
 
 
-@pytest.mark.parametrize("asked", QUESTIONS.values(), ids=QUESTIONS.keys())
-def test_batch(spark: SparkSession, table: pa.Table, folder: Path, asked: Asked) -> None:
+@pytest.mark.parametrize("name", ["time", "time, same", "time, different, where, late", "each arrival"])
+def test_batch(spark: SparkSession, table: pa.Table, folder: Path, name: str) -> None:
+    asked = QUESTIONS[name]
     expected = sb.top_k_pairs(table, **asked.options)
     answer = sb.top_k_pairs(spark.read.parquet(str(folder)), **asked.options).toArrow()
     assert answer.column_names == expected.column_names

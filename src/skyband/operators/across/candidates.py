@@ -28,17 +28,20 @@ VALUE = np.dtype(
         ("position", np.int64),
         ("rows", np.int32),  # that live
         ("place", np.int32),  # of the first stream only: where the object is among the candidates
-    ]
+    ],
+    align=True,
 )
 
-ROW = np.dtype([("value", np.float64), ("last", np.int64), ("code", np.int32), ("stream", np.int32)])
+ROW = np.dtype([("value", np.float64), ("last", np.int64), ("code", np.int32), ("stream", np.int32)], align=True)
 
 # An object with what it ranks by.
-RANKED = np.dtype([("score", np.float64), ("time", np.int64), ("position", np.int64), ("code", np.int64)])
+RANKED = np.dtype([("score", np.float64), ("time", np.int64), ("position", np.int64), ("code", np.int64)], align=True)
 
 # MAX: of each object and stream the values that may still be the largest, latest last, in linked lists.
-NODE = np.dtype([("value", np.float64), ("last", np.int64), ("following", np.int64), ("preceding", np.int64)])
-LIST = np.dtype([("head", np.int64), ("tail", np.int64)])
+NODE = np.dtype(
+    [("value", np.float64), ("last", np.int64), ("following", np.int64), ("preceding", np.int64)], align=True
+)
+LIST = np.dtype([("head", np.int64), ("tail", np.int64)], align=True)
 END = -1  # of a list
 
 BELOW = -1  # a place: no candidate. In the heap: 0, 1, …. In the top: -2, -3, …

@@ -147,7 +147,7 @@ class EarlyAggregation(Stepping):
         }
 
     def _restore(self, state: Arrays) -> None:
-        slots = state["slots"].view(SLOT).reshape(-1, self.spec.streams)
+        slots = state["slots"].astype(SLOT).reshape(-1, self.spec.streams)
         instances, size = slots.size, int(state["numbers"][SIZE])
         self._s.numbers[:] = state["numbers"]
         self._s.slots[: len(slots)] = slots

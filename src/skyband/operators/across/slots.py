@@ -20,7 +20,8 @@ SLOT = np.dtype(
         ("time", np.int64),
         ("position", np.int64),
         ("held", np.int64),  # 1: the instance that begins to count only these values may still be in an answer
-    ]
+    ],
+    align=True,
 )
 
 

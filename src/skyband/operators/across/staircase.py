@@ -173,7 +173,7 @@ class Staircase(Stepping):
         }
 
     def _restore(self, state: Arrays) -> None:
-        slots = state["slots"].view(SLOT).reshape(-1, self.spec.streams)
+        slots = state["slots"].astype(SLOT).reshape(-1, self.spec.streams)
         self._s.slots[: len(slots)] = slots
         self._s.numbers[:] = state["numbers"]
         self._s.numbers[STALE] = 1  # the top is not saved

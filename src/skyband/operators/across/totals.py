@@ -247,7 +247,7 @@ class Totals(Stepping):
         if self.spec.repeat == MAX:
             lists = state["lists"].reshape(-1, self.spec.streams)
             self._s.lists[: len(lists)] = lists
-        self._s = self._s._replace(ring=ring, delayed=state["delayed"].copy(), nodes=state["nodes"].copy())
+        self._s = self._s._replace(ring=ring, delayed=state["delayed"].astype(ROW), nodes=state["nodes"].astype(NODE))
         self._s.top[: len(state["top"])] = state["top"]
         self._s.heap[: len(state["heap"])] = state["heap"]
 

@@ -230,6 +230,39 @@ def papers_of_pairs(
     run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder, among=EXPERIMENTS)
 
 
+@papers_app.command("across")
+def papers_of_across(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only experiments whose name starts so, such as across-window, across-xi. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Top-k across streams that are never in step (2009): figures 4 and 5, tables 1 to 4."""
+    from skyband.bench.papers.haghani import EXPERIMENTS
+    from skyband.bench.papers.objects import run
+
+    run(Console(), quick=quick, only=only or [], json_file=json_file, folder=folder, among=EXPERIMENTS)
+
+
 @bench_app.command()
 def planner(
     json_file: Annotated[

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from skyband.errors import InvalidQuery
-from skyband.operators.across import early_aggregation, sorted_lists, totals
+from skyband.operators.across import early_aggregation, estimated, sorted_lists, totals
 from skyband.operators.across import recompute as recompute_across
 from skyband.operators.across import staircase as staircase_across
 from skyband.operators.across.protocol import AcrossOperator, AcrossSpec
@@ -106,6 +106,12 @@ ACROSS: dict[str, AcrossAlgorithm] = {
     **{
         module.NAME: AcrossAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, for_comparing=True)
         for module in (recompute_across, early_aggregation, sorted_lists)
+    },
+    **{
+        module.NAME: AcrossAlgorithm(
+            module.NAME, module.open, module.refuses, module.expected_rows, exact=False, for_comparing=True
+        )
+        for module in (estimated,)
     },
 }
 

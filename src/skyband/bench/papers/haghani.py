@@ -1,8 +1,8 @@
 """Haghani, Michel, Aberer, CIKM 2009: top-k over streams that are never in step; figures 4 and 5, tables 1 to 4.
 
-Its SLA is `sorted_lists` here, its EAA `early_aggregation`. Its generator's memory C is not given: ours is a tenth of
-the window, so compare algorithms with each other and not with the paper's figures. Its web log is replaced by a made
-one of the same shape. Its approximate algorithm is not here.
+Its SLA is `sorted_lists` here, its EAA `early_aggregation`, its approxAlgo `estimated`. Its generator's memory C is not
+given: ours is a tenth of the window, so compare algorithms with each other and not with the paper's figures. Its web
+log is replaced by a made one of the same shape.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skyband.bench.papers.claims import below, does_not_grow, falls, faster, grows, near
+from skyband.bench.papers.claims import at, below, does_not_grow, falls, faster, grows, near
 from skyband.bench.papers.effort import Effort
 from skyband.bench.papers.experiments import Axis, Claim, Experiment, Findings, Say
 from skyband.bench.papers.points import COST
@@ -27,7 +27,9 @@ from skyband.streams.weblog import weblog
 from skyband.windows import Ticks
 
 PAPER: Final = "Haghani and others, CIKM 2009"
-ALGORITHMS: Final = ("sorted_lists", "early_aggregation", "staircase", "totals")
+ALGORITHMS: Final = ("sorted_lists", "early_aggregation", "staircase", "totals", "estimated")
+PRECISION: Final = "precision"
+ERROR: Final = "relative error"
 HELD: Final = "items held"
 SKYLINE: Final = "points of the skyline"
 
@@ -72,15 +74,16 @@ def sweep(settings: Callable[[float], Setting]) -> Callable[[Sequence[float], Se
             setting = settings(x)._replace(window=effort.rows(settings(x).window))
             for name in algorithms:
                 say(f"{name} at {x:g}")
-                held, ns = _measure(name, setting, effort)
-                findings.add(HELD, name, x, held)
-                findings.add(COST, name, x, ns)
+                measured = _measure(name, setting, effort)
+                for what, value in zip((HELD, COST, PRECISION, ERROR), measured, strict=False):
+                    findings.add(what, name, x, value)
         return findings
 
     return measure
 
 
-def _measure(name: str, setting: Setting, effort: Effort) -> tuple[float, float]:
+def _measure(name: str, setting: Setting, effort: Effort) -> tuple[float, ...]:
+    """Items held and what a row costs; of an algorithm that may miss objects, also how many, and by how much."""
     d = setting.streams
     combine = Combine(ADD, (1.0,) * d)
     ticks = Ticks(setting.window, 0, 0, by_count=True)
@@ -88,17 +91,28 @@ def _measure(name: str, setting: Setting, effort: Effort) -> tuple[float, float]
     places, step = (3, 10) if effort.quick else (5, 10)
     held: list[int] = []
     spent: list[float] = []
+    hits: list[float] = []
+    errors: list[float] = []
     for seed in range(places):
         rows = 2 * setting.window + step * 100
         batch = _batches(_stream(setting, rows, seed), d)
-        operator = ACROSS[name].open(spec)
-        operator.push(batch(0, 2 * setting.window))
+        operator, exact = ACROSS[name].open(spec), ACROSS["totals"].open(spec)
+        for each in (operator, exact):
+            each.push(batch(0, 2 * setting.window))
         for first in range(2 * setting.window, rows, 100):
             started = time.thread_time()
             operator.push(batch(first, first + 100))
             spent.append(time.thread_time() - started)
             held.append(operator.rows_held())
-    return float(np.mean(held)), 1e9 * float(np.median(spent)) / 100
+            if not ACROSS[name].exact:
+                exact.push(batch(first, first + 100))
+                true, found = exact.top(setting.k), operator.top(setting.k)
+                hits.append(len(np.intersect1d(true.code, found.code)) / len(true.code))
+                scores = np.zeros(len(true.score))
+                scores[: len(found.score)] = found.score
+                errors.append(float(np.mean(np.abs(true.score - scores))))
+    figures = float(np.mean(held)), 1e9 * float(np.median(spent)) / 100
+    return (*figures, float(np.mean(hits)), float(np.mean(errors))) if hits else figures
 
 
 def measure_skylines(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
@@ -130,6 +144,14 @@ _SAME: Final = Claim(
     "Ours: staircase holds what early aggregation holds.", near(HELD, "staircase", "early_aggregation", within=0.0)
 )
 _FEWER: Final = Claim("EAA holds fewer items than SLA.", below(HELD, "early_aggregation", "sorted_lists"))
+_PRECISE: Final = Claim(
+    "The approximate algorithm finds about 80 % of the objects (0.76 to 0.84).",
+    at(PRECISION, "estimated", 1000, at_least=0.7),
+)
+_LEAN: Final = Claim(
+    "The approximate algorithm holds a fraction of what EAA does.",
+    below(HELD, "estimated", "early_aggregation", times=0.5),
+)
 _FASTER: Final = Claim("Ours: a row costs staircase less than EAA.", faster("staircase", "early_aggregation"))
 
 EXPERIMENTS: Final = (
@@ -177,6 +199,8 @@ EXPERIMENTS: Final = (
             Claim("What EAA holds grows with the window.", grows("early_aggregation", at_least=2, measure=HELD)),
             _SAME,
             _FASTER,
+            _LEAN,
+            _PRECISE,
         ),
     ),
     Experiment(

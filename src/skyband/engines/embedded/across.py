@@ -18,8 +18,8 @@ from skyband.engines.output import Layout, across_layout
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import as_floats, is_number
-from skyband.operators.across.protocol import AcrossAnswer, AcrossBatch, AcrossOperator
-from skyband.operators.protocol import Codes, Floats
+from skyband.operators.across.protocol import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
+from skyband.operators.protocol import Codes, Floats, Ints
 from skyband.operators.registry import ACROSS, find
 from skyband.planner.across import plan, specify
 from skyband.queries import TopKAcross
@@ -146,13 +146,14 @@ class TopKAcrossSession(Session):
             kept = pc.is_valid(batch.column(str(self.query.window.on))).to_numpy(zero_copy_only=False)
             stream, value = stream[kept], value[kept]
         code = self._objects.encode(timed.select([self.query.id]))
+        key = _keys(timed.column(self.query.id)) if self._operator.wants_keys else NO_KEYS
         # Nothing can fail from here on, so a bad batch leaves the session as it was.
         self._stats.rows_in += rows_in
         self._stats.rows_null_time += rows_in - timed.num_rows
         self._stats.values_clipped += clipped
         first = self._position
         self._position += timed.num_rows
-        answer = self._operator.push(AcrossBatch(stream, code, value, time, first, len(self._objects)))
+        answer = self._operator.push(AcrossBatch(stream, code, value, time, first, len(self._objects), key))
         result = self._table(answer)
         self._forget_objects()
         return result
@@ -205,6 +206,14 @@ class TopKAcrossSession(Session):
                 self._operator.recode(live)
                 self._objects.keep(live)
             self._recount_at = max(1024, 2 * len(self._objects))
+
+
+def _keys(column: pa.Array) -> Ints:
+    """A number for each object that is the same whenever it comes."""
+    import polars as pl  # deferred: few need it, and it takes a while to import
+
+    hashed = pl.Series(column).hash(seed=1).to_numpy()
+    return np.ascontiguousarray(hashed).view(np.int64).copy()
 
 
 def top_k_across(data: Any, query: TopKAcross) -> pa.Table | pa.RecordBatchReader:

@@ -21,6 +21,7 @@ ONCE, LAST, MAX, SUM = 0, 1, 2, 3
 REPEAT_CODES = {None: ONCE, "last": LAST, "max": MAX, "sum": SUM}
 
 
+NO_KEYS: Ints = np.empty(0, np.int64)
 SUM_OF_ONE = Combine(ADD, (1.0,))
 
 
@@ -55,6 +56,15 @@ class AcrossBatch(NamedTuple):
     time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
     first: int
     codes: int  # how many objects have a number
+    key: Ints = NO_KEYS  # for those who want it: a number that is always the same for an object; else empty
+
+    def part(self, first: int, last: int) -> AcrossBatch:
+        """Rows [first, last)."""
+        some = slice(first, last)
+        return AcrossBatch(
+            self.stream[some], self.code[some], self.value[some], self.time[some], self.first + first, self.codes,
+            self.key[some],
+        )  # fmt: skip
 
 
 class AcrossAnswer(NamedTuple):
@@ -76,6 +86,11 @@ class AcrossAnswer(NamedTuple):
 
 class AcrossOperator(Operator[AcrossBatch, AcrossAnswer], Protocol):
     """An algorithm for the k best objects across streams, running."""
+
+    @property
+    def wants_keys(self) -> bool:
+        """Does it need a number that is always the same for an object, also after it was forgotten?"""
+        ...
 
     @property
     def repeated(self) -> int:

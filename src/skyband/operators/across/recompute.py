@@ -61,6 +61,7 @@ class Recompute:
         self.late = 0
         self.unranked = 0
         self.repeated = 0
+        self.wants_keys = False
         self._rows: list[Row] = []
         self._shown: list[Ranked] = []  # the last answer, if changes are asked for
         self._arrivals = 0

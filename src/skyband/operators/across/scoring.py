@@ -43,6 +43,7 @@ class Scoring(NamedTuple):
     divisor: float
     table: Floats  # WEIGHT, LOW, HIGH and GIVEN, by stream
     program: Floats  # its steps, their arguments, and scratch for a stack
+    chance: Floats  # by set of streams, and stream: how likely an object that came there comes here; of one row: surely
 
 
 # Rows of the table. What is missing counts as LOW, and may become HIGH; GIVEN are the values that `score` combines.
@@ -54,7 +55,7 @@ def scoring_of(spec: AcrossSpec) -> Scoring:
     table = np.array([combine.weights, spec.low, spec.high, spec.low], np.float64)
     steps, arguments = zip(*combine.program, strict=True) if combine.program else ((), ())
     program = np.array([steps, arguments, np.zeros(len(steps))], np.float64)
-    return Scoring(combine.kind, combine.divisor, table, program)
+    return Scoring(combine.kind, combine.divisor, table, program, np.ones((1, spec.streams)))
 
 
 @part

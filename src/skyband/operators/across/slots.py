@@ -45,13 +45,27 @@ def current_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
     return score(scoring)
 
 
+@part
+def _came(slots, code):  # type: ignore[no-untyped-def]
+    """The streams in which the object has come, as bits."""
+    came = 0
+    for s in range(slots.shape[1]):
+        if slots[code, s].last != NEVER:
+            came |= 1 << s
+    return came
+
+
 @kernel
 def best_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
     """The most it can score at `moment`: streams in which it has not come yet may bring their largest value."""
+    came = _came(slots, code) if scoring.chance.shape[0] > 1 else 0
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         if slot.last >= moment:
             scoring.table[GIVEN, s] = slot.value
+        elif came and slot.last == NEVER:
+            low, high = scoring.table[LOW, s], scoring.table[HIGH, s]
+            scoring.table[GIVEN, s] = low + scoring.chance[came, s] * (high - low)
         elif slot.last != NEVER:
             scoring.table[GIVEN, s] = scoring.table[LOW, s]
         else:

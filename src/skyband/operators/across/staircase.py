@@ -182,6 +182,9 @@ class Staircase(Stepping):
         self._widen(size + 64 + 4 * self.spec.streams)
         self._s.front[:, :size], self._s.score[:size] = state["front"].reshape(COLUMNS, size), state["score"]
 
+    def _clock(self) -> int:
+        return int(self._s.numbers[CLOCK])
+
     # -- invariants ---------------------------------------------------------------------------------------------------
 
     def instances(self) -> set[tuple[int, int]]:

@@ -24,6 +24,7 @@ class Stepping(ABC):
     """An operator, but for what an algorithm keeps and does at each step."""
 
     repeated = 0
+    wants_keys = False
 
     def __init__(self, spec: AcrossSpec) -> None:
         self.spec = spec

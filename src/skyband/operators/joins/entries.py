@@ -94,12 +94,20 @@ class EntryTable:
             self.first = first
         return entries
 
-    def seat(self, source: int, cells: Ints, slots: Ints) -> Ints:
-        """The entries of rows that come, of these cells, to these slots."""
+    def parts(self, source: int, cells: Ints, slots: Ints) -> Ints:
+        """The parts of rows that come, of these cells, to these slots, where no entries are needed."""
+        self._note_cells(cells, slots)
+        return self._told[source].part[cells].astype(np.int64)
+
+    def _note_cells(self, cells: Ints, slots: Ints) -> None:
         limit = int(slots.max()) + 1
         if limit > len(self.cell_of_slot):
             self.cell_of_slot = longer(self.cell_of_slot, 2 * limit)
         self.cell_of_slot[slots] = cells
+
+    def seat(self, source: int, cells: Ints, slots: Ints) -> Ints:
+        """The entries of rows that come, of these cells, to these slots."""
+        self._note_cells(cells, slots)
         if not self._early[source]:
             return self._new_entries(source, cells)
         of_cell = self._cells[source]

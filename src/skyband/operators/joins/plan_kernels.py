@@ -18,6 +18,7 @@ from skyband.operators.joins.arrays import (
     E_SLOT,
     EVENT,
     FOLLOWING,
+    GROUP_SUMS,
     I_LINK,
     I_LINK_END,
     I_STAIR,
@@ -25,10 +26,13 @@ from skyband.operators.joins.arrays import (
     I_TERM,
     I_TERM_END,
     INPUT_ROWS,
+    INPUTS,
     IS_LISTED,
+    IS_TOUCHED,
     ITEM,
     KEYS,
     L_DOMAIN,
+    L_TOUCHED,
     LAST,
     LINK_ROWS,
     LISTED,
@@ -60,6 +64,7 @@ from skyband.operators.joins.arrays import (
     T_LOW,
     T_PLAIN,
     TERM_ROWS,
+    TOUCHED,
     TURN,
 )
 from skyband.operators.joins.matching_kernels import DONE, MORE_ENTRY_STEPS, MORE_RECORDS, has_value, join, join_simply
@@ -95,7 +100,10 @@ def run(  # type: ignore[no-untyped-def]
     while counters[TURN] < len(moments):
         turn = counters[TURN]
         now, end = moments[turn, M_NOW], moments[turn, M_END]
-        if rule[COALESCE]:
+        if rule[COALESCE] and rule[INPUTS] == 1:
+            take_alone(rule, program, entries, slots, groups, lists, events, end, counters)
+            status = DONE
+        elif rule[COALESCE]:
             if counters[STAGE] == GATHER:
                 gather(rule, program, entries, listed, slots, events, end, counters)
                 counters[STAGE], counters[ITEM] = UPDATE, 0
@@ -223,32 +231,48 @@ def gather(rule, program, entries, listed, slots, events, end, counters):  # typ
             entries[entry, IS_LISTED] = 1
             listed[counters[LISTED]] = entry
             counters[LISTED] += 1
-        add_row(rule, program, entries, slots, slot, entry, sign)
+        source = entries[entry, SOURCE]
+        add_row(rule, program, entries, entries, entry, rule[DELTA], source, slots, slot, sign)
     counters[EVENT] = end
 
 
 @part
-def add_row(rule, program, entries, slots, slot, entry, sign):  # type: ignore[no-untyped-def]
-    """Add a row to what waits of its entry, or take it off."""
-    start = rule[DELTA]
-    entries[entry, start] += sign
-    mine, valid = rule[INPUT_ROWS] + entries[entry, SOURCE], slots[slot, R_VALID]
+def add_row(rule, program, entries, target, at_row, start, source, slots, slot, sign):  # type: ignore[no-untyped-def]
+    """Add a row to the numbers from column `start` on of a row of `target`, or take it off. Entry 0 is scratch."""
+    target[at_row, start] += sign
+    mine, valid = rule[INPUT_ROWS] + source, slots[slot, R_VALID]
     for t in range(rule[TERM_ROWS] + program[mine, I_TERM], rule[TERM_ROWS] + program[mine, I_TERM_END]):
         argument, at, plain = program[t, T_ARGUMENT], start + program[t, T_FROM], program[t, T_PLAIN]
         if not valid >> argument & 1:
             continue
-        entries[entry, at] += sign
+        target[at_row, at] += sign
         limbs, value = program[t, T_LIMBS], slots[slot, R_ARGUMENTS + argument]
         if limbs == 0:
             continue
         if not program[t, T_FLOAT]:
-            add_int(value, sign, entries, entry, at + plain, limbs)
+            add_int(value, sign, target, at_row, at + plain, limbs)
         elif (value >> 52) & EXPONENT == EXPONENT:
-            entries[entry, at + (2 if value < 0 else 1)] += sign
+            target[at_row, at + (2 if value < 0 else 1)] += sign
         else:
             free = rule[SUMS] + program[t, T_FROM] + plain
             write_float(value, entries, free, limbs, program[t, T_LOW])
-            add_scaled(entries, entry, at + plain, entries, 0, free, 0, limbs, sign)
+            add_scaled(target, at_row, at + plain, entries, 0, free, 0, limbs, sign)
+
+
+@part
+def take_alone(rule, program, entries, slots, groups, lists, events, end, counters):  # type: ignore[no-untyped-def]
+    """The events of a moment when nothing is joined: in place of its entry a row has its group, and is added to it."""
+    out, touched = rule[GROUP_SUMS], counters[TOUCHED]
+    for i in range(counters[EVENT], end):
+        slot = events[i, E_SLOT]
+        group = slots[slot, R_ENTRY]
+        add_row(rule, program, entries, groups, group, out, 0, slots, slot, events[i, E_SIGN])
+        # Without a branch: overwritten by the next one unless this one is new.
+        lists[L_TOUCHED, touched] = group
+        touched += groups[group, IS_TOUCHED] == 0
+        groups[group, IS_TOUCHED] = 1
+    counters[MATCHES] += end - counters[EVENT]
+    counters[EVENT], counters[TOUCHED] = end, touched
 
 
 @part

@@ -66,6 +66,7 @@ class Joined:
         assert len(plan.early) == len(spec.inputs)
         assert not plan.multiply or all(plan.early), "what is multiplied is aggregated"
         self.spec, self.plan = spec, plan
+        self._alone = plan.multiply and len(spec.inputs) == 1  # nothing to join with: rows go straight to groups
         self._most_groups, self._initial_room = most_groups, initial_room
         self._graph = graph_of(spec)
         self._terms = terms_of(spec)
@@ -239,7 +240,7 @@ class Joined:
                 if status == MORE_RECORDS:
                     parts.append(self._take_records())
                 self._grow(status)
-            for source, slots in enumerate(moves.going):
+            for source, slots in enumerate(() if self._alone else moves.going):
                 self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
         self._check_overflow()
         records = np.concatenate([*parts, self._take_records()])
@@ -263,7 +264,8 @@ class Joined:
             self._slots = longer(self._slots, max(limit, 2 * len(self._slots)))
         for source, (rows, slots) in enumerate(zip(moves.coming, moves.slots, strict=True)):
             if len(slots):
-                self._slots[slots, arrays.R_ENTRY] = self._entries.seat(source, rows.cell, slots)
+                place = self._entries.parts if self._alone else self._entries.seat
+                self._slots[slots, arrays.R_ENTRY] = place(source, rows.cell, slots)
                 self._slots[slots, arrays.R_VALID] = rows.valid
                 self._slots[slots, arrays.R_LAST] = rows.last
                 first = arrays.R_ARGUMENTS
@@ -380,12 +382,13 @@ class Joined:
         living = self._lists[arrays.L_LIVING, : counters[LIVING]]
         assert (np.sort(living) == np.flatnonzero(rows > 0)).all(), "living groups are listed, once each"
         assert not sums[rows == 0].any(), "where all rows have gone, all sums are zero"
-        self._entries.check([queue.slot for queue in self._schedule.queues], self._slots[:, arrays.R_ENTRY])
         for queue in self._schedule.queues:
             assert (np.diff(queue.last) >= 0).all(), "rows go in order"
         if self.spec.top and counters[arrays.RESERVE] > 0:
             outside = living[groups[living, arrays.IN_RESERVE] == 0]
             assert (groups[outside, arrays.SCORE] <= counters[arrays.TAU]).all(), "what may be shown is in the reserve"
+        if not self._alone:
+            self._entries.check([queue.slot for queue in self._schedule.queues], self._slots[:, arrays.R_ENTRY])
 
 
 def _table_size(groups: int) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skyband.bench import limits, pair_costs, pairs
-from skyband.bench.papers import experiments
+from skyband.bench.papers import experiments, pair_points
 from skyband.bench.papers import pairs as papers
 from skyband.bench.papers.effort import Effort
 from skyband.bench.papers.points import COST
@@ -50,7 +50,7 @@ SOME = ("pairs-cost-k", "pairs-late", "pairs-colours", "pairs-asked-count", "pai
 
 @pytest.mark.parametrize("name", SOME)
 def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(papers, "_scores", lambda effort: ("s1",))  # each more is compiled
+    monkeypatch.setattr(pair_points, "_scores", lambda effort: ("s1",))  # each more is compiled
     experiment = next(experiment for experiment in papers.EXPERIMENTS if experiment.name == name)
     outcome = experiments.run(experiment, TINY, silent)
     assert outcome.readings.readings

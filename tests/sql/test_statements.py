@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import skyband as sb
@@ -156,3 +157,18 @@ def test_explain_says_what_would_run() -> None:
     )
     assert said.startswith("top 2 by price\n")
     assert "-> mintopk" in said
+
+
+def test_an_input_may_be_joined_with_itself() -> None:
+    statement = """SELECT a.symbol, COUNT(*) AS n FROM trades a, trades b WHERE a.venue = b.venue GROUP BY a.symbol
+        WINDOW [20 EVERY 20 ON t]"""
+    answer = sb.sql(statement, trades=TRADES)
+    kept = sb.sql(statement, trades=TRADES.to_pandas())
+    assert kept.to_pydict() == answer.to_pydict(), "a data frame is read once, and kept"
+    first = TRADES.filter(pc.less(TRADES["t"], 20)).to_pandas()
+    pairs = first.merge(first, on="venue").groupby("symbol_x").size()
+    assert dict(zip(*(answer.slice(0, 3).column(name).to_pylist() for name in ("symbol", "n")), strict=True)) == dict(
+        pairs
+    )
+    with pytest.raises(sb.InvalidInput, match="a reader can be read once"):
+        sb.sql(statement, trades=TRADES.to_reader())

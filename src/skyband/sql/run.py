@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -72,6 +73,8 @@ def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[s
 
 
 def _run(asked: Asked, sources: Mapping[str, Source]) -> pa.Table | pa.RecordBatchReader:
+    shared = Counter(rows.name for rows in asked.rows.values())
+    sources = {name: _reread(source, name) if shared[name] > 1 else source for name, source in sources.items()}
     prepared: dict[str, Any] = {name: _prepared(sources[rows.name], rows) for name, rows in asked.rows.items()}
     match asked.query:
         case TopK():
@@ -83,6 +86,13 @@ def _run(asked: Asked, sources: Mapping[str, Source]) -> pa.Table | pa.RecordBat
         case JoinAggregate():
             answer = joins.join_aggregate(prepared, asked.query)
     return _projected(answer, asked.shown, asked.turn)
+
+
+def _reread(source: Source, name: str) -> Source:
+    """A source that can be read more than once."""
+    if not source.is_whole:
+        raise InvalidInput(f"The statement reads {name!r} twice, but a reader can be read once. Give a table.")
+    return source._replace(batches=list(source.batches))
 
 
 def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:

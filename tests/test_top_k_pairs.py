@@ -184,6 +184,7 @@ def test_timestamps_and_colours_that_come_and_go() -> None:
 
 MISTAKES: list[tuple[dict[str, Any], type[sb.SkybandError], str]] = [
     ({"k": 0}, sb.InvalidQuery, "k must be"),
+    ({"k": 1_000_001}, sb.InvalidQuery, "k must be at most 1,000,000 for pairs"),
     ({"by": ""}, sb.InvalidQuery, "by is empty"),
     ({"by": "a.heet"}, sb.UnknownColumn, "Did you mean 'heat'"),
     ({"same": "moat"}, sb.UnknownColumn, "same="),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -26,6 +26,8 @@ from skyband.windows import Span, Window
 
 if TYPE_CHECKING:
     from skyband.engines.embedded.pairs import PairsSession
+
+MOST_PAIRS: Final = 1_000_000  # as k: room is made for so many before the first one comes
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class TopKPairs:
         algorithm: str | None = None,
     ) -> None:
         check_k(k)
+        if k > MOST_PAIRS:
+            raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs, of which there are so many; got {k:,}.")
         check_by(by)
         check_window(window)
         put = object.__setattr__

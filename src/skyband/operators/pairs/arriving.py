@@ -78,7 +78,7 @@ class Arriving(ABC):
     def finish(self) -> Answer:
         self._asking = {}
         if self._slides_by_value:
-            times = [int(rows.time.max()) for rows in [*self._waiting, self._live()] if rows.rows]
+            times = [int(rows.time.max()) for rows in [*self._waiting, self._live()] if rows.length]
             if times:
                 last = int(self._last_window(np.array([max(times)]))[0])
                 self._close_before((self._due if self.spec.window.size == FOREVER else last) + 1)
@@ -108,7 +108,7 @@ class Arriving(ABC):
         return np.unique(np.concatenate(parts))
 
     def rows_held(self) -> int:
-        return self._rows.count + sum(rows.rows for rows in self._waiting) + 2 * len(self._shown)
+        return self._rows.count + sum(rows.length for rows in self._waiting) + 2 * len(self._shown)
 
     def live_colours(self, which: int) -> npt.NDArray[np.bool_]:
         parts = [rows.colours[which] for rows in [*self._waiting, self._live()]]
@@ -136,7 +136,7 @@ class Arriving(ABC):
         self._written = []
         self._rows.restore({name[5:]: array for name, array in state.items() if name.startswith("rows_")})
         waiting = Rows(*(state[f"waiting_{name}"].copy() for name in Rows._fields))
-        self._waiting = [waiting] if waiting.rows else []
+        self._waiting = [waiting] if waiting.length else []
         self.late, self._seen, self._closed, self._due = (int(x) for x in state["clock"])
         self._shown = state["shown"].copy()
         self._restored(state)
@@ -183,7 +183,7 @@ class Arriving(ABC):
 
     def _arrive(self, rows: Rows) -> None:
         """Without a slide: take rows, each of which may change the answer. By value, none is older than the window."""
-        for i in range(rows.rows):
+        for i in range(rows.length):
             row = rows.take(slice(i, i + 1))
             self._seen = max(self._seen, int(row.time[0]))
             start = self._rows.first_at(self._seen - self.spec.window.size + 1)
@@ -213,8 +213,8 @@ class Arriving(ABC):
         """By count with a slide: cut the batch where windows close."""
         every, size = self.spec.window.every, self.spec.window.size
         first = int(rows.position[0])
-        ends = range(first // every * every + every, first + rows.rows + 1, every)
-        cuts = sorted({0, *(end - first for end in ends), rows.rows})
+        ends = range(first // every * every + every, first + rows.length + 1, every)
+        cuts = sorted({0, *(end - first for end in ends), rows.length})
         for a, b in pairwise(cuts):
             self._append_within(rows.take(slice(a, b)))
             self._seen = first + b - 1
@@ -226,7 +226,7 @@ class Arriving(ABC):
         """By count: append rows in steps, so that no more than the window's rows are held."""
         size = self.spec.window.size
         step = max(1, min(size // 2, 4096))
-        for i in range(0, rows.rows, step):
+        for i in range(0, rows.length, step):
             part = rows.take(slice(i, i + step))
             if size != FOREVER:
                 after = int(part.position[-1]) + 1
@@ -270,7 +270,7 @@ class Arriving(ABC):
             late = self._last_window(part.time) < self._closed
             self.late += int(late.sum())
             part = part.take(~late)
-            if part.rows:
+            if part.length:
                 self._due = max(self._due, self._closed, int(part.time.max()) // window.every)
                 # A copy: the batch belongs to somebody else.
                 self._waiting.append(part.copied())
@@ -282,7 +282,7 @@ class Arriving(ABC):
         self._waiting = [waiting.take(~due)] if not due.all() else []
         rows = waiting.take(due).in_order()
         self._expire(self._rows.first_at(self._first_live()))
-        if not rows.rows:
+        if not rows.length:
             return
         window = self._rows
         in_order = 0
@@ -291,10 +291,10 @@ class Arriving(ABC):
             after = (rows.time > window.time[last]) | (
                 (rows.time == window.time[last]) & (rows.position > window.position[last])
             )
-            in_order = int(np.argmax(after)) if after.any() else rows.rows
+            in_order = int(np.argmax(after)) if after.any() else rows.length
         for i in range(in_order):
             self._insert(rows.take(slice(i, i + 1)))
-        if in_order < rows.rows:
+        if in_order < rows.length:
             self._append(rows.take(slice(in_order, None)))
 
     def _first_live(self) -> int:
@@ -319,7 +319,7 @@ class Arriving(ABC):
         times = self._rows.times()
         first = self._rows.first_at(begins) - self._rows.head
         earliest = [int(times[first])] if first < len(times) else []
-        earliest += [int(rows.time.min()) for rows in self._waiting if rows.rows]
+        earliest += [int(rows.time.min()) for rows in self._waiting if rows.length]
         return max(self._closed, min(earliest) // window.every) if earliest else None
 
     def _close_before(self, window: int) -> None:
@@ -377,7 +377,7 @@ class Arriving(ABC):
         """The pairs of rows before this time that can be an answer, ready for questions, and best first."""
         if before not in self._asking:
             asked: Arriving = self
-            if any(rows.rows for rows in self._waiting):
+            if any(rows.length for rows in self._waiting):
                 # Rows that wait count in what is asked now; they still wait for their window.
                 asked = type(self)(self.spec)
                 asked.restore(self.state())

@@ -71,7 +71,7 @@ class Naive(Arriving):
     # -- what Arriving asks for -----------------------------------------------------------------------------------
 
     def _append(self, rows: Rows) -> None:
-        for i in range(rows.rows):
+        for i in range(rows.length):
             before = self._rows.base
             self._rows.append(rows.take(slice(i, i + 1)))
             self._move_down(self._rows.base - before)

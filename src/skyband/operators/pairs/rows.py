@@ -45,7 +45,7 @@ class Rows(NamedTuple):
         return Rows(self.columns.copy(), self.colours.copy(), self.time.copy(), self.position.copy())
 
     @property
-    def rows(self) -> int:
+    def length(self) -> int:
         return len(self.position)
 
     @classmethod
@@ -84,12 +84,12 @@ class WindowRows:
 
     def append(self, rows: Rows) -> None:
         """Rows that come after all others."""
-        self.reserve(rows.rows)
-        end = self.tail + rows.rows
+        self.reserve(rows.length)
+        end = self.tail + rows.length
         self.columns[:, self.tail : end] = rows.columns
         self.colours[:, self.tail : end] = rows.colours
         if self.by_count:
-            assert not rows.rows or rows.position[0] == self.base + self.tail, "arrivals are numbers"
+            assert not rows.length or rows.position[0] == self.base + self.tail, "arrivals are numbers"
         else:
             self.time[self.tail : end], self.position[self.tail : end] = rows.time, rows.position
         self.limit[self.tail : end] = -np.inf

@@ -96,17 +96,17 @@ class Staircase(Arriving):
 
     def _append(self, rows: Rows) -> None:
         window = self._rows
-        for i in range(0, rows.rows, self._batch):
+        for i in range(0, rows.length, self._batch):
             part = rows.take(slice(i, i + self._batch))
             first, heads = self._put(part)
             heads[:] = window.head
             n, reached = self._sweep(first, heads, window.head)
             if reached == first:
-                self._merge(n, first, 0, part.rows, window.head)
+                self._merge(n, first, 0, part.length, window.head)
             else:
-                for j in range(part.rows):
+                for j in range(part.length):
                     self._take_singly(first + j, window.head, first + j + 1)
-            self._merged += part.rows
+            self._merged += part.length
 
     def _insert(self, row: Rows) -> None:
         at = self._rows.insert(row)
@@ -205,7 +205,7 @@ class Staircase(Arriving):
     def _arrive(self, rows: Rows) -> None:
         """Runs of rows that come in order are taken in batches; others one by one."""
         i = 0
-        while i < rows.rows:
+        while i < rows.length:
             n = self._run(rows, i)
             if n:
                 self._arrive_in_order(rows.take(slice(i, i + n)))
@@ -229,7 +229,7 @@ class Staircase(Arriving):
         now = np.maximum(rows.time, self._seen)  # rows are in order, so this is the largest time seen
         self._seen = int(now[-1])
         first, heads = self._put(rows)
-        window, m = self._rows, rows.rows
+        window, m = self._rows, rows.length
         if size == FOREVER:
             heads[:] = window.head
         elif window.by_count:
@@ -317,7 +317,7 @@ class Staircase(Arriving):
     def _put(self, rows: Rows) -> tuple[int, Ints]:
         """New rows behind the others; returns the index of the first, and room for where their partners begin."""
         self._rows.append(rows)
-        return self._rows.tail - rows.rows, np.empty(rows.rows, np.int64)
+        return self._rows.tail - rows.length, np.empty(rows.length, np.int64)
 
     def _sweep(self, first: int, heads: Ints, start: int) -> tuple[int, int]:
         window = self._rows

@@ -114,3 +114,20 @@ def test_asking_now(algorithm: AcrossAlgorithm, data: st.DataObject, sizes: list
 
     driver.run(case.events, sizes, after_each=ask)
     assert driver.lines == across_oracle.answers(case.question, case.scoring, case.events, finished=False)
+
+
+@every_algorithm
+@examples(40)
+@given(st.data(), batch_sizes())
+def test_holds_no_more_than_the_window(algorithm: AcrossAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+    """By count: the rows of a window, and those of a slide more; from the start on, all of them."""
+    case = data.draw(cases(algorithm))
+    driver = Driver(case.spec, algorithm.open)
+    size, every = case.question.size, case.question.every or 1
+
+    def bounded() -> None:
+        rows = driver.events_taken
+        most = rows if size is None or not case.question.by_count else min(rows, size + every)
+        assert driver.operator.rows_held() <= most
+
+    driver.run(case.events, sizes, after_each=bounded)

@@ -36,7 +36,6 @@ class AcrossSpec:
     low: tuple[float, ...] = (0.0,)  # by stream: the smallest value, which a missing one counts as
     high: tuple[float, ...] = (1.0,)  # by stream: the largest value; may be infinite
     repeat: int = ONCE
-    recall: float = 1.0  # the share of the true answers that must be shown
 
     @property
     def streams(self) -> int:

@@ -108,3 +108,13 @@ def test_what_cannot_be_joined_on_spark_is_said(spark: SparkSession) -> None:
         sb.join_aggregate({"a": frames["a"], "b": DATA["b"]}, **JOIN)
     with pytest.raises(sb.InvalidQuery, match="measures time"):
         sb.join_aggregate(frames["a"], window=sb.sliding(5), aggregates={"n": "COUNT(*)"})
+
+
+def test_a_statement_about_a_join_runs_on_spark(spark: SparkSession) -> None:
+    text = """SELECT a.item, COUNT(*) AS n, SUM(b.price) AS total
+              FROM a [WINDOW 30 SECONDS EVERY 5 SECONDS ON ts], b [WINDOW 10 SECONDS EVERY 5 SECONDS ON ts]
+              WHERE a.item = b.item AND b.price > 5 GROUP BY a.item"""
+    frames = {name: spark.createDataFrame(table) for name, table in DATA.items()}
+    answer, expected = sb.sql(text, **frames), sb.sql(text, **DATA)
+    assert sorted(lines(answer.toArrow()), key=repr) == sorted(lines(expected), key=repr)
+    assert expected.num_rows > 20

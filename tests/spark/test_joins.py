@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -53,11 +54,18 @@ WITH_PEOPLE: dict[str, Any] = {
 }
 QUESTIONS: dict[str, dict[str, Any]] = {
     "spread by the key": {**JOIN, "every": "5 seconds"},
-    "in one bucket": {**JOIN, "every": "5 seconds", "group_by": "b.who"},
     "with a relation": {**WITH_PEOPLE, "every": "5 seconds"},
     "ranked": {**JOIN, "every": "5 seconds", "group_by": "a.item", "order_by": "n", "k": 2},
     "changes": {**JOIN, "group_by": "a.item", "aggregates": {"n": "COUNT(*)"}},
 }
+
+
+@pytest.fixture(autouse=True)
+def few_buckets(spark: SparkSession) -> Iterator[None]:
+    """Enough for rows to be spread; each costs a second."""
+    spark.conf.set("spark.skyband.buckets", "3")
+    yield
+    spark.conf.unset("spark.skyband.buckets")
 
 
 def inputs(question: dict[str, Any]) -> dict[str, Any]:

@@ -58,14 +58,14 @@ def test_early_plans_stop_growing_with_the_window() -> None:
 def test_every_plan_is_enumerated_and_many_inputs_are_chosen_one_by_one() -> None:
     assert len(enumerate_plans(3, linear=False)) == 8
     assert len(enumerate_plans(3, linear=True)) == 9
-    constants = Constants(late=100, early=200, match=50, gather=1e9, slide=0)
+    constants = Constants(late=100, early=200, match=50, gather=1e9, touch=1e9, slide=0)
     few, many = Statistics(10, 1000, 10, 10), Statistics(10, 1000, 1000, 1000)
     assert best([few, many], constants, linear=False).early == (True, False)
     assert best([few, many] + [many] * 5, constants, linear=False).early == (True, *[False] * 6)
 
 
 def test_what_a_slide_gathers_is_joined_once() -> None:
-    constants = Constants(late=100, early=100, match=50, gather=10, slide=0)
+    constants = Constants(late=100, early=100, match=50, gather=10, touch=100, slide=0)
     few = [Statistics(1000, 10_000, 10, 10)] * 2
     multiply, early = enumerate_plans(2, linear=True)[-1], enumerate_plans(2, linear=True)[-2]
     assert cost(multiply, few, constants, slide=1.0) < cost(early, few, constants, slide=1.0) / 5
@@ -130,7 +130,7 @@ def test_a_session_switches_when_another_plan_has_become_cheaper(monkeypatch: py
     expected, before = run(query)
     assert set(before) == {"early:a,p"}
     # Aggregating early becomes dear.
-    dear = Constants(late=1, early=1e6, match=1, gather=1, slide=1)
+    dear = Constants(late=1, early=1e6, match=1, gather=1, touch=1, slide=1)
     session_plans = run_with(monkeypatch, dear, lambda: run(query))
     assert session_plans[0].equals(expected)
     assert session_plans[1][0] == "early:a,p"

@@ -58,6 +58,7 @@ class Constants:
     early: float  # the same, in the aggregation set of its cell
     match: float  # to add an entry that matches to the output
     gather: float  # to add a row to what waits of its cell
+    touch: float  # to add what waits of a cell to it
     slide: float  # to show the groups after a slide, whatever the plan
 
 
@@ -81,8 +82,8 @@ def cost(plan: Plan, inputs: Sequence[Statistics], constants: Constants, slide: 
             continue
         # Of the cells that a slide's rows fall into, each is joined once.
         moved, cells = 2 * each.rate * slide, max(each.cells, 1.0)
-        touched = cells * -math.expm1(-moved / cells)
-        total += (moved * constants.gather + touched * (constants.early + matches * constants.match)) / slide
+        touched = cells * -math.expm1(-moved / cells) if len(inputs) > 1 else 0.0  # alone, rows go straight to groups
+        total += (moved * constants.gather + touched * (constants.touch + matches * constants.match)) / slide
     return total
 
 

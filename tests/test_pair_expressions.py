@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from skyband.errors import InvalidExpression, InvalidQuery, SkybandError, UnknownColumn
+from skyband.expressions.pairs import bind, check_by
 from skyband.operators.pairs.scoring import LOOPS, Scoring, scoring_of
-from skyband.pair_expressions import bind, check_by
 
 NAN, INF = math.nan, math.inf
 SCHEMA = pa.schema(

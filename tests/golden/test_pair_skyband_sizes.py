@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from skyband.expressions.pairs import bind
 from skyband.operators.pairs.protocol import Batch, Spec
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.pairs.staircase import expected_pairs
 from skyband.operators.protocol import CHANGES
 from skyband.operators.registry import PAIRS
-from skyband.pair_expressions import bind
 from skyband.windows import Ticks
 
 BY_K = {1: 17.4, 5: 82.3, 10: 159.9, 20: 308.5, 50: 730.6, 100: 1398.0}  # windows of 10,000 rows

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.expressions.pairs import bind
 from skyband.operators.pairs.protocol import Spec
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.registry import PAIRS
-from skyband.pair_expressions import bind
 from skyband.planner.pair_costs import DISTANCES, KINDS, WINDOW_ROWS, PairCosts, between, known_pair_costs, read, write
 from skyband.planner.pairs import plan
 from skyband.windows import Ticks

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skyband.expressions.pairs import bind
 from skyband.operators.pairs.protocol import Batch, PairOperator, Spec
 from skyband.operators.pairs.scoring import Scoring, scoring_of
 from skyband.operators.protocol import CHANGES
 from skyband.operators.registry import PAIRS
-from skyband.pair_expressions import bind
 from skyband.planner.pair_costs import DISTANCES, KINDS, WINDOW_ROWS, K, PairCosts
 from skyband.streams.points import anticorrelated, correlated, uniform_points
 from skyband.windows import Ticks

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.bench.results import Result
+from skyband.expressions.pairs import bind
 from skyband.operators.pairs.protocol import Batch, Spec
 from skyband.operators.pairs.rows import Rows
 from skyband.operators.pairs.scoring import scoring_of
@@ -23,7 +24,6 @@ from skyband.operators.pairs.staircase import Staircase, expected_pairs
 from skyband.operators.pairs.supreme import Supreme
 from skyband.operators.protocol import CHANGES
 from skyband.operators.registry import PAIRS, find
-from skyband.pair_expressions import bind
 from skyband.planner.pairs import plan
 from skyband.windows import Ticks
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband import expressions
-from skyband.aggregates import bind_filter
 from skyband.engines.join_codes import JoinCodes
 from skyband.errors import InvalidQuery
+from skyband.expressions.aggregates import bind_filter
 from skyband.operators.joins.protocol import Answer, JoinOperator
 from skyband.operators.protocol import Codes, Ints
 from skyband.planner.joins import direction, ranked

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-from skyband import pair_expressions
 from skyband.errors import InvalidQuery
+from skyband.expressions import pairs as pair_expressions
 from skyband.operators.pairs.protocol import Spec as PairSpec
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.protocol import EMIT_CODES, Spec

@@ -78,7 +78,7 @@ def _weights(combine: Mapping[str, float], streams: Sequence[str]) -> tuple[floa
 
 def _read(text: str, streams: Sequence[str]) -> Program:
     # Deferred: most queries have no expression, and parsing one takes a package that costs a second to import.
-    from skyband import expression_tree
+    from skyband.expressions import tree as expression_tree
 
     tree = expression_tree.parse(text, possible=_POSSIBLE)
     for name in expression_tree.column_names(tree):

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from skyband.aggregates import Aggregate, Argument, Name, bind_argument, bind_filter
 from skyband.errors import InvalidQuery, UnknownColumn
+from skyband.expressions.aggregates import Aggregate, Argument, Name, bind_argument, bind_filter
 from skyband.queries.joins import JoinAggregate, Relation, StreamInput
 from skyband.windows import FOREVER, span_ticks
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from skyband.aggregates import Aggregate, Name, read_aggregate, read_equality, read_name
 from skyband.errors import InvalidQuery
+from skyband.expressions.aggregates import Aggregate, Name, read_aggregate, read_equality, read_name
 from skyband.queries.checks import Emit, check_k, check_window, columns_of, fingerprint
 from skyband.windows import Span, Window, parse_span
 

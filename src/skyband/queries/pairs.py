@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery, UnknownColumn
-from skyband.pair_expressions import check_by
+from skyband.expressions.pairs import check_by
 from skyband.queries.checks import (
     Emit,
     check_emit,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband import pair_expressions
 from skyband.engines.output import pair_layout
+from skyband.expressions import pairs as pair_expressions
 from skyband.queries import TopKPairs
 from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
 from skyband.sql.reading import check_columns, quoted, ranking_of, row_text, window_of, with_aliases_resolved

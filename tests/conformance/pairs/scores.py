@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pyarrow as pa
 from pair_oracle import PairRow
 
+from skyband.expressions.pairs import bind
 from skyband.operators.pairs.scoring import Scoring, scoring_of
-from skyband.pair_expressions import bind
 
 SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])
 NAN = float("nan")

@@ -16,6 +16,7 @@ from skyband.bench.pairs import SCORES, SUPREME, spec_of
 from skyband.bench.papers.effort import Effort
 from skyband.bench.papers.experiments import Findings, Say
 from skyband.bench.papers.points import COST
+from skyband.expressions.pairs import bind
 from skyband.operators.pairs.naive import Naive
 from skyband.operators.pairs.protocol import Batch, Spec
 from skyband.operators.pairs.scoring import scoring_of
@@ -23,7 +24,6 @@ from skyband.operators.pairs.staircase import expected_pairs
 from skyband.operators.pairs.supreme import Supreme
 from skyband.operators.protocol import CHANGES
 from skyband.operators.registry import PAIRS
-from skyband.pair_expressions import bind
 from skyband.streams.points import anticorrelated, correlated, uniform_points
 from skyband.windows import Ticks
 

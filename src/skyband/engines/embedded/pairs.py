@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband import pair_expressions
 from skyband.engines import snapshots
 from skyband.engines.embedded.inputs import run
 from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, with_times
@@ -19,6 +18,7 @@ from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
 from skyband.errors import InvalidExpression, InvalidQuery, SkybandError
 from skyband.expressions import as_floats
+from skyband.expressions import pairs as pair_expressions
 from skyband.operators.objects.asking import NEXT_WINDOW
 from skyband.operators.pairs.protocol import Answer, Batch, PairOperator
 from skyband.operators.pairs.scoring import scoring_of

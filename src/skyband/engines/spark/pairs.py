@@ -25,7 +25,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from skyband import pair_expressions
 from skyband.engines.embedded.pairs import PairsSession
 from skyband.engines.output import pair_layout
 from skyband.engines.spark.candidates import pane_tally, times_of
@@ -33,6 +32,7 @@ from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import BatchFunction, Tally
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.expressions import pairs as pair_expressions
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.planner.pairs import plan, specify
 from skyband.queries import TopKPairs

@@ -18,7 +18,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 from skyband.errors import InvalidExpression
-from skyband.pair_expressions import PairScore
+from skyband.expressions.pairs import PairScore
 
 BLOCK: Final = 256  # pairs that are compared together: long enough to vectorise, short enough to look again
 SHORT: Final = 32  # the same where many pairs pass: among the latest rows,

@@ -106,7 +106,7 @@ def _as_numpy(column: pa.Array) -> npt.NDArray[Any]:
 
 def _bind_expression(text: str, schema: pa.Schema) -> Score:
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
-    from skyband import expression_tree
+    from skyband.expressions import tree as expression_tree
 
     tree = expression_tree.parse(text, possible=_POSSIBLE)
     columns = expression_tree.column_names(tree)
@@ -143,7 +143,7 @@ class Condition:
 
 def bind_condition(text: str, schema: pa.Schema, *, used_as: str) -> Condition:
     """The condition `text` on rows of `schema`. Every reason why there is none is raised here, before a row is read."""
-    from skyband import expression_tree
+    from skyband.expressions import tree as expression_tree
 
     tree = expression_tree.parse(text, possible=_POSSIBLE)
     columns = expression_tree.column_names(tree)

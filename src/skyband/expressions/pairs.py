@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
-from skyband.expressions import is_number
+from skyband.expressions.scores import is_number
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -100,7 +100,7 @@ def outline(by: str | Callable[..., Any], where: str | None, ascending: bool) ->
 
 def _parse(text: str) -> exp.Expr:
     # Deferred: sqlglot and polars cost a second to import.
-    from skyband import expression_tree
+    from skyband.expressions import tree as expression_tree
 
     return expression_tree.parse(text, possible=POSSIBLE, tables=("a", "b"))
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband import expressions
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery
+from skyband.expressions import scores as expressions
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -96,7 +96,7 @@ def read_name(text: object, what: str) -> Name:
 def _parse(text: str) -> Any:
     from sqlglot.errors import SqlglotError
 
-    from skyband.expression_tree import RowExpressions
+    from skyband.expressions.tree import RowExpressions
 
     try:
         statements = RowExpressions().parse(text)
@@ -222,9 +222,6 @@ def _checked(whole: Callable[[pa.RecordBatch], Any], batch: pa.RecordBatch, text
 
 def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "where") -> Callable[[Any], Bools]:
     """A condition on rows of `schema`, as a function that says which rows meet it; null does not."""
-    from skyband import expression_tree
-    from skyband.errors import UnknownColumn
-
     stripped, columns = _without_inputs(_parse(text))
     for name in columns:
         if name.input not in ("", input):
@@ -232,18 +229,4 @@ def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "w
                 f"{what}={text!r} of {input or 'the answer'} names {name}. A filter is about one input: join "
                 "conditions go into on=."
             )
-        if name.column not in schema.names:
-            raise UnknownColumn.named(name.column, schema.names, used_as=f"{what}={text!r}")
-    tree = expression_tree.parse(stripped, possible="comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, arithmetic")
-    numeric = frozenset(n.column for n in columns if expressions.is_number(schema.field(n.column).type))
-    expression_tree.check_numbers(tree, numeric, text)
-    condition = expression_tree.to_polars(tree)
-
-    def evaluate(batch: Any) -> Bools:
-        met = expression_tree.evaluate(condition, batch, text)
-        return pc.fill_null(met, False).to_numpy(zero_copy_only=False)
-
-    empty = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
-    if not pa.types.is_boolean(expression_tree.evaluate(condition, empty, text).type):
-        raise InvalidExpression(f"{what}={text!r} must be true or false for each row, such as 'price > 10'.")
-    return evaluate
+    return expressions.bind_condition(stripped, schema, used_as=f"{what}={text!r}").evaluate

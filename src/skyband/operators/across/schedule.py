@@ -118,10 +118,16 @@ class Schedule:
         return (self.next_close() or 0) if window.every else self._now
 
     def until_now(self) -> Steps:
-        """The rows that wait for the window that closes next. The schedule stays as it is."""
+        """The rows that wait for the window that closes next, and one that says nothing but moves the clock there.
+
+        The schedule stays as it is.
+        """
         end = self.now()
         count = int(np.searchsorted(self._begins, end, side="right"))
-        return Steps(self._waiting.take(np.arange(count)), np.full(count, end), np.arange(count), each=False)
+        none = _NO_ROWS.map(lambda column: np.zeros(1, column.dtype))._replace(value=np.full(1, np.nan))
+        first = self._waiting.map(lambda column: column[:count])
+        joined: list[Any] = [np.concatenate([old, new]) for old, new in zip(first, none, strict=True)]
+        return Steps(Rows(*joined), np.full(count + 1, end), np.arange(count + 1), each=False)
 
     # -- kinds of windows ---------------------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ class Stepping(ABC):
 
     @abstractmethod
     def _rank_now(self, clock: int) -> int:
-        """Move to `clock`, and write the best objects to the top; return how many there are."""
+        """Write the best objects at `clock`, where the last step was, to the top; return how many there are."""
 
     @abstractmethod
     def _live(self) -> npt.NDArray[np.bool_]:

@@ -184,8 +184,6 @@ class Totals(Stepping):
         return ring
 
     def _rank_now(self, clock: int) -> int:
-        rule = Rule(self.spec.k, self.spec.emit, True, self.spec.repeat, self._wide())
-        totals_kernels.move_to(self._s, max(clock, int(self._s.numbers[CLOCK])), rule, self._scoring)
         return int(totals_kernels.rank(self._s, self.spec.k, self._wide(), self._shown, self._scoring))
 
     def rows_held(self) -> int:

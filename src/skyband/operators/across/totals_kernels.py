@@ -207,12 +207,6 @@ def _take(rows, r, state, rule, scoring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def move_to(state, clock, rule, scoring):  # type: ignore[no-untyped-def]
-    """Time moves on, and nothing else happens."""
-    expire(state, clock, rule, scoring)
-
-
-@kernel
 def rank(state, k, width, shown, scoring):  # type: ignore[no-untyped-def]
     """Write the k best objects to the top that is shown; return how many there are."""
     numbers = state.numbers

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines import snapshots
 from skyband.engines.embedded.inputs import run
-from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, with_times
+from skyband.engines.embedded.ranking import RankingSession
+from skyband.engines.embedded.session import Stats, check_schema, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, pair_layout
 from skyband.engines.rows import RowStore
-from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
-from skyband.errors import InvalidExpression, InvalidQuery, SkybandError
+from skyband.engines.schemas import check_keys, plain_batch, plain_schema
+from skyband.errors import InvalidExpression, SkybandError
 from skyband.expressions import as_floats
 from skyband.expressions import pairs as pair_expressions
-from skyband.operators.objects.asking import NEXT_WINDOW
 from skyband.operators.pairs.protocol import Answer, Batch, PairOperator
 from skyband.operators.pairs.scoring import scoring_of
-from skyband.operators.protocol import Codes, Floats
+from skyband.operators.protocol import Codes, Floats, Ints
 from skyband.operators.registry import PAIRS, find
 from skyband.planner.pairs import plan, specify
 from skyband.queries import TopKPairs
-from skyband.windows import Span, parse_span, span_ticks
 
 
-class PairsSession(Session):
+class PairsSession(RankingSession):
     """A top-k pairs query, running: fed by `push`, asked by `top` and `top_many`, saved by `snapshot`."""
 
     query: TopKPairs
@@ -49,6 +46,7 @@ class PairsSession(Session):
         scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
         self._columns = score.columns
         self._spec = specify(query, schema, scoring, external_clock=external_clock)
+        self._ticks = self._spec.window
         self._layout = pair_layout(query, self._plain, str(query.emit))
         self._answer_layout = pair_layout(query, self._plain, "windows")
         self._many_layout = pair_layout(query, self._plain, "questions")
@@ -69,39 +67,6 @@ class PairsSession(Session):
         if saved:
             self._restore(saved)
 
-    @property
-    def output_schema(self) -> pa.Schema:
-        return self._layout.schema
-
-    # -- rows and time ---------------------------------------------------------------------------------------------
-
-    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
-        """Take rows in, in arrival order; return what they make known."""
-        check_rows(rows, self.schema)
-        if isinstance(rows, pa.RecordBatch):
-            return self._push(rows)
-        # As one batch, so that a row that cannot be taken keeps all of them out.
-        results = [self._push(batch) for batch in rows.combine_chunks().to_batches()]
-        return pa.concat_tables(results) if results else self.output_schema.empty_table()
-
-    def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
-        """The best pairs right now: of the window that closes next, or of the last `size`; up to the query's.
-
-        By value, the last `size` is what is later than now - size, where now is the latest time seen.
-        """
-        k, ticks = self._asked(k, size)
-        return self._answer(self._operator.top(k, ticks), self._answer_layout, ticks)
-
-    def top_many(self, questions: Sequence[tuple[int | None, Span | None]]) -> pa.Table:
-        """As `top` for each k and size, all at once, which is cheaper; the column `question` counts them from 0."""
-        asked = [self._read_question(question) for question in questions]
-        k = np.array([k for k, _ in asked], np.int64)
-        size = np.array([NEXT_WINDOW if ticks is None else ticks for _, ticks in asked], np.int64)
-        answer, ends = self._operator.top_many(k, size)
-        question = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
-        covered = np.where(size == NEXT_WINDOW, self._spec.window.size, size)[question]
-        return self._answer(answer, self._many_layout, covered, question)
-
     # -- state -----------------------------------------------------------------------------------------------------
 
     def stats(self) -> Stats:
@@ -112,46 +77,10 @@ class PairsSession(Session):
         self._stats.groups = 1
         return Stats(**asdict(self._stats))
 
-    def check(self) -> None:
-        super().check()
-        held = self._operator.held()
-        assert self._rows.take(held).num_rows == len(held), "every row held has its columns"
-
-    def _saved(self) -> Saved:
-        held = self._operator.held()
-        self._rows.keep(held)
-        tables = {"rows": pa.Table.from_batches([self._rows.take(held)])}
-        tables |= {f"colours_{i}": codes.keys for i, codes in enumerate(self._colours)}
-        return Saved({"position": self._position}, {"held": held}, tables)
-
-    def _restore(self, saved: snapshots.Snapshot) -> None:
-        arrays = dict(saved.arrays)
-        self._rows.load(arrays.pop("held"), whole_batch(saved.tables["rows"]))
-        self._operator.restore(arrays)
-        for i, codes in enumerate(self._colours):
-            codes.load(saved.tables[f"colours_{i}"])
-        counters = dict(saved.counters)
-        self._position = counters.pop("position")
-        self._stats = Stats(**counters)
+    def _codes_to_save(self) -> dict[str, GroupCodes]:
+        return {f"colours_{i}": codes for i, codes in enumerate(self._colours)}
 
     # -- inside ----------------------------------------------------------------------------------------------------
-
-    def _asked(self, k: int | None, size: Span | None) -> tuple[int, int | None]:
-        """A question's k, and its size in ticks."""
-        k = self.query.k if k is None else k
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.query.k:
-            raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.query.k}, got {k!r}.")
-        if size is None:
-            return k, None
-        ticks = span_ticks(parse_span(size, "size"), self.query.window.on, self._on_type, "size")
-        if ticks > self._spec.window.size:
-            raise InvalidQuery(f"size={size} is larger than the query's window ({self.query.window}).")
-        return k, ticks
-
-    def _read_question(self, question: Any) -> tuple[int, int | None]:
-        if not isinstance(question, (tuple, list)) or len(question) != 2:
-            raise InvalidQuery(f"A question is a k and a size, such as (10, 600); got {question!r}.")
-        return self._asked(*question)
 
     def _push(self, batch: pa.RecordBatch) -> pa.Table:
         rows_in = batch.num_rows
@@ -192,6 +121,9 @@ class PairsSession(Session):
             colours[i] = codes.encode(batch)
         return colours
 
+    def _top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        return self._operator.top_many(k, size)
+
     def _table(self, answer: Answer) -> pa.Table:
         """The answer with its rows; rows that the operator has dropped are forgotten when it pays."""
         result = self._answer(answer, self._layout)
@@ -210,7 +142,7 @@ class PairsSession(Session):
             [*rows.slice(0, shown).columns, *rows.slice(shown).columns],
             names=[str(i) for i in range(2 * rows.num_columns)],
         )
-        return layout.table(answer, both, self._spec.window, self.query.ascending, size, question)
+        return layout.table(answer, both, self._ticks, self.query.ascending, size, question)
 
     def _forget_colours(self) -> None:
         """Drop colours that no live row has, when there are enough of them to pay for the work."""

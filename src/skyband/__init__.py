@@ -23,6 +23,7 @@ from skyband.errors import (
     TooManyGroups,
     UnknownColumn,
 )
+from skyband.expressions.functions import function
 from skyband.planner.explain import explain
 from skyband.planner.join_costs import Statistics
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs, relation, stream_input
@@ -54,6 +55,7 @@ __all__ = [
     "UnknownColumn",
     "Window",
     "explain",
+    "function",
     "join_aggregate",
     "landmark",
     "relation",

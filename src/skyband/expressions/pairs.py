@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
+from skyband.expressions import functions
 from skyband.expressions.scores import is_number
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ class PairScore:
     has_where: bool
     function: Callable[..., Any] | None = None  # called by the lines as `function(Row(a0, …), Row(b0, …))`
     distances: Distances | None = None
+    calls: tuple[tuple[str, Callable[..., Any]], ...] = ()  # functions of the user's that the lines call, by name
+
+    @property
+    def is_checked(self) -> bool:
+        """Is all of it made from an expression, so that nothing in it can fail?"""
+        return self.function is None and not self.calls
 
 
 def check_by(by: object) -> None:
@@ -86,7 +93,7 @@ def bind(by: str | Callable[..., Any], where: str | None, ascending: bool, schem
         code.lines.append(f"ok = {code.truth(trees[-1], where)[0]}")
     distances = None if function is not None else _distances(trees[0], code.columns, ascending, str(by))
     text = by if isinstance(by, str) else f"the function {getattr(by, '__name__', 'by')!r}"
-    return PairScore(text, names, tuple(code.lines), where is not None, function, distances)
+    return PairScore(text, names, tuple(code.lines), where is not None, function, distances, tuple(code.calls.items()))
 
 
 def outline(by: str | Callable[..., Any], where: str | None, ascending: bool) -> PairScore:
@@ -168,6 +175,7 @@ class _Lines:
     def __init__(self, columns: dict[str, int], schema: pa.Schema, distances: dict[str, int] | None = None) -> None:
         self.columns = columns
         self.lines: list[str] = []
+        self.calls: dict[str, Callable[..., Any]] = {}
         self._schema = schema
         self._distances = distances  # by column: which distance it is; then these stand for the columns
 
@@ -197,6 +205,12 @@ class _Lines:
                 return f"{node.table}{self.columns[node.name]}"
             case exp.Case() | exp.If():
                 return self._case(node, text)
+            case exp.Anonymous():
+                called = functions.find(node.name)
+                assert called is not None, "the parser has found it"
+                name = f"call_{len(self.calls)}"
+                self.calls[name] = called
+                return self._new(f"1.0 * {name}({', '.join(self.number(part, text) for part in node.expressions)})")
             case exp.Coalesce():
                 value = self.number(node.this, text)
                 for other in node.expressions:

@@ -124,7 +124,8 @@ def _bind_expression(text: str, schema: pa.Schema) -> Score:
     result = evaluate(empty)
     if not is_number(result.type):
         raise InvalidExpression(f"A score must be a number, but {text!r} gives {result.type}.")
-    return Score(text, columns, expression_tree.to_spark(tree, numeric), evaluate)
+    in_spark = None if expression_tree.calls_functions(tree) else expression_tree.to_spark(tree, numeric)
+    return Score(text, columns, in_spark, evaluate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class Condition:
 
     text: str
     columns: tuple[str, ...]
-    spark_sql: str
+    spark_sql: str | None  # None: it calls a function of the user's
     _evaluate: Callable[[pa.RecordBatch], Any]
 
     def evaluate(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
@@ -160,7 +161,8 @@ def bind_condition(text: str, schema: pa.Schema, *, used_as: str) -> Condition:
     empty = pa.record_batch([pa.array([], schema.field(name).type) for name in columns], names=list(columns))
     if not pa.types.is_boolean(evaluate(empty).type):
         raise InvalidExpression(f"{used_as} must be true or false for each row, but {text!r} is not.")
-    return Condition(text, columns, expression_tree.condition_to_spark(tree, numeric), evaluate)
+    in_spark = None if expression_tree.calls_functions(tree) else expression_tree.condition_to_spark(tree, numeric)
+    return Condition(text, columns, in_spark, evaluate)
 
 
 def check_text(by: object) -> None:

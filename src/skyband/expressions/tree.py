@@ -14,6 +14,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import InvalidExpression
+from skyband.expressions import functions
 
 
 class RowExpressions(Spark):
@@ -50,7 +51,13 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = ()) -> exp.Expr
     if len(statements) != 1 or statements[0] is None:
         raise InvalidExpression(f"Expected one expression, got {text!r}.")
     for node in statements[0].walk():
-        if not isinstance(node, _ALLOWED) or (isinstance(node, exp.Column) and node.table not in ("", *tables)):
+        if isinstance(node, exp.Anonymous):
+            if functions.find(node.name) is None:
+                raise InvalidExpression(
+                    f"There is no function {node.name!r}, which {text!r} calls. Possible: {possible}; and what "
+                    f"sb.function(name, fn) has made known: {functions.known()}."
+                )
+        elif not isinstance(node, _ALLOWED) or (isinstance(node, exp.Column) and node.table not in ("", *tables)):
             raise InvalidExpression(
                 f"{node.sql('spark')!r} cannot be part of a score in {text!r}. Possible: {possible}. "
                 "A Python function of the columns, or on Spark a Column, can do the rest."
@@ -82,12 +89,21 @@ def column_names(tree: exp.Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column, bfs=False)))
 
 
+class Call(NamedTuple):
+    """A function of the user's, called on columns."""
+
+    name: str  # of the column with what it gives
+    function: functions.Function
+    arguments: tuple[pl.Expr, ...]
+
+
 class RowExpression(NamedTuple):
     """An expression of one row in polars."""
 
     score: pl.Expr  # over the columns, float64 where they are numbers, and over one more for each divisor
     columns: tuple[str, ...]
     divisors: dict[str, float]  # by the name of their column
+    calls: tuple[Call, ...] = ()  # what to compute first, in this order: columns of their own, too
 
 
 def to_polars(tree: exp.Expr) -> RowExpression:
@@ -97,6 +113,16 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     could rank otherwise than on Spark.
     """
     divisors: dict[str, float] = {}
+    calls: list[Call] = []
+
+    def call_first(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Anonymous):
+            return node
+        function = functions.find(node.name)
+        assert function is not None, "parse has found it"
+        name = f"call {len(calls)} of {tree.sql('spark')}"
+        calls.append(Call(name, function, tuple(_sql_expr(argument) for argument in node.expressions)))
+        return exp.column(exp.to_identifier(name, quoted=True))
 
     def rewrite(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Log) and node.args.get("expression"):
@@ -114,9 +140,9 @@ def to_polars(tree: exp.Expr) -> RowExpression:
                 node.set("expression", exp.column(exp.to_identifier(name, quoted=True)))
         return node
 
-    rewritten = _bottom_up(tree.transform(rewrite), divide_by_column)
     try:
-        return RowExpression(_sql_expr(rewritten).alias("score"), column_names(tree), divisors)
+        rewritten = _bottom_up(_bottom_up(tree.transform(rewrite), divide_by_column), call_first)
+        return RowExpression(_sql_expr(rewritten).alias("score"), column_names(tree), divisors, tuple(calls))
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
 
@@ -131,12 +157,35 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
     decimals_and_integers = pl.selectors.numeric().cast(pl.Float64)
     divisors = [pl.Series(name, np.full(batch.num_rows, value)) for name, value in expression.divisors.items()]
     try:
-        scores = frame.with_columns(decimals_and_integers).with_columns(divisors).select(expression.score)["score"]
+        frame = frame.with_columns(decimals_and_integers).with_columns(divisors)
+        for call in expression.calls:
+            frame = frame.with_columns(pl.Series(call.name, _called(call, frame, text)))
+        scores = frame.select(expression.score)["score"]
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {text!r}: {error}") from None
     if len(scores) != batch.num_rows:  # an expression of constants only
         scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
     return scores.to_arrow()
+
+
+def _called(call: Call, frame: pl.DataFrame, text: str) -> np.ndarray[Any, Any]:
+    columns = [frame.select(argument.cast(pl.Float64).alias("x"))["x"].to_numpy() for argument in call.arguments]
+    rows = frame.height
+    try:
+        # An argument that is the same for all rows comes as one value.
+        given = np.asarray(call.function(*(np.broadcast_to(column, rows) for column in columns)), np.float64)
+    except Exception as error:
+        raise InvalidExpression(f"A function that {text!r} calls failed: {type(error).__name__}: {error}") from error
+    if given.shape != (rows,):
+        raise InvalidExpression(
+            f"A function that {text!r} calls must give a number a row: {rows} rows in, shape {given.shape} out."
+        )
+    return given
+
+
+def calls_functions(tree: exp.Expr) -> bool:
+    """Does it call what only Python can?"""
+    return tree.find(exp.Anonymous) is not None
 
 
 def to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
+from skyband.expressions.functions import described
 from skyband.windows import Span, Window, parse_span
 
 Emit = Literal["windows", "changes", "entries"]
@@ -31,7 +32,7 @@ def columns_of(schema: pa.Schema) -> list[str]:
 def source_of(by: str | Callable[..., Any]) -> str:
     """A text for an expression or a function that stays the same from one process to the next as long as it does."""
     if isinstance(by, str):
-        return by
+        return described(by)
     try:
         return inspect.getsource(by)
     except (OSError, TypeError):

@@ -103,7 +103,10 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
     for name, rows in asked.rows.items():
         df = data[rows.name]
         if rows.where is not None:
-            df = df.where(expressions.bind_condition(rows.where, schemas[rows.name], used_as="WHERE").spark_sql)
+            condition = expressions.bind_condition(rows.where, schemas[rows.name], used_as="WHERE")
+            if condition.spark_sql is None:
+                raise InvalidInput(f"On Spark, WHERE cannot call a function of yours: {rows.where}.")
+            df = df.where(condition.spark_sql)
         if rows.columns is not None:
             renamed = [*((name, name) for name in rows.columns), *rows.renamed]
             df = df.selectExpr(*(f"{quoted(column)} AS {quoted(called)}" for called, column in renamed))

@@ -49,7 +49,7 @@ class Scoring:
     @property
     def may_raise(self) -> bool:
         """May scoring fail halfway? What is made from an expression cannot."""
-        return self.score.function is not None
+        return not self.score.is_checked
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in LOOPS:
@@ -65,9 +65,11 @@ class Scoring:
         if function is not None:
             scope["function"] = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
             scope["Row"] = namedtuple("Row", self.score.columns)
+        for called, theirs in self.score.calls:
+            scope[called] = theirs if hasattr(theirs, "py_func") else njit(error_model="numpy")(theirs)
         exec(compile(self.source(name), f"<{name} of pairs>", "exec"), scope)
         # A user's function may allocate, for which numba needs its counting of references.
-        return njit(error_model="numpy", _nrt=function is not None)(scope[name])
+        return njit(error_model="numpy", _nrt=self.may_raise)(scope[name])
 
     def source(self, name: str) -> str:
         """The text of a loop. A line of the pattern that is `{…}` stands for the lines of that name, indented alike."""
@@ -361,7 +363,7 @@ def _of_expression(score: PairScore, same: bool, different: bool) -> Scoring:
 
 def scoring_of(score: PairScore, *, same: bool = False, different: bool = False) -> Scoring:
     """The loops of a score: the same for the same lines, so that they are compiled once."""
-    if score.function is None:
+    if score.is_checked:
         return _of_expression(score, same, different)
     scoring = Scoring(score, same, different)
     _try(scoring)

@@ -1,0 +1,63 @@
+"""Functions of the user's own, by name, for expressions: numbers in, a number out."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from skyband.errors import InvalidQuery
+
+Function = Callable[..., Any]
+
+_known: Final[dict[str, Function]] = {}
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+def function(name: str, fn: Function) -> None:
+    """Let expressions call `fn` by this name, in whatever case it is written.
+
+    In scores and conditions of rows it is called once for a batch, with float64 arrays, and gives an array. In scores
+    of pairs numba compiles it, and it is called with numbers and gives a number. What is written in plain arithmetic
+    and numpy's functions does for both. A name that is given again means the new function from then on.
+
+    >>> function("dist", lambda x, y: abs(x - y))
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidQuery(f"The name of a function is a word of letters, digits and _, got {name!r}.")
+    if not callable(fn):
+        raise InvalidQuery(f"{name!r} must be a function, got {type(fn).__name__}.")
+    if name.upper() in _built_in():
+        raise InvalidQuery(f"{name!r} is a function of SQL already. Choose another name.")
+    _known[name.lower()] = fn
+
+
+def find(name: str) -> Function | None:
+    """The function of that name, if there is one."""
+    return _known.get(name.lower())
+
+
+def known() -> str:
+    """The names there are, for a message."""
+    return ", ".join(_known) or "none"
+
+
+def described(text: str) -> str:
+    """An expression with the text of the functions it calls, as far as it can be had: what makes it the same again."""
+    called = [fn for name, fn in _known.items() if re.search(rf"\b{name}\s*\(", text, re.IGNORECASE)]
+    return "\n".join([text, *map(_source, called)])
+
+
+def _source(fn: Function) -> str:
+    plain = getattr(fn, "py_func", fn)
+    try:
+        return inspect.getsource(plain)
+    except (OSError, TypeError):
+        return getattr(plain, "__qualname__", type(plain).__qualname__)
+
+
+def _built_in() -> frozenset[str]:
+    from sqlglot import exp
+
+    return frozenset(exp.FUNCTION_BY_NAME)

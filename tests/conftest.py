@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str | None:
-    if item.get_closest_marker("spark"):
+    if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
         return "spark"
     for problem in ("sql", "pair", "across", "join"):
         if problem in item.nodeid.partition("[")[0]:

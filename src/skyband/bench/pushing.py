@@ -46,7 +46,7 @@ def setting(k: int, window_rows: int, slides: int, *, by_count: bool = True, err
     return Spec(k, Ticks(window_rows, window_rows // slides, 0, by_count), WINDOWS, error=error)
 
 
-BATCH_ROWS = 20_000  # whatever the window: what a push costs by itself counts the same
+BATCH_ROWS = 5_000  # whatever the window and the operator: what a push costs by itself counts the same
 FILLED = 1.25  # windows pushed until what a row costs has settled
 PATIENCE = 25  # times the measurement itself, for filling the window
 
@@ -72,6 +72,4 @@ def cost(open_operator: Callable[[Spec], ObjectOperator], spec: Spec, scores: Fl
             spent += took
         else:
             filling += took
-        if took > seconds / 2 and batch > 100:  # so that one batch of a slow operator does not take all the time
-            batch = max(100, batch // 8)
     return Cost(float(np.median(batches)), operator.rows_held(), filling <= PATIENCE * seconds)

@@ -106,7 +106,7 @@ def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
     taken = {*lead, "rank", "score"}
     fields: list[pa.Field] = []
     for name in [*query.per, *others]:
-        fields.append(schema.field(name).with_name(_free_name(name, taken)))
+        fields.append(schema.field(name).with_name(free_name(name, taken)))
         taken.add(fields[-1].name)
     n = len(query.per)
     return Layout(
@@ -125,7 +125,7 @@ def across_layout(query: TopKAcross, schema: pa.Schema, emit: str) -> Layout:
     taken = {field.name for field in lead}
     fields = []
     for field in (schema.field(query.id), *(pa.field(name, pa.float64()) for name in query.streams)):
-        fields.append(field.with_name(_free_name(field.name, taken)))
+        fields.append(field.with_name(free_name(field.name, taken)))
         taken.add(fields[-1].name)
     return Layout(pa.schema([*lead, *fields]), pa.schema(fields), time_type, emit, 0)
 
@@ -150,7 +150,8 @@ def _lead_fields(emit: str, time_type: pa.DataType) -> list[pa.Field]:
     return [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in _LEAD[emit]]
 
 
-def _free_name(name: str, taken: set[str]) -> str:
+def free_name(name: str, taken: set[str]) -> str:
+    """The name, or one with trailing underscores that is not taken."""
     while name in taken:
         name += "_"
     return name

@@ -60,10 +60,7 @@ class Explanation:
             return f"for comparing: {rows}"
         if math.isnan(choice.ns) or math.isnan(self.plan.ns):
             return rows
-        ratio = choice.ns / self.plan.ns
-        compared = (
-            "" if choice.algorithm == self.plan.algorithm else f" ({ratio:.2g}x)" if ratio < 10 else f" ({ratio:,.0f}x)"
-        )
+        compared = "" if choice.algorithm == self.plan.algorithm else f" ({_ratio(choice.ns, self.plan.ns)})"
         return f"{_nanoseconds(choice.ns)} a row{compared}, {rows}"
 
 
@@ -107,8 +104,7 @@ class PairsExplanation:
             return "for comparing"
         if math.isnan(self.plan.ns) or choice.algorithm == self.plan.algorithm.partition("(")[0]:
             return f"{_nanoseconds(choice.ns)} a row"
-        ratio = choice.ns / self.plan.ns
-        return f"{_nanoseconds(choice.ns)} a row ({ratio:.2g}x)" if ratio < 10 else f"({ratio:,.0f}x)"
+        return f"{_nanoseconds(choice.ns)} a row ({_ratio(choice.ns, self.plan.ns)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +189,11 @@ def _ticks(window: Window) -> Ticks:
 
 def _by_cost(choice: Choice | pairs.Choice) -> tuple[bool, float]:
     return choice.refused is not None, math.inf if math.isnan(choice.ns) else choice.ns
+
+
+def _ratio(ns: float, least: float) -> str:
+    ratio = ns / least
+    return f"{ratio:.2g}x" if ratio < 10 else f"{ratio:,.0f}x"
 
 
 def _nanoseconds(ns: float) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
+from skyband.engines.output import free_name
 from skyband.queries import TopKAcross
 from skyband.sql.asked import Asked, Rows, Shown
-from skyband.sql.reading import check_columns, ranking_of, row_text, window_of, with_aliases_resolved
+from skyband.sql.reading import all_of, check_columns, ranking_of, window_of, with_aliases_resolved
 from skyband.sql.statement import Statement
 from skyband.windows import Window
 
@@ -35,7 +36,8 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
         if len(owners) != 1 or "" in owners:
             statement.refuse("A condition here is about the rows of one stream", condition, "Write r1.column.")
         filters[owners.pop()].append(condition)
-    values = _values(statement, by, schemas, key)
+    values = _values(statement, by, schemas)
+    bounds = statement.bounds or (0.0, math.inf)
     window, lateness = _window(statement, schemas)
     query = statement.attempt(
         lambda: TopKAcross(
@@ -44,8 +46,8 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
             value=_VALUE,
             window=window,
             streams=list(schemas),
-            combine=_combined(by),
-            bounds=statement.bounds or (0.0, math.inf),
+            combine=_combined(statement, by, bounds[0]),
+            bounds=bounds,
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
         ),
@@ -54,7 +56,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     rows = {
         one.alias: Rows(
             one.name,
-            " AND ".join(f"({row_text(condition)})" for condition in filters[one.alias]) or None,
+            all_of(filters[one.alias]),
             (key, str(window.on)),
             ((_VALUE, values[one.alias]),),
         )
@@ -92,7 +94,7 @@ def _window(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Win
     return windows[0]
 
 
-def _values(statement: Statement, by: exp.Expr, schemas: Mapping[str, pa.Schema], key: str) -> dict[str, str]:
+def _values(statement: Statement, by: exp.Expr, schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
     """The column of each stream that the score reads."""
     values: dict[str, str] = {}
     for column in by.find_all(exp.Column):
@@ -111,11 +113,18 @@ def _values(statement: Statement, by: exp.Expr, schemas: Mapping[str, pa.Schema]
     return values
 
 
-def _combined(by: exp.Expr) -> str:
-    """The score over the names of the streams. What is missing counts as the smallest value anyhow."""
+def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
+    """The score over the names of the streams. What is missing counts as the smallest; COALESCE may say just that."""
 
     def rename(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Coalesce) and isinstance(node.this, exp.Column) and len(node.expressions) == 1:
+        if isinstance(node, exp.Coalesce) and isinstance(node.this, exp.Column):
+            said = node.expressions[0] if len(node.expressions) == 1 else None
+            if said is None or not said.is_number or float(said.to_py()) != smallest:
+                statement.refuse(
+                    f"A value that is missing counts as the smallest, {smallest:g}, not as what COALESCE says",
+                    node.this,
+                    "WITH BOUNDS (smallest, largest) says what the smallest is.",
+                )
             return rename(node.this)
         return exp.column(exp.to_identifier(node.table, quoted=True)) if isinstance(node, exp.Column) else node
 
@@ -138,10 +147,9 @@ def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: b
             column = key if tree.name == key else tree.table
             listed = [(item.alias or (key if tree.name == key else f"{tree.table}_{tree.name}"), column)]
         for name, text in listed:
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            shown.append(Shown(name, text, is_plain=True))
+            called = free_name(name, taken)
+            taken.add(called)
+            shown.append(Shown(called, text, is_plain=True))
     return tuple(shown)
 
 

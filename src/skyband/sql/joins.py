@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from skyband.engines.output import free_name
 from skyband.queries import JoinAggregate, Relation, StreamInput
 from skyband.sql.asked import Asked, Rows, Shown
-from skyband.sql.reading import check_columns, count_of, quoted, row_text, window_of, with_aliases_resolved
+from skyband.sql.reading import all_of, check_columns, count_of, quoted, row_text, window_of, with_aliases_resolved
 from skyband.sql.statement import Statement
 
 _POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
@@ -62,7 +63,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     )
     output = statement.attempt(lambda: query.open(dict(schemas)).output_schema)
     rows = {one.alias: Rows(one.name) for one in statement.inputs}
-    return Asked(query, rows, _shown(output, query, aggregates, shown))
+    return Asked(query, rows, _shown(output, query, shown))
 
 
 def _called(item: exp.Expr) -> str:
@@ -110,8 +111,7 @@ class _Aggregates:
         return [part for name in ("having", "order") if (part := self._statement.select.args.get(name))]
 
     def _add(self, aggregate: exp.Expr, name: str, taken: set[str]) -> None:
-        while name in taken:
-            name += "_"
+        name = free_name(name, taken)
         taken.add(name)
         self._known[aggregate] = name
         self.names[name] = aggregate.sql(dialect="spark")
@@ -187,7 +187,7 @@ def _inputs(
     inputs: dict[str, Any] = {}
     waits: list[str | int] = []
     for one in statement.inputs:
-        where = " AND ".join(f"({row_text(condition)})" for condition in filters[one.alias]) or None
+        where = all_of(filters[one.alias])
         if one.window is None and statement.window is None:
             inputs[one.alias] = Relation(where)
             continue
@@ -205,9 +205,7 @@ def _inputs(
     return inputs, waits[0] if waits else None
 
 
-def _shown(
-    output: pa.Schema, query: JoinAggregate, aggregates: _Aggregates, shown: list[tuple[str, exp.Expr]]
-) -> tuple[Shown, ...]:
+def _shown(output: pa.Schema, query: JoinAggregate, shown: list[tuple[str, exp.Expr]]) -> tuple[Shown, ...]:
     """First when, and the rank; then what the SELECT list asks for, in its order."""
     lead = output.names[: len(output.names) - len(query.group_by) - len(query.aggregates)]
     columns = [Shown(name, name, is_plain=True) for name in lead]
@@ -215,8 +213,7 @@ def _shown(
     for name, tree in shown:
         plain = isinstance(tree.unnest(), exp.Column)
         text = tree.unnest().name if plain else row_text(tree)
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        columns.append(Shown(name, text, is_plain=plain))
+        called = free_name(name, taken)
+        taken.add(called)
+        columns.append(Shown(called, text, is_plain=plain))
     return tuple(columns)

@@ -9,10 +9,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband import expressions
-from skyband.engines.output import layout
+from skyband.engines.output import free_name, layout
 from skyband.queries import TopK
 from skyband.sql.asked import ONLY, Asked, Rows, Shown
-from skyband.sql.reading import check_columns, ranking_of, row_text, window_of, with_aliases_resolved
+from skyband.sql.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
 from skyband.sql.statement import Statement
 
 
@@ -48,10 +48,9 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
             error=statement.error,
         )
     )
-    where = " AND ".join(f"({row_text(condition)})" for condition in conditions) or None
     needed = _needed(statement, query, by, schema)
     shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]))
-    return Asked(query, {ONLY: Rows(one.name, where, needed)}, shown)
+    return Asked(query, {ONLY: Rows(one.name, all_of(conditions), needed)}, shown)
 
 
 def _needed(statement: Statement, query: TopK, by: exp.Expr, schema: pa.Schema) -> tuple[str, ...]:
@@ -76,9 +75,7 @@ def _shown(statement: Statement, query: TopK, schema: pa.Schema) -> tuple[Shown,
             plain = isinstance(tree, exp.Column)
             if plain and (tree.name in query.per or (one is tree and tree.name == query.by)):
                 continue  # shown already
-            name = one.alias_or_name or tree.sql(dialect="spark")
-            while name in taken:
-                name += "_"
+            name = free_name(one.alias_or_name or tree.sql(dialect="spark"), taken)
             taken.add(name)
             renamed = tree.transform(lambda node: _renamed(node, given))
             shown.append(Shown(name, given[tree.name] if plain else row_text(renamed), is_plain=plain))

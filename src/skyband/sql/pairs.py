@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.engines.output import pair_layout
+from skyband.engines.output import free_name, pair_layout
 from skyband.expressions import pairs as pair_expressions
 from skyband.queries import TopKPairs
 from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
@@ -139,12 +139,11 @@ def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sid
     taken = set(lead)
     for item in statement.select.expressions:
         for name, tree in _listed(item, schema, sides):
-            while name in taken:
-                name += "_"
-            taken.add(name)
+            called = free_name(name, taken)
+            taken.add(called)
             plain = isinstance(tree, exp.Column)
             renamed = tree.transform(lambda node: _column_of(node, sides))
-            shown.append(Shown(name, renamed.name if plain else row_text(renamed), is_plain=plain))
+            shown.append(Shown(called, renamed.name if plain else row_text(renamed), is_plain=plain))
     return tuple(shown)
 
 

@@ -168,6 +168,11 @@ def row_text(tree: exp.Expr) -> str:
     return tree.name if isinstance(tree, exp.Column) else tree.transform(plain).sql(dialect="spark")
 
 
+def all_of(conditions: list[exp.Expr]) -> str | None:
+    """Conditions on the rows of one input as one text; None: there are none."""
+    return " AND ".join(f"({row_text(condition)})" for condition in conditions) or None
+
+
 def check_columns(statement: Statement, tree: exp.Expr, schemas: dict[str, pa.Schema]) -> None:
     """Raise unless every column that `tree` names is there; `schemas` by alias."""
     for column in tree.find_all(exp.Column):

@@ -123,8 +123,16 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
     if asked.turn is not None:
         answer = answer.selectExpr(*_turned_texts(answer.columns, asked.turn))
     schema = spark.schema_of(answer)
-    texts = [quoted(one.text) if one.is_plain else expressions.bind(one.text, schema).spark_sql for one in asked.shown]
-    return answer.selectExpr(*(f"{text} AS {quoted(one.name)}" for text, one in zip(texts, asked.shown, strict=True)))
+    return answer.selectExpr(*(f"{_in_spark(one, schema)} AS {quoted(one.name)}" for one in asked.shown))
+
+
+def _in_spark(one: Shown, schema: pa.Schema) -> str:
+    if one.is_plain:
+        return quoted(one.text)
+    text = expressions.bind(one.text, schema).spark_sql
+    if text is None:
+        raise InvalidInput(f"On Spark, the SELECT list cannot call a function of yours: {one.text}.")
+    return text
 
 
 def _prepared(source: Source, rows: Rows) -> Source:

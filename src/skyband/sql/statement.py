@@ -51,11 +51,6 @@ class Statement:
         except SkybandError as error:
             self.refuse(str(error), where)
 
-    def windows(self) -> dict[str, StreamWindow]:
-        """The window of each input that has one, by alias."""
-        said = {one.alias: one.window or self.window for one in self.inputs}
-        return {alias: window for alias, window in said.items() if window is not None}
-
     @property
     def conditions(self) -> list[exp.Expr]:
         """What WHERE and ON ask for, each by itself."""

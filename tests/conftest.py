@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,19 +23,7 @@ settings.load_profile("skyband")
 # In this process kernels check every index, so that a stray write is an error here and not a crash elsewhere. Processes
 # that tests start (Spark's workers, the command line) run the kernels as users do.
 numba.config.BOUNDSCHECK = 1
-
-
-def kernel_cache() -> Path:
-    """A folder for these kernels as they are now: numba itself looks only at the file of the outermost function."""
-    root = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for part in ("operators", "structures"):
-        for source in sorted((root / "src" / "skyband" / part).rglob("*.py")):
-            digest.update(source.read_bytes())
-    return root / ".pytest_cache" / f"checked_kernels-{digest.hexdigest()[:16]}"
-
-
-numba.config.CACHE_DIR = str(kernel_cache())
+numba.config.CACHE_DIR = str(Path(__file__).parents[1] / ".pytest_cache" / "checked_kernels")
 
 # The planner chooses by the figures that come with the package, not by those of whoever runs the tests.
 os.environ["SKYBAND_CACHE"] = str(Path(__file__).parent / "no_such_cache")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
 from skyband.structures.heap import push_heap
 from skyband.structures.ranking import ROW, SMALL, Rows, best_first, ranks_before, select_best, sort_best_first
@@ -61,12 +62,13 @@ def test_select(shape: str, n: int) -> None:
 
 
 def test_ranks_before() -> None:
+    compiled = njit(ranks_before)
     """Higher score, then later time, then later arrival; never a row before itself."""
     rows = np.zeros(4, ROW)
     rows["score"], rows["time"], rows["position"] = [2, 1, 1, 1], [0, 5, 4, 4], [0, 1, 3, 2]
     for i in range(4):
         for j in range(4):
-            assert ranks_before(rows[i], rows[j]) == (i < j)
+            assert compiled(rows[i], rows[j]) == (i < j)
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, 40])

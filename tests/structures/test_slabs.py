@@ -6,9 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
+from numba import njit
 
 from skyband.structures import slabs
 from skyband.structures.slabs import CLASSES, HEADER
+
+give_slab, reserve = njit(slabs.give_slab), njit(slabs.reserve)  # parts of kernels, compiled to be called from here
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -19,12 +22,12 @@ def test_lists_in_a_pool_keep_their_rows(seed: int) -> None:
     for step in range(300):
         i = int(random.integers(5))
         if random.random() < 0.1:
-            slabs.give_slab(pool, headers[i])
+            give_slab(pool, headers[i])
             expected[i] = []
         else:
             if pool.room() < 4 * len(expected[i]) + 16:
                 pool = slabs.grown_pool(pool, 4 * len(expected[i]) + 16)
-            slabs.reserve(pool, headers[i], len(expected[i]) + 1)
+            reserve(pool, headers[i], len(expected[i]) + 1)
             pool.rows[headers[i]["offset"] + len(expected[i])]["position"] = step
             headers[i]["length"] += 1
             expected[i].append(step)
@@ -39,7 +42,7 @@ def test_pack_and_unpack(seed: int) -> None:
     lengths = random.integers(0, 30, 6) * random.integers(0, 2, 6)
     pool, headers = slabs.new_pool(2_000), np.zeros(6, np.dtype(HEADER))
     for i, length in enumerate(lengths):
-        slabs.reserve(pool, headers[i], length)
+        reserve(pool, headers[i], length)
         headers[i]["length"] = length
         for j in range(length):
             pool.rows[headers[i]["offset"] + j]["position"] = 100 * i + j
@@ -55,8 +58,8 @@ def test_pack_and_unpack(seed: int) -> None:
 def test_slabs_given_back_are_used_again() -> None:
     pool, headers = slabs.new_pool(1_000), np.zeros(1, np.dtype(HEADER))
     for _ in range(1_000):
-        slabs.reserve(pool, headers[0], 20)
-        slabs.give_slab(pool, headers[0])
+        reserve(pool, headers[0], 20)
+        give_slab(pool, headers[0])
     assert pool.free[CLASSES] == 32
 
 

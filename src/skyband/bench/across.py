@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
 from skyband.bench.results import Result
 from skyband.bench.sizes import Sizes
@@ -22,6 +21,7 @@ from skyband.engines.embedded.across import TopKAcrossSession
 from skyband.operators.across import early_aggregation, staircase
 from skyband.queries import TopKAcross
 from skyband.streams.incomplete import incomplete
+from skyband.structures.compiling import allocating
 from skyband.windows import sliding
 
 STAIRCASE: Final = "across-staircase"
@@ -166,7 +166,7 @@ def _time_sums(ids: Any, amounts: Any, keys: Any, known: Any, sums: Any) -> floa
     return time.perf_counter() - started
 
 
-@njit(cache=True)
+@allocating
 def _add(ids, amounts, keys, known, sums):  # type: ignore[no-untyped-def]
     """The reference: a hash table of sums, open addressing, half full, and nothing else."""
     mask = len(keys) - 1

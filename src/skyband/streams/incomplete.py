@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from skyband.streams.batches import check_count, check_number
+from skyband.structures.compiling import allocating
 
 _INCOMPLETE: Final = (7,)  # random numbers of its own
 
@@ -42,7 +42,7 @@ def incomplete(rows: int, *, streams: int = 3, xi: float = 0.5, recent: int = 30
     )
 
 
-@njit(cache=True)
+@allocating
 def _fill(ids, stream, pick, chance, seen, recent):  # type: ignore[no-untyped-def]
     streams, length = recent.shape
     counts = np.zeros(streams, np.int64)  # rows of each stream so far

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from skyband.structures.compiling import inlined, kernel
+from skyband.structures.compiling import allocating, inlined, kernel
 
 Ints = npt.NDArray[np.int64]
 
@@ -76,7 +75,7 @@ def _copy(old_values, old_codes, values, codes):  # type: ignore[no-untyped-def]
             values[slot], codes[slot] = old_values[i], old_codes[i]
 
 
-@njit(cache=True)
+@allocating
 def first_rows(codes, known, count):  # type: ignore[no-untyped-def]
     """The first row of each of the codes known, known + 1, …, count - 1."""
     rows = np.full(count - known, -1, np.int64)

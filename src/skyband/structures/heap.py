@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from skyband.structures.compiling import inlined
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def push_heap(heap, size, k, value):  # type: ignore[no-untyped-def]
     """Add to a heap of the k largest values, smallest on top; a full one loses its smallest. Return its size."""
     if size < k:

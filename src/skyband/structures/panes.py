@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from skyband.structures.compiling import inlined, kernel, part
+from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.windows import FOREVER
 
 BLOCK = 64  # rows looked at together: long enough to vectorise, short enough to look again
@@ -33,20 +32,20 @@ def shape_of(size: int, every: int) -> Shape:
     return Shape(every, FOREVER, 0) if size == FOREVER else Shape(every, size // every, size % every)
 
 
-@njit(cache=True)
+@allocating
 def pane_of(shape, time):  # type: ignore[no-untyped-def]
     slide = time // shape.every
     second = shape.rest > 0 and time - slide * shape.every >= shape.every - shape.rest
     return 2 * slide + second
 
 
-@njit(cache=True)
+@allocating
 def pane_start(shape, pane):  # type: ignore[no-untyped-def]
     start = (pane >> 1) * shape.every
     return start + shape.every - shape.rest if pane & 1 else start
 
 
-@njit(cache=True)
+@allocating
 def pane_end(shape, pane):  # type: ignore[no-untyped-def]
     end = ((pane >> 1) + 1) * shape.every
     return end if pane & 1 or shape.rest == 0 else end - shape.rest

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from skyband.structures.compiling import allocating
 
 
-@njit(cache=True)
+@allocating
 def locate(positions, wanted):  # type: ignore[no-untyped-def]
     """For each number wanted, its index in `positions`, which ascend and have it.
 

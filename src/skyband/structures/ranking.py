@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from skyband.structures.compiling import inlined, part
+from skyband.structures.compiling import allocating, inlined, part
 
 ROW = np.dtype(
     [
@@ -29,7 +28,7 @@ ZERO = np.int64(0)  # where a literal 0 would make numba compile a second versio
 SMALL = 16  # below this, insertion beats partitioning
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def ranks_before(a, b):  # type: ignore[no-untyped-def]
     """Does row a rank before row b?"""
     if a.score != b.score:
@@ -112,7 +111,7 @@ def _insertion_sort(rows, low, high):  # type: ignore[no-untyped-def]
         settle(rows, low, i)
 
 
-@njit(cache=True)
+@allocating
 def select_best(rows, low, high, k):  # type: ignore[no-untyped-def]
     """Rearrange [low, high) so that its k best rows come first, the worst of them last among these."""
     wanted = low + k - 1
@@ -125,7 +124,7 @@ def select_best(rows, low, high, k):  # type: ignore[no-untyped-def]
     _insertion_sort(rows, low, high)
 
 
-@njit(cache=True, _nrt=True)
+@allocating
 def sort_best_first(rows, low, high):  # type: ignore[no-untyped-def]
     """Sort [low, high) by rank."""
     if high - low <= SMALL:

@@ -11,16 +11,15 @@ all rows of a left subtree rank before all of the right one.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from skyband.structures.compiling import part
+from skyband.structures.compiling import allocating, inlined, part
 
 EMPTY = -1  # the row of a node that has none
 LONG_AGO = np.iinfo(np.int64).min  # the time of such a node: before any row's
 HEIGHT = 64  # more than any tree has
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def leaves_for(rows):  # type: ignore[no-untyped-def]
     """How many leaves a tree of so many rows has; it has twice as many nodes."""
     leaves = 1
@@ -29,7 +28,7 @@ def leaves_for(rows):  # type: ignore[no-untyped-def]
     return leaves
 
 
-@njit(cache=True)
+@allocating
 def build(time, first, n, root, node_time, node_row):  # type: ignore[no-untyped-def]
     """Build the tree of the n rows from `first` on, with its node i at root + i. O(n)."""
     leaves = leaves_for(n)

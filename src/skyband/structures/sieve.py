@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from skyband.structures.compiling import kernel, part
+from skyband.structures.compiling import allocating, kernel, part
 from skyband.structures.panes import Shape, pane_end, pane_of, pane_start
 from skyband.structures.ranking import ROW, select_best
 
@@ -277,7 +276,7 @@ def _sift(  # type: ignore[no-untyped-def]
     return len(times), cuts
 
 
-@njit(cache=True)
+@allocating
 def tally_panes(times, scores, shape):  # type: ignore[no-untyped-def]
     """How many rows with a score each pane has: the first such row of each pane, and the count."""
     first, count, panes = np.empty(len(times), np.int64), np.empty(len(times), np.int64), np.empty(len(times), np.int64)

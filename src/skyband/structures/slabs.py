@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from skyband.structures.compiling import inlined, kernel
+from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.structures.ranking import ROW, Rows
 
 HEADER = [("offset", np.int64), ("length", np.int64), ("capacity", np.int64)]  # capacity 0: no slab
@@ -60,7 +59,7 @@ def room_for(lengths: npt.NDArray[np.int64]) -> int:
     return int(2 * lengths.sum()) + (1 << SMALLEST) * len(lengths)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def size_class(entries):  # type: ignore[no-untyped-def]
     """The smallest c with 2**c >= entries."""
     c = SMALLEST
@@ -81,7 +80,7 @@ def take_slab(pool, c):  # type: ignore[no-untyped-def]
     return offset
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def give_slab(pool, header):  # type: ignore[no-untyped-def]
     """Empty a list and return its slab to the free ones."""
     if header.capacity > 0:
@@ -92,7 +91,7 @@ def give_slab(pool, header):  # type: ignore[no-untyped-def]
     header.length = 0
 
 
-@njit(cache=True)
+@part
 def reserve(pool, header, entries):  # type: ignore[no-untyped-def]
     """Make a list's slab hold at least `entries`, keeping its rows."""
     if header.capacity >= entries:
@@ -106,7 +105,7 @@ def reserve(pool, header, entries):  # type: ignore[no-untyped-def]
     header.offset, header.length, header.capacity = new, n, 1 << c
 
 
-@njit(cache=True)
+@allocating
 def pack(pool, headers):  # type: ignore[no-untyped-def]
     """All rows of all lists, list after list, without gaps."""
     total = 0

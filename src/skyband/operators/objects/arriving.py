@@ -12,12 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
+from skyband.structures.compiling import allocating
 from skyband.structures.ranking import ROW, Rows
 from skyband.windows import FOREVER
 
@@ -36,7 +36,7 @@ PENDING = np.dtype([*ROW.descr, ("group", np.int64)])
 NO_ORDER = np.empty(0, np.int64)
 
 
-@njit(cache=True)
+@allocating
 def running_maximum(time, now):  # type: ignore[no-untyped-def]
     latest = np.empty(len(time), np.int64)
     for i in range(len(time)):

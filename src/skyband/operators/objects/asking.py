@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.protocol import ENTER, Answer, AnswersMany, Codes, Floats, Ints, ObjectOperator
 from skyband.structures.codes import order_by_code
-from skyband.structures.compiling import kernel
+from skyband.structures.compiling import allocating, kernel
 from skyband.structures.ranking import Rows, ranks_before, sort_best_first
 from skyband.structures.search_tree import HEIGHT, build, leaves_for, search
 from skyband.windows import FOREVER
@@ -119,7 +118,7 @@ def top_many(operator: ObjectOperator, k: Ints, size: Ints) -> tuple[Answer, Int
 # -- compiled --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@allocating
 def index_rows(rows, first):  # type: ignore[no-untyped-def]
     """Rank the rows of each group, and build its tree; returns the fields of an Index but the first."""
     n, groups = len(rows), len(first) - 1
@@ -160,7 +159,7 @@ def cover(now, size, by_count, every, whole, closing, asked):  # type: ignore[no
                 asked.start[g, q], asked.end[g, q], asked.at[g, q] = closing[g] - whole, closing[g], closing[g]
 
 
-@njit(cache=True)
+@allocating
 def best_of_each(k, asked, index, out):  # type: ignore[no-untyped-def]
     """Algorithm 2: search the tree of each group. Returns how many rows were found."""
     found, stack = np.empty(len(out.at), np.int64), np.empty((HEIGHT, 3), np.int64)
@@ -177,7 +176,7 @@ def best_of_each(k, asked, index, out):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True)
+@allocating
 def rooms(k, first):  # type: ignore[no-untyped-def]
     """How many rows all answers can have at most and, by question and group, where to write them."""
     begin, room = np.empty((len(k), len(first) - 1), np.int64), 0
@@ -188,7 +187,7 @@ def rooms(k, first):  # type: ignore[no-untyped-def]
     return room, begin
 
 
-@njit(cache=True)
+@allocating
 def best_of_all(k, asked, index, begin, room):  # type: ignore[no-untyped-def]
     """Algorithm 7: hand each row, best first, to all questions that cover it, the longest windows first.
 
@@ -235,7 +234,7 @@ def best_of_all(k, asked, index, begin, room):  # type: ignore[no-untyped-def]
     return found, got
 
 
-@njit(cache=True)
+@allocating
 def write_all(found, got, begin, asked, index, out):  # type: ignore[no-untyped-def]
     """Write the answers, one after the other; returns where each question's rows start and the last ones end."""
     questions, groups = begin.shape

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skyband.operators.objects.showing import OUT, write
 from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
@@ -103,7 +102,7 @@ def new_work(k: int, rows: int, groups: int) -> Work:
     )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def room_needed(rule, groups, clock):  # type: ignore[no-untyped-def]
     """Pool and output entries that are enough to admit a row and to close one window of all groups."""
     return 2 * clock[TOTAL] + 8 * len(groups) + 8 * rule.limit + clock[WANTED]

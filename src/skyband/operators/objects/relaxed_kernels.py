@@ -87,7 +87,7 @@ def new_work(rule: Rule, carried: int) -> Work:
     )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def expired_at(now, size):  # type: ignore[no-untyped-def]
     """Rows with this time or an earlier one have left the window; nothing ever leaves a landmark."""
     return now - size if size != FOREVER else -2 * FOREVER

@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skyband.operators.objects.arriving import NEVER, NOW, START
 from skyband.operators.objects.filtered_kernels import add_latest, expire
 from skyband.operators.objects.stepwise_kernels import steps, window_start
-from skyband.structures.compiling import inlined, kernel, part
+from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.structures.queues import push_back
 from skyband.structures.ranking import ZERO, ranks_before, sort_best_first
 from skyband.structures.skyband import first_row, insert, rank_of
@@ -88,7 +87,7 @@ def oldest_of(band, k, pool):  # type: ignore[no-untyped-def]
     return oldest
 
 
-@njit(cache=True)
+@allocating
 def build(g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     """Algorithm 4: merge the rows gathered into the skyband, without what is expired or dominated; set all stairs."""
     group, band, gathered = state.groups[g], state.lists[BAND, g], state.lists[GATHERED, g]

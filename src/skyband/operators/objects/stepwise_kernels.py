@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from numba.extending import overload
 
 from skyband.operators.objects.arriving import LATE, NEED, NEVER, START, UNRANKED
 from skyband.operators.objects.showing import OUT, show, show_replaced
 from skyband.operators.protocol import CHANGES
-from skyband.structures.compiling import inlined, kernel
+from skyband.structures.compiling import allocating, inlined, kernel
 from skyband.structures.ranking import ZERO
 from skyband.structures.skyband import BAND, first_row
 from skyband.structures.slabs import CLASSES
@@ -134,7 +133,7 @@ def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make
 # -- the loop --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@allocating
 def prepare(score, time, now, order, size, by_count, clock):  # type: ignore[no-untyped-def]
     """The scores group after group; NaN for rows that are late, which are counted, as are those without a score."""
     prepared = np.empty(len(score))
@@ -199,7 +198,7 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
     return g, 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def window_start(now, rule):  # type: ignore[no-untyped-def]
     """Where the window starts that holds the row of this time or, by count, this number; earlier rows are of no use."""
     if rule.size == FOREVER or not (rule.by_count or rule.each):

@@ -1,0 +1,65 @@
+"""Compiled code on disk: what several processes may write at once, and when it is no longer valid."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skyband.structures import compiling
+from skyband.structures.compiling import KernelCache, OneFileEach, kernel
+
+
+def cache_of(folder: Path, stamp: object = 1) -> OneFileEach:
+    return OneFileEach(str(folder), "kernel", stamp)
+
+
+def test_two_processes_that_compile_one_kernel_at_once_never_get_the_other_s_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What numba numbers, two processes may number alike; it happened between two workers of these tests."""
+    one, other = cache_of(tmp_path), cache_of(tmp_path)
+    saving = OneFileEach._save_data
+
+    def save_in_between(name: str, data: Any) -> None:
+        """While one process writes its code, the other compiles and saves for other arguments."""
+        other.save("floats", "code for floats")
+        saving(one, name, data)
+
+    monkeypatch.setattr(one, "_save_data", save_in_between)
+    one.save("integers", "code for integers")
+    for process in (one, other, cache_of(tmp_path)):
+        assert process.load("integers") == "code for integers"
+        assert process.load("floats") in ("code for floats", None)  # what one forgets is compiled again
+
+
+def test_code_for_other_sources_is_not_used(tmp_path: Path) -> None:
+    cache_of(tmp_path, stamp=1).save("integers", "code")
+    assert cache_of(tmp_path, stamp=1).load("integers") == "code"
+    assert cache_of(tmp_path, stamp=2).load("integers") is None
+
+
+def test_a_change_in_any_file_with_parts_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for folder in ("operators", "structures"):
+        (tmp_path / folder).mkdir()
+    part = tmp_path / "operators" / "parts.py"
+    part.write_text("one")
+    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "structures" / "compiling.py"))
+    stamp = compiling.stamp_of_parts.__wrapped__
+    before = stamp()
+    assert stamp() == before
+    part.write_text("other")
+    os.utime(part, ns=(0, 0))
+    assert stamp() != before
+
+
+def test_kernels_are_cached_so() -> None:
+    @kernel
+    def twice(x):  # type: ignore[no-untyped-def]
+        return 2 * x
+
+    assert twice(21) == 42
+    assert isinstance(twice._cache, KernelCache)
+    assert isinstance(twice._cache._cache_file, OneFileEach)

@@ -22,7 +22,9 @@ TINY = Sizes(
     windows=(1_000, 10_000),
     startup_queries=("panes",),
     startup_rounds=1,
-    spark=SparkSizes(rows=4_000, files=2, files_per_batch=1, group_rows=2_000, own_rows=2_000, rounds=1),
+    spark=SparkSizes(
+        rows=4_000, files=2, files_per_batch=1, group_rows=2_000, own_rows=2_000, join_rows=10_000, rounds=1
+    ),
 )
 EMBEDDED = ["panes-10", "panes-1000", "arrival-9", "arrival-81", "groups", "growth"]
 
@@ -60,7 +62,7 @@ def test_a_fresh_process_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.spark
 def test_every_line_of_spark_is_measured() -> None:
     """In a process of its own: the benchmark stops its Spark session, which other tests share."""
-    names = ["spark-scan", "spark-own", "spark-groups"]
+    names = ["spark-scan", "spark-own", "spark-groups", "joins-spark-union", "joins-spark-own"]
     program = (
         "import json; from dataclasses import asdict\n"
         "from skyband.bench import spark; from skyband.bench.sizes import SparkSizes\n"

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from skyband.bench import across, embedded, joins, pairs, startup
 from skyband.bench.results import Result, table, write
-from skyband.bench.sizes import OFFICIAL, QUICK, SPARK_LINES, Sizes
+from skyband.bench.sizes import OFFICIAL, QUICK, SPARK_JOIN_LINES, SPARK_LINES, Sizes
 from skyband.errors import InvalidQuery
 
 GROWTH: Final = "growth"
@@ -26,6 +26,7 @@ NAMES: Final = (
     *STARTUP,
     *across.NAMES,
     *joins.NAMES,
+    *SPARK_JOIN_LINES,
 )
 
 Say = Callable[[str], None]
@@ -66,7 +67,7 @@ def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]
     yield from _embedded(wanted, sizes, say)
     yield from pairs.measure(wanted, sizes.passes, say)
     yield from joins.measure(wanted, sizes.passes, say)
-    if not set(SPARK_LINES).isdisjoint(wanted):
+    if not {*SPARK_LINES, *SPARK_JOIN_LINES}.isdisjoint(wanted):
         from skyband.bench import spark  # imports pyspark
 
         yield from spark.measure(wanted, sizes.spark, say)

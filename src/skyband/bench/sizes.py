@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-SPARK_LINES: Final = ("spark-scan", "spark-own", "spark-groups")  # named here, because bench.spark imports pyspark
+# Named here, because bench.spark imports pyspark.
+SPARK_LINES: Final = ("spark-scan", "spark-own", "spark-groups")
+SPARK_JOIN_LINES: Final = ("joins-spark-union", "joins-spark-own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,7 @@ class SparkSizes:
     files_per_batch: int = 4
     group_rows: int = 2_000_000  # of our side of the line about groups
     own_rows: int = 500_000  # for Spark's own way, which is slow
+    join_rows: int = 1_000_000  # of each of two streams
     rounds: int = 2
 
 
@@ -40,5 +43,7 @@ QUICK: Final = Sizes(
     across_window=200_000,
     startup_queries=("time",),
     startup_rounds=1,
-    spark=SparkSizes(rows=2_000_000, files=4, files_per_batch=2, group_rows=100_000, own_rows=50_000, rounds=1),
+    spark=SparkSizes(
+        rows=2_000_000, files=4, files_per_batch=2, group_rows=100_000, own_rows=50_000, join_rows=100_000, rounds=1
+    ),
 )

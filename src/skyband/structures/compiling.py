@@ -68,6 +68,6 @@ def _number(data: bytes) -> int:
 
 # It allocates nothing, so no references need be counted: it runs two to three times as fast so. See decision 0002.
 kernel: Final[Any] = cached(_nrt=False, no_cfunc_wrapper=True)
-allocating: Final[Any] = cached(no_cfunc_wrapper=True)
+allocating: Final[Any] = cached(_nrt=True, no_cfunc_wrapper=True)  # said outright, or its callers decide it
 part: Final[Any] = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 inlined: Final[Any] = register_jitable(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

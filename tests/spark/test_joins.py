@@ -57,6 +57,29 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "with a relation": {**WITH_PEOPLE, "every": "5 seconds"},
     "ranked": {**JOIN, "every": "5 seconds", "group_by": "a.item", "order_by": "n", "k": 2},
     "changes": {**JOIN, "group_by": "a.item", "aggregates": {"n": "COUNT(*)"}},
+    "added up": {
+        **JOIN,
+        "every": "5 seconds",
+        "group_by": "b.who",
+        "aggregates": {"n": "COUNT(*)", "total": "SUM(a.who)", "low": "MIN(a.price)", "late": "MAX(b.ts)"},
+        "having": "n > 10",
+        "order_by": ["total", "n ASC"],
+        "k": 2,
+    },
+    "sums of floats, not by the key": {**JOIN, "every": "5 seconds", "group_by": "b.who"},
+    "one stream, ranked": {
+        "inputs": {"a": sb.stream_input(sb.sliding("30 seconds", on="ts"), where="price > 5")},
+        "every": "5 seconds",
+        "group_by": ["item", "who"],
+        "aggregates": {"n": "COUNT(*)", "mean": "AVG(price)"},
+        "order_by": ["n", "mean"],
+        "k": 3,
+    },
+    "one stream, one group": {
+        "inputs": {"a": sb.sliding("30 seconds", on="ts")},
+        "every": "5 seconds",
+        "aggregates": {"n": "COUNT(item)", "total": "SUM(who)", "low": "MIN(price)"},
+    },
 }
 
 
@@ -69,7 +92,7 @@ def few_buckets(spark: SparkSession) -> Iterator[None]:
 
 
 def inputs(question: dict[str, Any]) -> dict[str, Any]:
-    return {**DATA, "p": PEOPLE} if "p" in question["inputs"] else DATA
+    return {name: {**DATA, "p": PEOPLE}[name] for name in question["inputs"]}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -87,7 +110,7 @@ def run(answer: DataFrame, checkpoint: Path, target: Path, mode: str) -> None:
     writer.trigger(availableNow=True).start(str(target)).awaitTermination()
 
 
-@pytest.mark.parametrize("name", ["spread by the key", "with a relation"])
+@pytest.mark.parametrize("name", ["spread by the key", "with a relation", "added up"])
 def test_streams_that_stop_and_go_on_answer_as_tables_do(spark: SparkSession, name: str, tmp_path: Path) -> None:
     question = {**QUESTIONS[name], "lateness": "15 seconds"}
     pieces = {name: split(table, 4) for name, table in DATA.items()}

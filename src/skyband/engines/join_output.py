@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from skyband import expressions
 from skyband.engines.join_codes import JoinCodes
-from skyband.errors import InvalidQuery
+from skyband.engines.schemas import whole_batch
+from skyband.errors import AggregateOverflow, InvalidQuery
 from skyband.expressions.aggregates import bind_filter
 from skyband.operators.joins.protocol import Answer, JoinOperator
 from skyband.operators.protocol import Codes, Ints
@@ -21,6 +22,7 @@ from skyband.queries.join_columns import BoundJoin
 from skyband.queries.joins import JoinAggregate
 
 _CHANGES = pa.array(["upsert", "delete"])
+_LARGEST = 2.0**63 * (1 - 1e-9)  # a sum of floats beyond this may be of whole numbers that no int64 holds
 
 Key = tuple[int, ...]
 
@@ -71,25 +73,51 @@ class Layout:
     # -- windows ---------------------------------------------------------------------------------------------------
 
     def _windows(self, lines: Lines) -> pa.Table:
-        answer = lines.answer
-        shown = self._shown_columns(lines)
+        return self._ranked(lines.answer.at, lines.answer.turn, self._shown_columns(lines))
+
+    def merged(self, parts: pa.Table, *, adds_up: bool) -> pa.Table:
+        """Whole windows from the lines of their parts: of some of the groups each, or of some of the rows of each."""
+        keys = ["window_end", *(field.name for field in self._groups)]
+        lines = self._added_up(parts, keys) if adds_up else parts
+        lines = lines.take(pc.sort_indices(lines, sort_keys=[(name, "ascending") for name in keys]))
+        at = lines["window_end"].cast(pa.int64()).to_numpy()
+        turn = np.cumsum(np.concatenate([[0], at[1:] != at[:-1]])) if len(at) else at
+        shown = lines.select([field.name for field in (*self._groups, *self._aggregates)]).combine_chunks()
+        return self._ranked(at, turn, whole_batch(shown))
+
+    def _added_up(self, parts: pa.Table, keys: list[str]) -> pa.Table:
+        """One line for each window and group, out of lines of some of its rows each."""
+        ways = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
+        asked = [(each.name, ways[each.function]) for each in self._bound.aggregates]
+        for name, way in asked:
+            if way == "sum":
+                rough = parts.select(keys).append_column(name, parts[name].cast(pa.float64())).group_by(keys)
+                if pc.any(pc.greater(pc.abs(rough.aggregate([(name, way)])[f"{name}_{way}"]), _LARGEST)).as_py():
+                    raise AggregateOverflow(f"{name} exceeds what 64 bits hold.")
+        added = parts.group_by(keys).aggregate(asked)
+        return added.select([*keys, *(f"{name}_{way}" for name, way in asked)]).rename_columns(
+            [*keys, *(name for name, _ in asked)]
+        )
+
+    def _ranked(self, at: Ints, turn: Ints, shown: pa.RecordBatch) -> pa.Table:
+        """Lines in order of their turns and, within one, of their groups: those to show, ranked."""
         if self._having is not None:
-            met = self._having(shown)
-            answer, shown = answer.chosen(np.flatnonzero(met)), shown.filter(pa.array(met))
+            met = self._having.evaluate(shown)
+            at, turn, shown = at[met], turn[met], shown.filter(pa.array(met))
         columns = shown.columns
         ranks = []
         if self._order:
-            order = self._ranking(answer, shown)
-            rank = _places(answer.turn[order])
+            order = self._ranking(turn, shown)
+            rank = _places(turn[order])
             if self._query.k is not None:
                 order, rank = order[rank <= self._query.k], rank[rank <= self._query.k]
-            answer, columns = answer.chosen(order), [column.take(pa.array(order)) for column in columns]
+            at, columns = at[order], [column.take(pa.array(order)) for column in columns]
             ranks = [pa.array(rank, pa.int32())]
-        return pa.Table.from_arrays([self._time(answer.at), *ranks, *columns], schema=self.schema)
+        return pa.Table.from_arrays([self._time(at), *ranks, *columns], schema=self.schema)
 
-    def _ranking(self, answer: Answer, shown: pa.RecordBatch) -> Ints:
+    def _ranking(self, turn: Ints, shown: pa.RecordBatch) -> Ints:
         """The order of the lines by turn and rank. They come in order of their groups, which decides between equals."""
-        keys = pa.table({"turn": answer.turn, "line": np.arange(len(answer.turn))})
+        keys = pa.table({"turn": turn, "line": np.arange(len(turn))})
         sorting = [("turn", "ascending")]
         for i, (values, ascending) in enumerate(self._order):
             column = values(shown)
@@ -113,7 +141,7 @@ class Layout:
     def _having_changes(self, lines: Lines) -> Lines:
         """Groups come when they first meet the condition, and go when they no longer do."""
         assert self._having is not None
-        met = self._having(self._shown_columns(lines)) & lines.answer.live
+        met = self._having.evaluate(self._shown_columns(lines)) & lines.answer.live
         kept, live = [], lines.answer.live.copy()
         for i, (key, shows) in enumerate(zip(map(tuple, lines.parts.tolist()), met.tolist(), strict=True)):
             if shows:
@@ -129,7 +157,7 @@ class Layout:
         """Groups come when they are among the best k, and go when they no longer are."""
         real = np.flatnonzero(answer.group >= 0)
         lines = self._lines(answer.chosen(real), parts[real], codes)
-        order = self._ranking(lines.answer, self._shown_columns(lines))
+        order = self._ranking(lines.answer.turn, self._shown_columns(lines))
         order = order[_places(lines.answer.turn[order]) <= (self._query.k or 0)]
         keys = [tuple(key) for key in lines.parts.tolist()]
         turns: dict[int, dict[Key, int]] = {turn: {} for turn in answer.turn.tolist()}

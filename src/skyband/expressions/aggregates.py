@@ -220,8 +220,8 @@ def _checked(whole: Callable[[pa.RecordBatch], Any], batch: pa.RecordBatch, text
         raise InvalidInput(f"{text!r} does not fit in 64 bits: {error}. Nothing of this batch was taken.") from None
 
 
-def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "where") -> Callable[[Any], Bools]:
-    """A condition on rows of `schema`, as a function that says which rows meet it; null does not."""
+def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "where") -> expressions.Condition:
+    """A condition on rows of `schema`, of one input or of the answer."""
     stripped, columns = _without_inputs(_parse(text))
     for name in columns:
         if name.input not in ("", input):
@@ -229,4 +229,4 @@ def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "w
                 f"{what}={text!r} of {input or 'the answer'} names {name}. A filter is about one input: join "
                 "conditions go into on=."
             )
-    return expressions.bind_condition(stripped, schema, used_as=f"{what}={text!r}").evaluate
+    return expressions.bind_condition(stripped, schema, used_as=f"{what}={text!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions.aggregates import Aggregate, Argument, Name, bind_argument, bind_filter
+from skyband.expressions.scores import Condition
 from skyband.queries.joins import JoinAggregate, Relation, StreamInput
 from skyband.windows import FOREVER, span_ticks
 
@@ -23,7 +24,7 @@ class BoundInput:
     is_relation: bool
     on: str | None  # the column of its time
     size: int  # of its window, in ticks
-    keep: Callable[[Any], Any] | None  # which rows meet its filter
+    keep: Condition | None  # its filter
     variables: tuple[int, ...]  # the join variables it has a column of
     joined: tuple[str, ...]  # these columns
     grouped: tuple[str, ...]  # its columns of the grouping

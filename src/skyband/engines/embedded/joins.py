@@ -164,7 +164,7 @@ class JoinSession(Session):
         batch = batch if self._plain[name] is self.schemas[name] else plain_batch(batch, self._plain[name])
         batch, time = with_times(batch, source.on)
         n = batch.num_rows
-        kept = None if source.keep is None else source.keep(batch)
+        kept = None if source.keep is None else source.keep.evaluate(batch)
         matchable = self._codes.inputs[i].matchable(batch)
         if matchable is not None:
             kept = matchable if kept is None else kept & matchable

@@ -1,39 +1,44 @@
 """Joins on Spark: the streams as one, each row with the number of its input, and a session of all inputs per bucket.
 
-    rows of each stream ─ union ─ pack by bucket ─ one session per bucket ─ unpack
+    rows of each stream ─ filter ─ union ─ pack by bucket ─ one session per bucket ─ merge, per window
     relations ─ collected ─ into every session
 
-Rows that match must meet, and all of a group in one place, since sums of parts are rounded and could not be added up
-exactly. So rows are spread over buckets by a join column that all streams have, if groups are told apart by it. Else,
-where groups are ranked, and where every row of any key moves the windows of all, there is one bucket.
+Rows that match must meet in one bucket; how they are spread, and what is left to merge, `join_spreading.py` says. All
+buckets have the same watermark, so what they say of a window comes in one micro-batch: merging takes no state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType
 
 from skyband.engines.embedded.inputs import read
 from skyband.engines.embedded.joins import JoinSession
 from skyband.engines.embedded.session import Stats
+from skyband.engines.join_output import Layout
 from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.join_spreading import Spread, spread
+from skyband.engines.spark.pages import BatchFunction
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.queries import JoinAggregate
-from skyband.queries.join_columns import BoundJoin, bind
+from skyband.queries.join_columns import BoundInput, BoundJoin, bind
+from skyband.queries.joins import Relation, StreamInput
 from skyband.windows import FOREVER, Ticks, Window
 
 INPUT: Final = PREFIX + "input"
 TIME: Final = PREFIX + "time"
 KEY: Final = PREFIX + "key"
+KEEP: Final = PREFIX + "keep"
 
 
 class BucketOfJoins:
@@ -74,7 +79,7 @@ class BucketOfJoins:
 class JoinRecipe(Recipe):
     """What a worker has to know of a join."""
 
-    query: JoinAggregate
+    query: JoinAggregate  # what a bucket is asked
     columns: dict[str, dict[str, str]]  # by stream: its columns that are needed, and what they are called among all
     schemas: dict[str, pa.Schema]  # by input: of these columns
     relations: dict[str, pa.Table]
@@ -101,11 +106,51 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     bound = bind(query, query.schemas(schemas))
     if bound.by_count:
         raise InvalidQuery("On Spark a join measures time: give the window on='…', the column that holds it.")
-    needed = {source.name: _needed(source.name, query, bound) for source in bound.inputs}
-    key = _shared_key(query, bound)
-    union = _union(streams, query, bound, needed, key)
-    recipe = _recipe(union, query, bound, needed, relations, is_spread=key is not None)
-    return run(union, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
+    # Without a slide every row moves the windows, also one that is filtered out.
+    filters = {source.name: _filter(source) for source in bound.inputs if not source.is_relation and query.every}
+    needed = {
+        source.name: _needed(source, query, filtered=source.keep is not None and filters.get(source.name) is None)
+        for source in bound.inputs
+    }
+    how = spread(query, bound)
+    union = _union(streams, query, bound, needed, filters, how)
+    asked = _but(query, inputs={name: _after(given, filters.get(name)) for name, given in query.inputs})
+    recipe = _recipe(union, query, asked, bound, needed, relations, how)
+    answers = run(union, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
+    if how is None or not (how.adds_up or asked.order_by):
+        return answers
+    merge = merger(asked, recipe.schemas, adds_up=how.adds_up)
+    output = Layout(asked, bind(asked, recipe.schemas)).schema
+    return answers.repartition(quoted("window_end")).mapInArrow(merge, from_arrow_schema(output))
+
+
+def merger(query: JoinAggregate, schemas: dict[str, pa.Schema], *, adds_up: bool) -> BatchFunction:
+    """For mapInArrow: whole windows from what buckets say of each."""
+
+    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = list(batches)
+        if parts:
+            layout = Layout(query, bind(query, schemas))
+            yield from layout.merged(pa.Table.from_batches(parts), adds_up=adds_up).to_batches()
+
+    return merge
+
+
+def _filter(source: BoundInput) -> Column | None:
+    """What Spark can evaluate of an input's filter: all of it, or with a function of the user's nothing."""
+    return None if source.keep is None or source.keep.spark_sql is None else sf.expr(source.keep.spark_sql)
+
+
+def _after(given: StreamInput | Relation, filtered: Column | None) -> StreamInput | Relation:
+    """An input as a bucket sees it: Spark has filtered a stream already."""
+    return StreamInput(given.window) if isinstance(given, StreamInput) and filtered is not None else given
+
+
+def _but(query: JoinAggregate, **changes: Any) -> JoinAggregate:
+    """The same query, but for these."""
+    given = {field.name: getattr(query, field.name) for field in fields(query)}
+    given |= {"inputs": dict(query.inputs), "aggregates": dict(query.aggregates)}
+    return JoinAggregate(**(given | changes))
 
 
 def _inputs(data: Mapping[str, Any], query: JoinAggregate) -> tuple[dict[str, DataFrame], dict[str, pa.Table]]:
@@ -133,32 +178,17 @@ def _inputs(data: Mapping[str, Any], query: JoinAggregate) -> tuple[dict[str, Da
     return streams, relations
 
 
-def _needed(name: str, query: JoinAggregate, bound: BoundJoin) -> list[str]:
-    """The columns of an input that the query reads."""
-    source = next(each for each in bound.inputs if each.name == name)
+def _needed(source: BoundInput, query: JoinAggregate, *, filtered: bool) -> list[str]:
+    """The columns of an input that the query reads; all of them if a session has to filter it."""
     arguments = [
         column.column
         for _, aggregate in query.parsed_aggregates()
         for column in aggregate.columns
-        if column.column in source.schema.names and column.input in ("", name)
+        if column.column in source.schema.names and column.input in ("", source.name)
     ]
-    filtered = source.schema.names if source.keep is not None else []
-    wanted = {*source.joined, *source.grouped, *arguments, *filtered, *([source.on] if source.on else [])}
+    everything = source.schema.names if filtered or source.is_relation else []
+    wanted = {*source.joined, *source.grouped, *arguments, *everything, *([source.on] if source.on else [])}
     return [column for column in source.schema.names if column in wanted]
-
-
-def _shared_key(query: JoinAggregate, bound: BoundJoin) -> int | None:
-    """A join variable that every stream has and that tells groups apart; None: rows cannot be spread."""
-    if query.order_by or query.every is None:
-        return None
-    streams = [source for source in bound.inputs if not source.is_relation]
-    for variable in range(len(bound.variable_types)):
-        if all(variable in source.variables for source in streams):
-            for source in bound.inputs:
-                columns = dict(zip(source.variables, source.joined, strict=True))
-                if columns.get(variable) in source.grouped:
-                    return variable
-    return None
 
 
 def _called(name: str, column: str) -> str:
@@ -170,7 +200,8 @@ def _union(
     query: JoinAggregate,
     bound: BoundJoin,
     needed: Mapping[str, list[str]],
-    key: int | None,
+    filters: Mapping[str, Column | None],
+    how: Spread | None,
 ) -> DataFrame:
     """The rows of all streams, with the columns of all: those of other streams are null."""
     types = {
@@ -184,30 +215,38 @@ def _union(
         columns = [mine.get(called, sf.lit(None)).cast(kind).alias(called) for called, kind in types.items()]
         time = quoted(str(source.on))
         hashed = sf.lit(0).cast("long")
-        if key is not None:
-            value = quoted(dict(zip(source.variables, source.joined, strict=True))[key])
-            kind = bound.variable_types[key]
-            if pa.types.is_integer(kind):
-                value = value.cast(LongType())
-            hashed = sf.xxhash64(value)
+        if how is not None:
+            together = how.columns[name] or tuple(needed[name])
+            hashed = sf.xxhash64(*(_comparable(source.schema.field(column).type, column) for column in together))
         whole = pa.types.is_integer(bound.time_type)
+        keep = filters.get(name)
         part = df.select(
-            sf.lit(i).alias(INPUT), (time.cast("long") if whole else time).alias(TIME), hashed.alias(KEY), *columns
+            sf.lit(i).alias(INPUT),
+            (time.cast("long") if whole else time).alias(TIME),
+            hashed.alias(KEY),
+            (sf.lit(True) if keep is None else sf.coalesce(keep, sf.lit(False))).alias(KEEP),
+            *columns,
         )
         union = part if union is None else union.unionByName(part)
     assert union is not None
     return union
 
 
+def _comparable(kind: pa.DataType, column: str) -> Column:
+    """A column whose equal values are hashed alike, whichever stream they are of."""
+    return quoted(column).cast(LongType()) if pa.types.is_integer(kind) else quoted(column)
+
+
 def _recipe(
     union: DataFrame,
     query: JoinAggregate,
+    asked: JoinAggregate,
     bound: BoundJoin,
     needed: Mapping[str, list[str]],
     relations: Mapping[str, pa.Table],
-    *,
-    is_spread: bool,
+    how: Spread | None,
 ) -> JoinRecipe:
+    """Of `query`, `asked` is what is left once Spark has filtered."""
     schemas = {
         source.name: pa.schema([source.schema.field(column) for column in needed[source.name]])
         if source.name not in relations
@@ -216,7 +255,8 @@ def _recipe(
     }
     streams = [name for name in schemas if name not in relations]
     columns = {name: {column: _called(name, column) for column in needed[name]} for name in streams}
-    output = JoinSession(query, schemas).output_schema
+    of_bucket = _but(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
+    output = Layout(of_bucket, bind(of_bucket, schemas)).schema
     time_type = bound.time_type
     rows = [pa.field(INPUT, pa.int32()), pa.field(TIME, time_type)]
     rows += [
@@ -232,9 +272,9 @@ def _recipe(
         output=output,
         sources=(None,) * len(output),
         changes=query.emit != "windows",
-        is_spread=is_spread,
+        is_spread=how is not None,
         fingerprint=query.fingerprint(schemas),
-        query=query,
+        query=of_bucket,
         columns=columns,
         schemas=schemas,
         relations=dict(relations),
@@ -244,6 +284,7 @@ def _recipe(
 def _rows_to_gather(df: DataFrame, recipe: JoinRecipe, buckets: int) -> DataFrame:
     columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
     columns.append(tie(df.select(*(quoted(name) for name in recipe.schema.names))))
+    df = df.where(quoted(KEEP))
     if recipe.is_spread:
         columns.append(sf.pmod(quoted(KEY), sf.lit(buckets)).cast("int").alias(BUCKET))
     return df.select(*columns)

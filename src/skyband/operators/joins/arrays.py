@@ -85,8 +85,8 @@ PROGRAM_WIDTH = 8
 # An entry is what is joined: a row or, where rows are aggregated early, all live rows of a cell. Entry 0 is none: it
 # holds what the event at hand adds.
 SOURCE, PART, LAST, IS_LISTED, ENTRY_FIXED = range(5)  # LAST: the last moment at which one of its rows is live
-# A live row has a slot.
-R_ENTRY, R_VALID, R_LAST, R_ARGUMENTS = range(4)
+# A live row, or several that came as one, has a slot.
+R_ENTRY, R_VALID, R_LAST, R_WEIGHT, R_ARGUMENTS = range(5)
 # A group, and what was shown of it last.
 IS_TOUCHED, VALID, IS_LIVE, PLACE, SCORE, IN_RESERVE, GROUP_FIXED = range(7)  # PLACE: among the living
 # Lists of groups, in no order; all whose score exceeds TAU are in the reserve.

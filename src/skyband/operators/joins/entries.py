@@ -158,10 +158,10 @@ class EntryTable:
     def saved_cells(self, state: Arrays, source: int) -> Cells:
         return Cells(*(state[f"cells {source} {name}"] for name in Cells._fields))
 
-    def check(self, live: Sequence[Ints], entry_of_slot: Ints) -> None:
+    def check(self, live: Sequence[Ints], entry_of_slot: Ints, weight: Ints) -> None:
         counted = np.zeros(len(self.rows), np.int64)
         for slots in live:
-            np.add.at(counted, entry_of_slot[slots], 1)
+            np.add.at(counted, entry_of_slot[slots], weight[slots])
         rule = self._layout.rule
         assert (self.rows[1:, rule[SUMS]] == counted[1:]).all(), "an entry counts its live rows"
         assert not self.rows[1:, rule[DELTA] :].any(), "nothing waits to be joined"

@@ -1,12 +1,22 @@
-"""Rows that wait for their first window, and live rows in the order in which they go."""
+"""Rows that wait for their first window, and live rows in the order in which they go.
+
+Rows that come and go together, of one cell and with the same values missing, can be one row with their sums and a
+weight: then state and work are a row for each cell and pane, however many rows there were.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from skyband.operators.joins.arrays import NONE
 from skyband.operators.protocol import Ints
+from skyband.structures.compiling import inlined, kernel
+
+SAMPLE, WORTH = 2048, 0.75  # rows are not coalesced if more than this share of them would stay
+_MOST = 2.0**62  # no sum of values may reach it
 
 
 class Coming(NamedTuple):
@@ -17,6 +27,7 @@ class Coming(NamedTuple):
     cell: Ints
     arguments: Ints
     valid: Ints
+    weight: Ints  # how many rows it stands for
 
     def take(self, rows: Ints | slice) -> Coming:
         return Coming(*(column[rows] for column in self))
@@ -24,7 +35,7 @@ class Coming(NamedTuple):
 
 def nothing(arguments: int) -> Coming:
     zero = np.zeros(0, np.int64)
-    return Coming(zero, zero, zero, np.zeros((0, arguments), np.int64), zero)
+    return Coming(zero, zero, zero, np.zeros((0, arguments), np.int64), zero, zero)
 
 
 def in_order(waiting: Coming, more: Coming) -> Coming:
@@ -43,6 +54,69 @@ def in_order(waiting: Coming, more: Coming) -> Coming:
         return both
     order = np.argsort(both.start[kept:], kind="stable") + kept
     return both.take(np.concatenate([np.arange(kept), order]))
+
+
+def coalesced(rows: Coming) -> Coming:
+    """One row for all that come and go together, of one cell and with the same values missing. Values are added up.
+
+    The same rows, if few would be saved or a sum might not fit.
+    """
+    n = len(rows.start)
+    largest = np.abs(rows.arguments.astype(np.float64)).max(initial=0.0)
+    if n < 2 or largest * n >= _MOST:
+        return rows
+    found = int(coalesce(*rows, np.full(1 << (2 * n - 1).bit_length(), NONE, np.int64)))
+    return rows if found == n else rows.take(slice(0, found))
+
+
+@kernel
+def coalesce(start, last, cell, arguments, valid, weight, table):  # type: ignore[no-untyped-def]
+    """Move the coalesced rows to the front, in the order of their first rows; how many there are.
+
+    All rows stay as they are, and all are counted, if by a sample of them few would be saved.
+    """
+    n, mask, step, count, sampled = len(start), len(table) - 1, max(1, len(start) // SAMPLE), 0, 0
+    for i in range(0, n, step):
+        at = find(start, last, cell, valid, table, mask, i)
+        count += table[at] == NONE
+        table[at] = i
+        sampled += 1
+    if count == sampled:
+        return n
+    # Of so many kinds of rows a sample would have so many twice; of all rows so many kinds would be there.
+    kinds = sampled * sampled / (2.0 * (sampled - count))
+    if kinds * (1.0 - math.exp(-n / kinds)) > WORTH * n:
+        return n
+    table[:] = NONE
+    count = 0
+    for i in range(n):
+        at = find(start, last, cell, valid, table, mask, i)
+        j = table[at]
+        if j == NONE:
+            table[at] = j = count
+            count += 1
+            if i != j:
+                start[j], last[j], cell[j], valid[j], weight[j] = start[i], last[i], cell[i], valid[i], weight[i]
+                for a in range(arguments.shape[1]):
+                    arguments[j, a] = arguments[i, a]
+            continue
+        weight[j] += weight[i]
+        for a in range(arguments.shape[1]):
+            arguments[j, a] += arguments[i, a]
+    return count
+
+
+@inlined
+def find(start, last, cell, valid, table, mask, i):  # type: ignore[no-untyped-def]
+    """Where in the hash table row i stands, or would."""
+    mixed = np.uint64(start[i]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(cell[i])
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    at = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
+    while True:
+        j = table[at]
+        if j == NONE or (start[j] == start[i] and cell[j] == cell[i] and last[j] == last[i] and valid[j] == valid[i]):
+            return at
+        at = (at + 1) & mask
 
 
 class Queue:

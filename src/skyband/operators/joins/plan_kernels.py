@@ -47,6 +47,7 @@ from skyband.operators.joins.arrays import (
     R_ENTRY,
     R_LAST,
     R_VALID,
+    R_WEIGHT,
     S_ARGUMENT,
     S_FLOAT,
     S_NEGATED,
@@ -239,13 +240,14 @@ def gather(rule, program, entries, listed, slots, events, end, counters):  # typ
 @part
 def add_row(rule, program, entries, target, at_row, start, source, slots, slot, sign):  # type: ignore[no-untyped-def]
     """Add a row to the numbers from column `start` on of a row of `target`, or take it off. Entry 0 is scratch."""
-    target[at_row, start] += sign
+    rows = sign * slots[slot, R_WEIGHT]
+    target[at_row, start] += rows
     mine, valid = rule[INPUT_ROWS] + source, slots[slot, R_VALID]
     for t in range(rule[TERM_ROWS] + program[mine, I_TERM], rule[TERM_ROWS] + program[mine, I_TERM_END]):
         argument, at, plain = program[t, T_ARGUMENT], start + program[t, T_FROM], program[t, T_PLAIN]
         if not valid >> argument & 1:
             continue
-        target[at_row, at] += sign
+        target[at_row, at] += rows
         limbs, value = program[t, T_LIMBS], slots[slot, R_ARGUMENTS + argument]
         if limbs == 0:
             continue
@@ -280,7 +282,7 @@ def read_terms(rule, program, entries, slots, slot):  # type: ignore[no-untyped-
     """What one row adds to its entry, to entry 0."""
     valid, start = slots[slot, R_VALID], rule[SUMS]
     source = entries[slots[slot, R_ENTRY], SOURCE]
-    entries[0, start] = 1
+    entries[0, start] = weight = slots[slot, R_WEIGHT]
     mine = program[rule[INPUT_ROWS] + source]
     for t in range(mine[I_TERM], mine[I_TERM_END]):
         term = program[rule[TERM_ROWS] + t]
@@ -289,7 +291,7 @@ def read_terms(rule, program, entries, slots, slot):  # type: ignore[no-untyped-
             entries[0, at + c] = 0
         if not valid >> term[T_ARGUMENT] & 1:
             continue
-        entries[0, at] = 1
+        entries[0, at] = weight
         if limbs == 0:
             continue
         value = slots[slot, R_ARGUMENTS + term[T_ARGUMENT]]

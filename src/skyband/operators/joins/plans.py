@@ -38,6 +38,7 @@ from skyband.operators.joins.stairs_kernels import new_stairs
 from skyband.operators.protocol import Arrays, Codes, Ints
 
 MOST_GROUPS = 20_000_000
+_LIVE = ("last", "cell", "arguments", "valid", "weight")  # of a live row, in a snapshot
 SAFE_BITS = 62  # so many joined rows, as a power of two, can be counted
 
 
@@ -71,12 +72,13 @@ class Joined:
         self._graph = graph_of(spec)
         self._terms = terms_of(spec)
         self._layout = layout_of(spec, self._graph, self._terms, coalesce=plan.multiply)
-        self._schedule = Schedule(spec)
+        self._schedule = Schedule(spec, coalesce=plan.multiply)
         self._counters = np.zeros(arrays.COUNTERS, np.int64)
         self._counters[[arrays.TAU, arrays.KTH]] = arrays.MISSING
         self._counters[GROUPS] = 0 if spec.grouped_inputs else 1
         self._turns = self._moments = 0
         self._came = [0 for _ in spec.inputs]
+        self._weight = [0 for _ in spec.inputs]  # rows that the live ones stand for
         room = max(1, initial_room)
         self._entries = EntryTable(spec, self._graph, plan.early, self._layout, room)
         self._slots = table(room, arrays.R_ARGUMENTS + max(len(source.floats) for source in spec.inputs))
@@ -173,6 +175,7 @@ class Joined:
                 f"live {source} cell": self._entries.cell_of_slot[queue.slot],
                 f"live {source} arguments": self._arguments(source, queue.slot),
                 f"live {source} valid": self._slots[queue.slot, arrays.R_VALID],
+                f"live {source} weight": self._slots[queue.slot, arrays.R_WEIGHT],
             }
         return saved
 
@@ -184,7 +187,7 @@ class Joined:
             self._add_cells(source, self._entries.saved_cells(state, source))
         live = []
         for source in range(len(self.spec.inputs)):
-            last, *rest = (state[f"live {source} {name}"] for name in ("last", "cell", "arguments", "valid"))
+            last, *rest = (state[f"live {source} {name}"] for name in _LIVE)
             live.append(Coming(np.full(len(last), BEFORE), last, *rest))
         self._run(self._schedule.revive(live))
 
@@ -240,8 +243,10 @@ class Joined:
                 if status == MORE_RECORDS:
                     parts.append(self._take_records())
                 self._grow(status)
-            for source, slots in enumerate(() if self._alone else moves.going):
-                self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
+            for source, slots in enumerate(moves.going):
+                self._weight[source] -= int(self._slots[slots, arrays.R_WEIGHT].sum())
+                if not self._alone:
+                    self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
         self._check_overflow()
         records = np.concatenate([*parts, self._take_records()])
         at, turn, group, live, valid = (np.ascontiguousarray(records[:, c]) for c in range(arrays.O_VALUES))
@@ -268,6 +273,7 @@ class Joined:
                 self._slots[slots, arrays.R_ENTRY] = place(source, rows.cell, slots)
                 self._slots[slots, arrays.R_VALID] = rows.valid
                 self._slots[slots, arrays.R_LAST] = rows.last
+                self._slots[slots, arrays.R_WEIGHT] = rows.weight
                 first = arrays.R_ARGUMENTS
                 self._slots[slots, first : first + rows.arguments.shape[1]] = rows.arguments
         entries = len(self._entries.rows)
@@ -277,10 +283,8 @@ class Joined:
 
     def _fit_numbers(self, moves: Moves) -> None:
         """Make limbs wide enough for every sum that these rows can lead to, so that none is ever checked again."""
-        row_bits = sum(
-            (len(queue) + len(gone)).bit_length()
-            for queue, gone in zip(self._schedule.queues, moves.going, strict=True)
-        )
+        self._weight = [have + int(new.weight.sum()) for have, new in zip(self._weight, moves.coming, strict=True)]
+        row_bits = sum(weight.bit_length() for weight in self._weight)
         terms = tuple(
             term.seeing(moves.coming[term.input].arguments[:, term.argument], moves.coming[term.input].valid).holding(
                 row_bits
@@ -388,7 +392,8 @@ class Joined:
             outside = living[groups[living, arrays.IN_RESERVE] == 0]
             assert (groups[outside, arrays.SCORE] <= counters[arrays.TAU]).all(), "what may be shown is in the reserve"
         if not self._alone:
-            self._entries.check([queue.slot for queue in self._schedule.queues], self._slots[:, arrays.R_ENTRY])
+            live = [queue.slot for queue in self._schedule.queues]
+            self._entries.check(live, self._slots[:, arrays.R_ENTRY], self._slots[:, arrays.R_WEIGHT])
 
 
 def _table_size(groups: int) -> int:

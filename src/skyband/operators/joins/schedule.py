@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.operators.joins.lifetimes import Coming, Numbers, Queue, in_both, in_order, nothing, runs
+from skyband.operators.joins.lifetimes import Coming, Numbers, Queue, coalesced, in_both, in_order, nothing, runs
 from skyband.operators.joins.protocol import BEFORE, UNMATCHED, Batch, Rows, Spec
 from skyband.operators.protocol import Arrays, Ints
 from skyband.windows import FOREVER
@@ -32,8 +32,10 @@ class Moves(NamedTuple):
 
 
 class Schedule:
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, *, coalesce: bool = False) -> None:
         self._spec = spec
+        # A sum of floats is rounded, so rows with one stay apart.
+        self._coalesces = tuple(coalesce and not any(source.floats) for source in spec.inputs)
         self.late = 0
         self.closed = BEFORE  # the end of the last closed window; with each arrival, now
         self.slots = Numbers()
@@ -48,7 +50,9 @@ class Schedule:
         """Put rows by until the first window that holds them closes."""
         for source, rows in enumerate(batch.rows):
             if rows is not None and len(rows.time):
-                self._waiting[source] = in_order(self._waiting[source], self._in_time(source, rows))
+                new = self._in_time(source, rows)
+                new = coalesced(new) if self._coalesces[source] else new
+                self._waiting[source] = in_order(self._waiting[source], new)
 
     def _in_time(self, source: int, rows: Rows) -> Coming:
         spec, every = self._spec, self._spec.every
@@ -68,7 +72,7 @@ class Schedule:
         kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
         after = np.where(closed[kept] > BEFORE, closed[kept] + every, BEFORE)
         start = np.maximum(rows.time[kept] // every * every + every, after)
-        return Coming(start, last[kept], rows.cell[kept].astype(np.int64), rows.arguments[kept], rows.valid[kept])
+        return _coming(start, last[kept], rows, kept)
 
     def watermark(self) -> int:
         """What the slowest stream has reached."""
@@ -173,18 +177,14 @@ class Schedule:
         self.late += len(place) - int(np.count_nonzero(in_time))
         kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
         place = place[kept]
-        cell = rows.cell[kept].astype(np.int64)
-        return Coming(now[place], last[kept], cell, rows.arguments[kept], rows.valid[kept]), place
+        return _coming(now[place], last[kept], rows, kept), place
 
     # -- both ------------------------------------------------------------------------------------------------------
 
     def load(self, source: int, rows: Rows) -> Moves:
         """A relation: its rows are there for good."""
         kept = np.flatnonzero(rows.cell != UNMATCHED)
-        ever = np.full(len(kept), FOREVER)
-        loaded = Coming(
-            np.full(len(kept), BEFORE), ever, rows.cell[kept].astype(np.int64), rows.arguments[kept], rows.valid[kept]
-        )
+        loaded = _coming(np.full(len(kept), BEFORE), np.full(len(kept), FOREVER), rows, kept)
         return self.revive(
             [loaded if i == source else nothing(len(each.floats)) for i, each in enumerate(self._spec.inputs)]
         )
@@ -229,6 +229,11 @@ class Schedule:
         self.late, self.closed, self._arrivals, *self._seen = (int(number) for number in state["clock"])
         for source in range(len(self._waiting)):
             self._waiting[source] = Coming(*(state[f"waiting {source} {name}"] for name in Coming._fields))
+
+
+def _coming(start: Ints, last: Ints, rows: Rows, kept: Ints) -> Coming:
+    weight = np.ones(len(kept), np.int64)
+    return Coming(start, last, rows.cell[kept].astype(np.int64), rows.arguments[kept], rows.valid[kept], weight)
 
 
 def _moments(ends: list[Ints], every: int) -> tuple[Ints, Callable[[Ints], Ints]]:

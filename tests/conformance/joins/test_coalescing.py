@@ -1,0 +1,58 @@
+"""Oracle tests of rows that come and go together and are kept as one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.operators.joins.lifetimes import SAMPLE, Coming, coalesced
+
+
+def some_rows(kinds: int, n: int, largest: int = 100) -> Coming:
+    random = np.random.default_rng(kinds)
+    kind = random.integers(0, kinds, n)
+    return Coming(
+        10 * (kind % 3),
+        10 * (kind % 3) + 100 + kind % 2,
+        kind // 3,
+        random.integers(-largest, largest, (n, 2)),
+        kind % 4,
+        random.integers(1, 4, n),
+    )
+
+
+@pytest.mark.parametrize(("kinds", "n"), [(1, 2), (3, 50), (40, 5 * SAMPLE), (2000, 10 * SAMPLE)])
+def test_kinds_of_rows_become_a_row_each(kinds: int, n: int) -> None:
+    rows = some_rows(kinds, n)
+    expected: dict[tuple[int, ...], list[int]] = {}
+    for start, last, cell, (a, b), valid, weight in zip(*(column.tolist() for column in rows), strict=True):
+        sums = expected.setdefault((start, last, cell, valid), [0, 0, 0])
+        sums[:] = [sums[0] + a, sums[1] + b, sums[2] + weight]
+    found = coalesced(rows)
+    keys = zip(*(column.tolist() for column in (found.start, found.last, found.cell, found.valid)), strict=True)
+    sums = np.column_stack([found.arguments, found.weight]).tolist()
+    assert list(zip(keys, sums, strict=True)) == list(expected.items())  # in the order in which kinds first come
+
+
+def test_rows_that_differ_stay_as_they_are() -> None:
+    rows = some_rows(10**9, 3 * SAMPLE)
+    assert coalesced(rows) is rows
+
+
+def test_values_whose_sum_may_not_fit_stay_apart() -> None:
+    rows = some_rows(2, 100, largest=2**60)
+    assert coalesced(rows) is rows
+
+
+def test_state_is_a_row_for_each_cell_and_pane_not_for_each_row() -> None:
+    query = sb.JoinAggregate(
+        inputs=sb.sliding(400, every=100, on="t"), group_by="g", aggregates={"n": "COUNT(*)", "sum": "SUM(x)"}
+    )
+    at = np.arange(2000)
+    table = pa.table({"t": at, "g": at % 5, "x": at})
+    session = query.open(table.schema)
+    for batch in table.to_batches(max_chunksize=500):
+        session.push(batch)
+    assert session.stats().rows_held <= 5 * (4 + 5)  # five groups; four panes are live, and five at most wait

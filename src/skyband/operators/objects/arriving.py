@@ -17,7 +17,7 @@ from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, 
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
-from skyband.structures.compiling import allocating
+from skyband.structures.compiling import allocating, inlined
 from skyband.structures.ranking import ROW, Rows
 from skyband.windows import FOREVER
 
@@ -34,6 +34,25 @@ CLOCKS = 6
 # A row that waits for its window, and its group.
 PENDING = np.dtype([*ROW.descr, ("group", np.int64)])
 NO_ORDER = np.empty(0, np.int64)
+
+
+@inlined
+def row_index(batch, j):  # type: ignore[no-untyped-def]
+    """Which row of the batch is row j, group after group."""
+    return batch.order[j] if len(batch.order) else j
+
+
+@inlined
+def first_due(now, due, end):  # type: ignore[no-untyped-def]
+    """The first of the batch's rows before `end` by which this time is reached, or `end`."""
+    low, high = 0, end
+    while low < high:
+        middle = (low + high) >> 1
+        if now[middle] >= due:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @allocating

@@ -20,9 +20,13 @@ import numpy.typing as npt
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import mintopk_kernels as kernels
 from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
-from skyband.operators.objects.mintopk_kernels import (
+from skyband.operators.objects.mintopk_closing import close_until
+from skyband.operators.objects.mintopk_state import (
+    CELL,
+    CLOCKS,
     CLOSED,
     FREE_CELL,
+    GROUP,
     LATE,
     NEVER,
     NEXT,
@@ -30,6 +34,9 @@ from skyband.operators.objects.mintopk_kernels import (
     TOTAL,
     UNRANKED,
     WANTED,
+    Rule,
+    new_work,
+    room_needed,
 )
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
@@ -65,13 +72,13 @@ class MinTopK:
         """`slack`: a pane's buffer is cut back to its k best when it holds max(2k, k + slack) rows."""
         self.spec = spec
         self._shape = shape_of(spec.window.size, spec.window.every)
-        self._rule = kernels.Rule(spec.k, max(2 * spec.k, spec.k + slack), spec.window.lateness, spec.emit)
+        self._rule = Rule(spec.k, max(2 * spec.k, spec.k + slack), spec.window.lateness, spec.emit)
         self._pool = slabs.new_pool(initial_room)
-        self._groups = np.zeros(0, kernels.GROUP)
-        self._cells = np.zeros(0, kernels.CELL)
+        self._groups = np.zeros(0, GROUP)
+        self._cells = np.zeros(0, CELL)
         self._out = np.zeros(initial_room, ANSWER)
-        self._work = kernels.new_work(spec.k, 0, 1)
-        self._clock = np.zeros(kernels.CLOCKS, np.int64)
+        self._work = new_work(spec.k, 0, 1)
+        self._clock = np.zeros(CLOCKS, np.int64)
         self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
         self._held: Held | None = None  # for questions; None: not made since rows came or left
         self._know_groups(1)
@@ -195,11 +202,11 @@ class MinTopK:
 
     def _fit_work(self, rows: int) -> None:
         if self.spec.grouped and (len(self._work.order) < rows or len(self._work.start) <= len(self._groups)):
-            self._work = kernels.new_work(self.spec.k, rows, len(self._groups))
+            self._work = new_work(self.spec.k, rows, len(self._groups))
 
     def _make_room(self) -> None:
         """A kernel stopped because something might run out: enlarge whatever is short."""
-        need = int(kernels.room_needed(self._rule, self._groups, self._clock))
+        need = int(room_needed(self._rule, self._groups, self._clock))
         if self._pool.room() < need:
             self._pool = slabs.grown_pool(self._pool, need)
         if len(self._out) - self._clock[OUT] < need:
@@ -213,7 +220,7 @@ class MinTopK:
         self._clock[WANTED] = 0
 
     def _close_until(self, window: int) -> None:
-        while not kernels.close_until(window, self._shape, self._rule, self._pool, *self._arrays(), self._work):
+        while not close_until(window, self._shape, self._rule, self._pool, *self._arrays(), self._work):
             self._make_room()
 
     def _last_window_with_rows(self) -> int:

@@ -1,25 +1,36 @@
 """The compiled loops of MinTopK.
 
 Two loops over rows, by value (one clock for all groups) and by count (a clock for each group); both put rows that may
-be among the best k of their pane into the pane's cell, and close windows when they are due. `close_group` is the heart.
+be among the best k of their pane into the pane's cell, and close windows when they are due.
 A loop stops early, at a row it has not touched, when the pool, the cells or the output might run out.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
-from skyband.operators.objects.showing import OUT, write
-from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
+from skyband.operators.objects.mintopk_closing import (
+    close_group,
+    close_window,
+)
+from skyband.operators.objects.mintopk_state import (
+    CLOSED,
+    FREE_CELL,
+    LATE,
+    MANY,
+    NEVER,
+    NEXT,
+    NOW,
+    TOTAL,
+    UNRANKED,
+    WANTED,
+    has_room,
+    room_needed,
+    tighten,
+)
 from skyband.structures.codes import sort_by_code
 from skyband.structures.compiling import inlined, kernel, part
-from skyband.structures.heap import push_heap
 from skyband.structures.panes import (
-    FIND,
-    SAMPLE,
     WIDE,
     find_scores,
     guess_threshold,
@@ -30,91 +41,9 @@ from skyband.structures.panes import (
     pane_start,
     skip_rows,
 )
-from skyband.structures.ranking import SMALL, ranks_before, select_best, settle, sort_best_first
-from skyband.structures.slabs import CLASSES, HEADER, NONE, give_slab, reserve
+from skyband.structures.ranking import SMALL, settle
+from skyband.structures.slabs import CLASSES, NONE, reserve
 from skyband.windows import FOREVER
-
-NEVER = 2**62
-
-# What the clock array holds, beside OUT.
-NOW = 1  # the largest time seen
-CLOSED = 2  # windows with a smaller index have closed
-NEXT = 3  # the earliest open window that has something to show, or NEVER
-LATE = 4  # rows dropped because all their windows had closed
-TOTAL = 5  # rows held
-FREE_CELL = 6  # the first free cell, or NONE
-UNRANKED = 7  # rows without a score
-WANTED = 8  # pool entries wanted beyond what is needed in any case, and a free cell for every group
-CLOCKS = 9
-
-MANY = 4  # rows of one pane are taken group by group when there are so many times k of each
-
-
-class Rule(NamedTuple):
-    k: int
-    limit: int  # a cell is cut back to its k best when it holds so many rows
-    lateness: int  # FOREVER: rows do not move the watermark
-    emit: int
-
-
-# By group code: its first open pane, or NONE; by count, rows so far; the list of rows of closed panes, best first.
-GROUP = np.dtype([("cell", np.int64), ("arrivals", np.int64), *HEADER])
-
-# An open pane of a group: a list of rows, among them the pane's k best. Up to k = SMALL just these, best first; beyond
-# that it is cheaper to let up to `limit` rows gather, unsorted, and to select the best now and then.
-CELL = np.dtype(
-    [
-        ("group", np.int64),  # NONE: a free cell
-        ("pane", np.int64),
-        ("following", np.int64),  # the next cell of the group, or the next free one; NONE at the end
-        ("threshold", np.float64),  # no row below it is among the pane's k best
-        *HEADER,
-    ]
-)
-
-
-class Work(NamedTuple):
-    """Scratch for kernels, which do not allocate: they need no references counted, and run much faster so."""
-
-    counts: npt.NDArray[np.int64]  # of k + 1, to prune a list
-    found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
-    sample: npt.NDArray[np.float64]
-    best: npt.NDArray[np.float64]  # of a group's rows, when they are taken together: the k best
-    which: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]  # all of them
-    order: npt.NDArray[np.int64]  # the rows of a run, group after group
-    start: npt.NDArray[np.int64]  # where each group starts among them
-    following: npt.NDArray[np.int64]
-
-
-def new_work(k: int, rows: int, groups: int) -> Work:
-    """For runs of so many rows of so many groups."""
-    return Work(
-        np.empty(k + 1, np.int64),
-        np.empty(FIND, np.int64),
-        np.empty(SAMPLE),
-        np.empty(k),
-        np.empty(k, np.int64),
-        np.empty(rows if k > SMALL else 0),
-        np.empty(rows, np.int64),
-        np.empty(groups + 1, np.int64),
-        np.empty(groups + 1, np.int64),
-    )
-
-
-@inlined
-def room_needed(rule, groups, clock):  # type: ignore[no-untyped-def]
-    """Pool and output entries that are enough to admit a row and to close one window of all groups."""
-    return 2 * clock[TOTAL] + 8 * len(groups) + 8 * rule.limit + clock[WANTED]
-
-
-@inlined
-def has_room(rule, pool, groups, clock, out):  # type: ignore[no-untyped-def]
-    need = room_needed(rule, groups, clock)
-    return len(pool.rows) - pool.free[CLASSES] >= need and len(out) - clock[OUT] >= need and clock[FREE_CELL] != NONE
-
-
-# -- rows into cells ----------------------------------------------------------------------------------------------
 
 
 @inlined
@@ -159,15 +88,6 @@ def admit(cell, score, time, position, rule, pool, clock):  # type: ignore[no-un
             cell.threshold = pool.rows[cell.offset + rule.k - 1].score
     elif n + 1 == rule.k or n + 1 == rule.limit:
         tighten(cell, rule, pool, clock)
-
-
-@part
-def tighten(cell, rule, pool, clock):  # type: ignore[no-untyped-def]
-    """Cut the cell back to its k best rows; the worst of them is what a row has to reach from now on."""
-    clock[TOTAL] -= cell.length - rule.k
-    select_best(pool.rows, cell.offset, cell.offset + cell.length, rule.k)
-    cell.length = rule.k
-    cell.threshold = pool.rows[cell.offset + rule.k - 1].score
 
 
 @kernel
@@ -395,169 +315,3 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
             guessed = False
             i, unranked = start, 0
     clock[UNRANKED] += unranked
-
-
-# -- windows close ------------------------------------------------------------------------------------------------
-
-
-@kernel
-def close_until(window, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
-    """Close every window up to this one that has something to show. False: stopped for lack of room."""
-    while clock[NEXT] <= window:
-        if not has_room(rule, pool, groups, clock, out):
-            return False
-        close_window(shape, rule, pool, groups, cells, clock, out, work)
-    return True
-
-
-@part
-def close_window(shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
-    """Close the next window for all groups, and find out which one is next after it."""
-    window = clock[NEXT]
-    at = (window + 1) * shape.every
-    following = NEVER
-    for g in range(len(groups)):
-        if groups[g].length == 0 and groups[g].cell == NONE:
-            continue
-        close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, work.counts)
-        if groups[g].length > 0:
-            following = window + 1
-        cell = groups[g].cell
-        while cell != NONE:
-            following = min(following, cells[cell].pane >> 1)
-            cell = cells[cell].following
-    clock[NEXT] = following
-    clock[CLOSED] = max(clock[CLOSED], window + 1)
-
-
-@inlined
-def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scratch):  # type: ignore[no-untyped-def]
-    """Move what was seen of the window's panes into the group's list, show its best k, drop what none will show."""
-    merge_cells(g, window, shape, rule, pool, groups, cells, clock)
-    start, n = groups[g].offset, groups[g].length
-    if rule.emit == CHANGES:
-        show_leaving(g, start, n, window, at, rule.k, pool.rows, clock, out)
-    show_best(g, start, n, window, at, rule, pool.rows, clock, out)
-    kept = prune(start, n, window, shape, rule, pool.rows, scratch)
-    clock[TOTAL] -= n - kept
-    if kept == 0:
-        give_slab(pool, groups[g])
-    groups[g].length = kept
-
-
-@part
-def merge_cells(g, window, shape, rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
-    """Merge the best k of every pane up to the window's end into the group's list, and free the cells."""
-    total, cell = groups[g].length, groups[g].cell
-    while cell != NONE:
-        if cells[cell].pane >> 1 <= window:
-            if cells[cell].length > rule.k:
-                tighten(cells[cell], rule, pool, clock)
-            total += cells[cell].length
-        cell = cells[cell].following
-    reserve(pool, groups[g], total)
-
-    previous, cell = NONE, groups[g].cell
-    while cell != NONE:
-        following = cells[cell].following
-        if cells[cell].pane >> 1 <= window:
-            merge_cell(groups[g], cells[cell], shape, rule, pool)
-            if previous == NONE:
-                groups[g].cell = following
-            else:
-                cells[previous].following = following
-            cells[cell].group = NONE
-            cells[cell].following = clock[FREE_CELL]
-            clock[FREE_CELL] = cell
-        else:
-            previous = cell
-        cell = following
-
-
-@inlined
-def merge_cell(group, cell, shape, rule, pool):  # type: ignore[no-untyped-def]
-    """Merge the cell's rows into the group's list, by rank, from the worst up: there is room behind the list."""
-    rows, start, n = pool.rows, cell.offset, cell.length
-    if rule.k > SMALL:
-        sort_best_first(rows, start, start + n)
-    last = last_window(shape, cell.pane)
-    old, i, j = group.offset, group.length - 1, n - 1
-    while j >= 0:
-        # Rows after old + i + j + 1 are in place.
-        if i >= 0 and ranks_before(rows[start + j], rows[old + i]):
-            rows[old + i + j + 1] = rows[old + i]
-            i -= 1
-        else:
-            target = rows[old + i + j + 1]
-            rows[old + i + j + 1] = rows[start + j]
-            target.last = last
-            target.flag = 0
-            j -= 1
-    group.length += n
-    give_slab(pool, cell)
-
-
-@inlined
-def show_leaving(g, start, n, window, at, k, rows, clock, out):  # type: ignore[no-untyped-def]
-    """Rows that the previous window showed and this one does not. Flagged rows are the last answer, in its order."""
-    rank, old_rank = 0, 0
-    for j in range(start, start + n):
-        live = rows[j].last >= window
-        rank += live
-        if rows[j].flag:
-            old_rank += 1
-            if not live or rank > k:
-                write(out, clock, at, g, old_rank, rows[j], LEAVE, 0)
-                rows[j].flag = 0
-
-
-@inlined
-def show_best(g, start, n, window, at, rule, rows, clock, out):  # type: ignore[no-untyped-def]
-    """The first k live rows are the window's answer."""
-    rank = 0
-    for j in range(start, start + n):
-        if rows[j].last < window:
-            continue
-        rank += 1
-        if rank > rule.k:
-            break
-        if rule.emit == WINDOWS or not rows[j].flag:
-            write(out, clock, at, g, rank, rows[j], ENTER, 0)
-        rows[j].flag = 1
-
-
-@inlined
-def prune(start, n, window, shape, rule, rows, scratch):  # type: ignore[no-untyped-def]
-    """Keep, best first, the rows that a later window may show; return how many.
-
-    A row is outlived when k better rows have its last window or a later one: they are enough for every window it is in.
-    Rows shown just now stay, for changes, to be seen leaving.
-    """
-    kept = 0
-    in_heap = 0
-    counted = shape.whole <= rule.k
-    outlived = window  # rows with this last window or an earlier one are outlived
-    longer = 0  # counted: rows kept so far whose last window is later than `outlived`
-    if counted:
-        scratch[: shape.whole + 1] = 0
-    for j in range(start, start + n):
-        last = rows[j].last
-        if last > outlived:
-            if counted:
-                # scratch[i]: rows kept so far with last window + i. Few windows: cheaper than a heap.
-                scratch[last - window] += 1
-                longer += 1
-                while longer >= rule.k:
-                    outlived += 1
-                    longer -= scratch[outlived - window]
-            else:
-                # A heap of the k latest last windows, the earliest on top.
-                in_heap = push_heap(scratch, in_heap, rule.k, last)
-                if in_heap == rule.k:
-                    outlived = max(outlived, scratch[0])
-        elif not (rule.emit == CHANGES and rows[j].flag):
-            continue
-        if start + kept != j:
-            rows[start + kept] = rows[j]
-        kept += 1
-    return kept

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.operators.objects.arriving import NEVER
-from skyband.operators.objects.stepwise_kernels import quiet_until, row_index, steps
+from skyband.operators.objects.arriving import NEVER, row_index
+from skyband.operators.objects.stepwise_kernels import quiet_until, steps
 from skyband.operators.protocol import ENTRIES
 from skyband.structures.compiling import inlined, part
 from skyband.structures.heap import push_heap

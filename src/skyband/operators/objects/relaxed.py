@@ -21,6 +21,7 @@ from skyband.operators.objects import relaxed_kernels as kernels
 from skyband.operators.objects.arriving import NEED, NO_ORDER, NOW, Arriving, running_maximum
 from skyband.operators.objects.filtered import Skyband
 from skyband.operators.objects.filtered_kernels import RELAXED
+from skyband.operators.objects.relaxed_state import GROUP, LIST, Input, Rule, State, expired_at, new_work
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.codes import order_by_code
@@ -55,7 +56,7 @@ class Relaxed(Arriving):
         """Rows are taken `block` at a time; a group of s rows is pruned again when it holds 2 s + `slack`."""
         super().__init__(spec, initial_room)
         window = spec.window
-        self._rule = kernels.Rule(
+        self._rule = Rule(
             spec.k,
             window.size,
             window.by_count,
@@ -65,10 +66,8 @@ class Relaxed(Arriving):
             block,
             slack,
         )
-        self._state = kernels.State(
-            np.zeros(1, kernels.GROUP), np.zeros(1, kernels.LIST), np.zeros(1, kernels.LIST), self._clock
-        )
-        self._work = kernels.new_work(self._rule, block)
+        self._state = State(np.zeros(1, GROUP), np.zeros(1, LIST), np.zeros(1, LIST), self._clock)
+        self._work = new_work(self._rule, block)
 
     def rows_held(self) -> int:
         state = self._state
@@ -113,7 +112,7 @@ class Relaxed(Arriving):
 
     def restore(self, state: Arrays) -> None:
         n = len(state["arrivals"])
-        groups, recent, shown = np.zeros(n, kernels.GROUP), np.zeros(n, kernels.LIST), np.zeros(n, kernels.LIST)
+        groups, recent, shown = np.zeros(n, GROUP), np.zeros(n, LIST), np.zeros(n, LIST)
         self._pool = slabs.new_pool(
             sum(slabs.room_for(state[f"{name}_length"]) for name in ("band", "recent", "shown"))
         )
@@ -122,7 +121,7 @@ class Relaxed(Arriving):
             slabs.unpack(self._pool, headers, state[f"{name}_rows"])
         groups["arrivals"], groups["pruned"] = state["arrivals"], state["pruned"]
         kernels.find_oldest(groups, self._rule.k, self._pool)
-        self._state = kernels.State(groups, recent, shown, self._clock)
+        self._state = State(groups, recent, shown, self._clock)
         self._restore_clock(state)
 
     def check(self) -> None:
@@ -147,14 +146,14 @@ class Relaxed(Arriving):
         """Rows of group g with this time or an earlier one have left the window."""
         by_count = self.spec.window.by_count
         now = int(self._state.groups["arrivals"][g]) - 1 if by_count else int(self._state.clock[NOW])
-        return int(kernels.expired_at(now, self.spec.window.size))
+        return int(expired_at(now, self.spec.window.size))
 
     def _know_groups(self, count: int) -> None:
         known = len(self._state.groups)
         if count > known:
             count = max(count, 2 * known)
             groups, recent, shown, clock = self._state
-            self._state = kernels.State(
+            self._state = State(
                 slabs.grown(groups, count), slabs.grown(recent, count), slabs.grown(shown, count), clock
             )
 
@@ -166,7 +165,7 @@ class Relaxed(Arriving):
         order, start = NO_ORDER, np.array([0, len(score)])
         if self.spec.grouped:
             order, start = order_by_code(group, len(groups))
-        rows = kernels.Input(score, time, now, position, first, order, start)
+        rows = Input(score, time, now, position, first, order, start)
         g, j = 0, 0
         while True:
             self._fit_work()
@@ -178,7 +177,7 @@ class Relaxed(Arriving):
             clock[NOW] = now[-1]
 
     def _end(self, end: int) -> None:
-        expired = int(kernels.expired_at(end - 1, self.spec.window.size))
+        expired = int(expired_at(end - 1, self.spec.window.size))
         self._fit_work()
         g = 0
         while (g := kernels.expire_all(expired, g, self._rule, self._pool, self._state, self._work)) < len(
@@ -200,11 +199,11 @@ class Relaxed(Arriving):
         """Make the scratch long enough for a block and the recent rows of any group before it."""
         carried = int(self._state.recent["length"].max(initial=0))
         if len(self._work.score) < self._rule.block + carried:
-            self._work = kernels.new_work(self._rule, 2 * carried)
+            self._work = new_work(self._rule, 2 * carried)
 
     def _bands(self) -> slabs.Headers:
         """Headers of the bands as plain lists."""
-        headers = np.zeros(len(self._state.groups), kernels.LIST)
+        headers = np.zeros(len(self._state.groups), LIST)
         headers["offset"] = self._state.groups["offset"] + self._state.groups["gap"]
         headers["length"] = self._state.groups["length"]
         return headers

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import overload
 
-from skyband.operators.objects.arriving import LATE, NEED, NEVER, START, UNRANKED
+from skyband.operators.objects.arriving import LATE, NEED, NEVER, START, UNRANKED, first_due, row_index
 from skyband.operators.objects.showing import OUT, show, show_replaced
 from skyband.operators.protocol import CHANGES
 from skyband.structures.compiling import allocating, inlined, kernel
@@ -149,11 +149,6 @@ def prepare(score, time, now, order, size, by_count, clock):  # type: ignore[no-
     return prepared
 
 
-@inlined
-def row_index(batch, j):  # type: ignore[no-untyped-def]
-    return batch.order[j] if len(batch.order) else j
-
-
 @kernel
 def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-def]
     """Take the rows of group g and those after it, from row j of g on; return where it stopped.
@@ -213,15 +208,7 @@ def next_expiry(group, arrival, batch, rule):  # type: ignore[no-untyped-def]
     """By value: the first of the batch's rows before `arrival` whose time makes the group drop something."""
     if rule.by_count or not rule.each or rule.size == FOREVER or group.oldest == NEVER:
         return arrival
-    due = group.oldest + rule.size
-    low, high = 0, arrival
-    while low < high:
-        middle = (low + high) >> 1
-        if batch.now[middle] >= due:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return first_due(batch.now, group.oldest + rule.size, arrival)
 
 
 @inlined

@@ -119,6 +119,12 @@ def demo(
     console.print(f"[bold green]✓[/] {windows} windows checked against recomputation from scratch: all agree.")
 
 
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+]
+
+
 @bench_app.command()
 def limits(
     quick: Annotated[
@@ -132,10 +138,7 @@ def limits(
             show_default=False,
         ),
     ] = None,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
-    ] = None,
+    json_file: JsonFile = None,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -179,10 +182,7 @@ def papers(
             show_default=False,
         ),
     ] = None,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
-    ] = None,
+    json_file: JsonFile = None,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -216,10 +216,7 @@ def papers(
 
 @bench_app.command()
 def planner(
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
-    ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """The planner's choice against the best algorithm, on 48 settings that it was not calibrated on. Some minutes."""
     from skyband.bench import planner as bench

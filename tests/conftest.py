@@ -30,7 +30,7 @@ os.environ["SKYBAND_CACHE"] = str(Path(__file__).parent / "no_such_cache")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers (`-n 2 --dist loadgroup`), one runs all that needs Spark: a session costs seconds.
+    """With several workers (`-n 2 --dist loadgroup`), one runs all that shares a Spark session, which costs seconds.
 
     And all tests of a problem, or of an algorithm for rows, or of those that are compiled as one, run in one worker:
     compiling costs seconds too.
@@ -41,8 +41,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str | None:
-    if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
+    if "spark" in getattr(item, "fixturenames", ()):
         return "spark"
+    if item.get_closest_marker("spark"):
+        return None  # in a process of its own, which any worker can wait for
     for problem in ("sql", "pair", "across", "join"):
         if problem in item.nodeid.partition("[")[0]:
             return problem

@@ -1,6 +1,7 @@
 """Examples: the benchmark measures the lines it names, at a size that says nothing about speed."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from skyband.bench import limits, startup
 from skyband.bench.results import Result, table, write
-from skyband.bench.sizes import Sizes, SparkSizes
+from skyband.bench.sizes import SPARK_JOIN_LINES, SPARK_LINES, Sizes, SparkSizes
 from skyband.errors import InvalidQuery
 
 TINY = Sizes(
@@ -60,9 +61,13 @@ def test_a_fresh_process_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.spark
-def test_every_line_of_spark_is_measured() -> None:
-    """In a process of its own: the benchmark stops its Spark session, which other tests share."""
-    names = ["spark-scan", "spark-own", "spark-groups", "joins-spark-union", "joins-spark-own"]
+def test_lines_of_spark_are_measured() -> None:
+    """In a process of its own: the benchmark stops its Spark session, which other tests share.
+
+    One line of each kind; with SKYBAND_TESTS=all every one, which takes two minutes.
+    """
+    every = [*SPARK_LINES, *SPARK_JOIN_LINES]
+    names = every if os.environ.get("SKYBAND_TESTS") == "all" else ["spark-scan", "joins-spark-union"]
     program = (
         "import json; from dataclasses import asdict\n"
         "from skyband.bench import spark; from skyband.bench.sizes import SparkSizes\n"

@@ -58,6 +58,8 @@ def _group(item: pytest.Item) -> str | None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark session for all tests: starting one takes longer than most of them."""
+    from servers.maven import connectors
+
     from skyband.engines.spark import local_session
 
     folder = tmp_path_factory.mktemp("spark")
@@ -69,6 +71,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         **{
             "spark.sql.streaming.checkpointLocation": str(folder / "checkpoints"),
             "spark.sql.warehouse.dir": str(folder),
+            **connectors(),
         },
     )
     yield session

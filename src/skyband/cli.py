@@ -1,4 +1,4 @@
-"""The command line: `skyband sql`, `demo`, `explain`, `bench`, `calibrate`, `version`.
+"""The command line: `skyband sql`, `run`, `check`, `init`, `doctor`, `demo`, `explain`, `bench` and others.
 
 Commands import what they need when they run, so that help comes at once.
 """
@@ -21,6 +21,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from skyband.errors import InvalidInput, SkybandError
+from skyband.pipelines import commands
 
 WRONG_ANSWER = 1
 BAD_REQUEST = 2
@@ -55,6 +56,8 @@ app = typer.Typer(
 )
 bench_app = typer.Typer(help="Measure Skyband on this machine.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
+for command in (commands.run, commands.check, commands.init, commands.doctor):
+    app.command()(command)
 
 
 class Engine(StrEnum):

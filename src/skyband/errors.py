@@ -68,3 +68,15 @@ class SnapshotTooNew(SnapshotError):
 
 class EnvironmentProblem(SkybandError):
     """Something the engine needs is missing on this machine, such as a Java runtime for Spark."""
+
+
+class InvalidPipeline(SkybandError):
+    """A pipeline file cannot be run as it stands. The message says in which line, and what is possible."""
+
+
+class PipelineChanged(SkybandError):
+    """A pipeline is not the one that wrote the checkpoint it would go on from."""
+
+
+class PipelineFailed(SkybandError):
+    """A running pipeline stopped because something it needs did: a source, a sink, or Spark."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -57,6 +58,13 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     return _run_on_spark(asked, data, schemas) if on_spark else _run(asked, data)
 
 
+def ask(text: str, schemas: Mapping[str, pa.Schema]) -> Asked:
+    """What a statement asks of inputs with these columns, by the names it calls them; nothing is read or run."""
+    statement = understand(text)
+    by_name = {name.lower(): schema for name, schema in schemas.items()}
+    return recognise(statement, {one.alias: by_name[one.name.lower()] for one in statement.inputs})
+
+
 def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[str, Any]:
     """The data behind each input of the statement, by the name it was given as."""
     by_name = {name.lower(): one for name, one in inputs.items()}
@@ -95,6 +103,26 @@ def _reread(source: Source, name: str) -> Source:
     return source._replace(batches=list(source.batches))
 
 
+def together(asked: Mapping[str, Asked], df: Any) -> Any:
+    """Statements about the best rows of one Spark stream, by name, in one pass: as `top_k_together` gives it."""
+    from skyband.engines import spark
+
+    schema = spark.schema_of(df)
+    questions = {}
+    for name, one in asked.items():
+        rows = one.rows[ONLY]
+        assert isinstance(one.query, TopK)
+        assert not rows.renamed
+        questions[name] = spark.Question(one.query, _where_in_spark(rows, schema), rows.columns)
+    shared = spark.top_k_together(df, questions)
+    answers = {name: partial(_answered, shared.answers[name], _Shower(one)) for name, one in asked.items()}
+    return shared._replace(answers=answers)
+
+
+def _answered(unpack: Callable[[Any], Any], show: _Shower, packed: Any) -> Any:
+    return show(unpack(packed))
+
+
 def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
     """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
     from skyband.engines import spark
@@ -102,11 +130,8 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
     prepared = {}
     for name, rows in asked.rows.items():
         df = data[rows.name]
-        if rows.where is not None:
-            condition = expressions.bind_condition(rows.where, schemas[rows.name], used_as="WHERE")
-            if condition.spark_sql is None:
-                raise InvalidInput(f"On Spark, WHERE cannot call a function of yours: {rows.where}.")
-            df = df.where(condition.spark_sql)
+        if (condition := _where_in_spark(rows, schemas[rows.name])) is not None:
+            df = df.where(condition)
         if rows.columns is not None:
             renamed = [*((name, name) for name in rows.columns), *rows.renamed]
             df = df.selectExpr(*(f"{quoted(column)} AS {quoted(called)}" for called, column in renamed))
@@ -120,10 +145,34 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
             answer = spark.top_k_across(prepared, asked.query)
         case JoinAggregate():
             answer = spark.join_aggregate(prepared, asked.query)
-    if asked.turn is not None:
-        answer = answer.selectExpr(*_turned_texts(answer.columns, asked.turn))
-    schema = spark.schema_of(answer)
-    return answer.selectExpr(*(f"{_in_spark(one, schema)} AS {quoted(one.name)}" for one in asked.shown))
+    return _Shower(asked)(answer)
+
+
+def _where_in_spark(rows: Rows, schema: pa.Schema) -> str | None:
+    if rows.where is None:
+        return None
+    condition = expressions.bind_condition(rows.where, schema, used_as="WHERE")
+    if condition.spark_sql is None:
+        raise InvalidInput(f"On Spark, WHERE cannot call a function of yours: {rows.where}.")
+    return condition.spark_sql
+
+
+class _Shower:
+    """From what a query answers to what its statement shows of it; told once how, however often it is asked."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._texts: list[str] | None = None
+
+    def __call__(self, answer: Any) -> Any:
+        if self._asked.turn is not None:
+            answer = answer.selectExpr(*_turned_texts(answer.columns, self._asked.turn))
+        if self._texts is None:
+            from skyband.engines.spark import schema_of
+
+            schema = schema_of(answer)
+            self._texts = [f"{_in_spark(one, schema)} AS {quoted(one.name)}" for one in self._asked.shown]
+        return answer.selectExpr(*self._texts)
 
 
 def _in_spark(one: Shown, schema: pa.Schema) -> str:

@@ -6,5 +6,17 @@ from skyband.engines.spark.objects import as_column, top_k
 from skyband.engines.spark.pairs import top_k_pairs
 from skyband.engines.spark.recipe import schema_of
 from skyband.engines.spark.session import local_session
+from skyband.engines.spark.sharing import Question, clock_column, top_k_together
 
-__all__ = ["as_column", "join_aggregate", "local_session", "schema_of", "top_k", "top_k_across", "top_k_pairs"]
+__all__ = [
+    "Question",
+    "as_column",
+    "clock_column",
+    "join_aggregate",
+    "local_session",
+    "schema_of",
+    "top_k",
+    "top_k_across",
+    "top_k_pairs",
+    "top_k_together",
+]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
@@ -39,13 +40,18 @@ GROUP: Final = PREFIX + "group"  # a number for each group: see group_key
 
 def only_candidates(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> DataFrame:
     """`df` with the column WEIGHT, without the rows that cannot be shown."""
+    return df.withColumn(WEIGHT, weight(df, recipe, score)).where(sf.col(WEIGHT).isNotNull())
+
+
+def weight(df: DataFrame, recipe: TopKRecipe, score: Column | None, where: Column | None = None) -> Column:
+    """How many rows a row stands for in the counts; null for one that cannot be shown, or that is none of `where`."""
     window, per = recipe.query.window, recipe.query.per
     scored_by = [score] if score is not None else [quoted(name) for name in recipe.score.columns]  # type: ignore[union-attr]
     groups = [group_key(df, per)] if per else []
-    weigh = arrow_udf(weigher(recipe), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
+    asked_of = [] if where is None else [where]
+    weigh = arrow_udf(weigher(recipe, only_some=where is not None), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
     # It remembers rows, so Spark must neither call it twice nor move it: that is what "not deterministic" says.
-    weight = weigh.asNondeterministic()(quoted(str(window.on)), *groups, *scored_by)
-    return df.withColumn(WEIGHT, weight).where(sf.col(WEIGHT).isNotNull())
+    return weigh.asNondeterministic()(*asked_of, quoted(str(window.on)), *groups, *scored_by)
 
 
 def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
@@ -60,33 +66,49 @@ def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     return sf.xxhash64(*(quoted(name) for name in per))
 
 
-def weigher(recipe: TopKRecipe) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
-    """The function Spark calls with the columns of a partition: null drops a row, a number keeps it."""
+def weigher(
+    recipe: TopKRecipe, *, only_some: bool = False
+) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
+    """The function Spark calls with the columns of a partition: null drops a row, a number keeps it.
+
+    only_some   the first column says which rows there are.
+    """
 
     def weigh(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         spare_the_collector()
         shape = shape_of(recipe.ticks.size, recipe.ticks.every)
         sieve = Sieve(recipe.query.k, shape, ascending=recipe.query.ascending)
-        for time_column, *columns in batches:
-            group_column = columns.pop(0) if recipe.query.per else None
-            times = times_of(time_column)
-            scores = _scores(columns, recipe)
-            timeless = np.asarray(time_column.is_null()) if time_column.null_count else None
-            if timeless is not None:
-                scores = np.where(timeless, np.nan, scores)
-            groups, null_groups = groups_of(group_column)
-            kept = sieve.keep(times, scores, groups, null_groups)
-            weights = np.zeros(len(times), np.int32)
-            first, count = tally_panes(times, scores, shape)
-            weights[first] = count
-            unranked = np.isnan(scores)
-            if timeless is not None:
-                _stand_for(timeless, weights)
-                unranked &= ~timeless
-            _stand_for(unranked, weights)
-            yield pa.array(weights, mask=~(kept | (weights > 0)))
+        for columns in batches:
+            if not only_some:
+                yield _weighed(columns, recipe, shape, sieve)
+                continue
+            chosen, *others = columns
+            chosen = chosen.fill_null(False)
+            weighed = _weighed(tuple(column.filter(chosen) for column in others), recipe, shape, sieve)
+            yield pc.replace_with_mask(pa.nulls(len(chosen), pa.int32()), chosen, weighed)
 
     return weigh
+
+
+def _weighed(columns: tuple[pa.Array, ...], recipe: TopKRecipe, shape: Shape, sieve: Sieve) -> pa.Array:
+    time_column, *others = columns
+    group_column = others.pop(0) if recipe.query.per else None
+    times = times_of(time_column)
+    scores = _scores(others, recipe)
+    timeless = np.asarray(time_column.is_null()) if time_column.null_count else None
+    if timeless is not None:
+        scores = np.where(timeless, np.nan, scores)
+    groups, null_groups = groups_of(group_column)
+    kept = sieve.keep(times, scores, groups, null_groups)
+    weights = np.zeros(len(times), np.int32)
+    first, count = tally_panes(times, scores, shape)
+    weights[first] = count
+    unranked = np.isnan(scores)
+    if timeless is not None:
+        _stand_for(timeless, weights)
+        unranked &= ~timeless
+    _stand_for(unranked, weights)
+    return pa.array(weights, mask=~(kept | (weights > 0)))
 
 
 def _stand_for(rows: npt.NDArray[np.bool_], weights: npt.NDArray[np.int32]) -> None:

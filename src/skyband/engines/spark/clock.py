@@ -45,14 +45,16 @@ class Clock:
     ticks_per_ms: int
     shift_ms: int = 0
     rows_first: bool = False  # in a micro-batch, before windows close
+    behind_ms: int = 0  # how much longer this query waits than the one that Spark's watermark is for
 
     def ticks(self, watermark_ms: int) -> int | None:
         """The watermark in ticks; None when there is none yet."""
-        return None if watermark_ms <= 0 else (watermark_ms - self.shift_ms) * self.ticks_per_ms
+        mine_ms = watermark_ms - self.behind_ms
+        return None if mine_ms <= 0 else (mine_ms - self.shift_ms) * self.ticks_per_ms
 
     def ms(self, ticks: int) -> int:
         """The first millisecond at which the watermark has reached `ticks`."""
-        return -(-ticks // self.ticks_per_ms) + self.shift_ms
+        return -(-ticks // self.ticks_per_ms) + self.shift_ms + self.behind_ms
 
 
 def with_clock(df: DataFrame, recipe: Recipe, lateness: int) -> tuple[DataFrame, Clock]:

@@ -14,7 +14,7 @@ from skyband.engines.spark.recipe import BUCKET, TIE, Recipe
 from skyband.engines.spark.workers import spare_the_collector
 
 # As much as is handled together; a partition may have much more.
-_GATHERED_ROWS: Final = 1 << 18
+GATHERED_ROWS: Final = 1 << 18
 _GATHERED_BYTES: Final = 1 << 26
 
 
@@ -56,7 +56,7 @@ class Gatherer:
         for batch in batches:
             waiting.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
-            if rows >= _GATHERED_ROWS or size >= _GATHERED_BYTES:
+            if rows >= GATHERED_ROWS or size >= _GATHERED_BYTES:
                 yield self._prepared(waiting)
                 waiting, rows, size = [], 0, 0
         if rows:

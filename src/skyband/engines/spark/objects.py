@@ -127,6 +127,15 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
 
 def _rows_to_gather(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> DataFrame:
     """What is needed of each row that may be shown; when nothing can be ruled out, of each row."""
+    columns = columns_to_gather(df, recipe, score, buckets)
+    if recipe.by_pane:
+        df = only_candidates(df, recipe, score)
+        columns.append(sf.col(WEIGHT))
+    return df.select(*columns)
+
+
+def columns_to_gather(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> list[Column]:
+    """What is needed of a row, besides its weight."""
     per = recipe.query.per
     columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
     if score is not None:
@@ -134,12 +143,9 @@ def _rows_to_gather(df: DataFrame, recipe: TopKRecipe, score: Column | None, buc
     columns.append(tie(df))
     if recipe.is_spread:
         columns.append(bucket(per, buckets))
-    if recipe.by_pane:
-        df = only_candidates(df, recipe, score)
-        columns.append(sf.col(WEIGHT))
-        if per:
-            columns.append(group_key(df, per).alias(GROUP))
-    return df.select(*columns)
+    if recipe.by_pane and per:
+        columns.append(group_key(df, per).alias(GROUP))
+    return columns
 
 
 def _bucket_schema(query: TopK, schema: pa.Schema) -> pa.Schema:

@@ -22,8 +22,12 @@ BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 PAGE_COLUMNS: Final = (
     "bucket int, page binary, ends binary, rows binary, rows_in long, rows_null_time long, rows_unranked long"
 )
-ANSWER_COLUMNS: Final = "answer binary, rows_in long, rows_late long, rows_null_time long, rows_unranked long"
-COUNTS: Final = ("rows_in", "rows_late", "rows_null_time", "rows_unranked")
+# Of input rows; of those that went to the buckets; by how much what is held there grew or shrank; of rows of answers.
+COUNTS: Final = (
+    *("rows_in", "rows_late", "rows_null_time", "rows_unranked"),
+    *("rows_gathered", "rows_held_change", "bytes_held_change", "rows_answered"),
+)
+ANSWER_COLUMNS: Final = ", ".join(["answer binary", *(f"{name} long" for name in COUNTS)])
 
 _PAGE_SCHEMA: Final = pa.schema(
     [
@@ -96,8 +100,9 @@ def answers(table: pa.Table, counts: dict[str, int]) -> Iterator[dict[str, Any]]
     """Rows of ANSWER_COLUMNS for what became known; the first carries the counts. None when there is nothing to say."""
     for start in range(0, table.num_rows, _ANSWER_ROWS):
         # Spark sends all answers of a task together, 2 GB at most. Windows overlap, so answers compress well.
-        answer = write_table(table.slice(start, _ANSWER_ROWS), compression="zstd")
-        yield {"answer": answer, **dict.fromkeys(COUNTS, 0), **counts}
+        part = table.slice(start, _ANSWER_ROWS)
+        answer = write_table(part, compression="zstd")
+        yield {"answer": answer, **dict.fromkeys(COUNTS, 0), **counts, "rows_answered": part.num_rows}
         counts = {}
     if any(counts.values()):
         yield {"answer": None, **dict.fromkeys(COUNTS, 0), **counts}

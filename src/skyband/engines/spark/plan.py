@@ -12,7 +12,7 @@ from itertools import count
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
@@ -46,21 +46,21 @@ _metrics_numbers = count(1)
 def run(df: DataFrame, recipe: Recipe, rows_of: RowsOf) -> DataFrame:
     """The answers over `df`, batch or streaming; of a streaming one in the buckets' order, if there are several."""
     packed = _streaming(df, recipe, rows_of) if df.isStreaming else _batch(df, recipe, rows_of)
-    counted = packed.observe(
-        f"skyband_{next(_metrics_numbers)}",
-        *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in COUNTS),
-    )
-    return counted.mapInArrow(unpacker(recipe.output.names), _output_type(df.schema, recipe))
+    counted = packed.observe(f"skyband_{next(_metrics_numbers)}", *counts())
+    return counted.mapInArrow(unpacker(recipe.output.names), output_type(df.schema, recipe))
+
+
+def counts(of: Column | None = None) -> list[Column]:
+    """The counts of a micro-batch; of those rows of ANSWER_COLUMNS that meet a condition."""
+    return [
+        sf.coalesce(sf.sum(name if of is None else sf.when(of, sf.col(name))), sf.lit(0)).alias(name) for name in COUNTS
+    ]
 
 
 def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf) -> DataFrame:
     """Rows of ANSWER_COLUMNS, from one session a bucket whose state Spark keeps."""
-    if df.sparkSession.conf.get(_STATE_STORE_SETTING, None) != _ROCKSDB:
-        raise EnvironmentProblem(
-            "Spark keeps this query's state in RocksDB only. Before the query starts: "
-            f"spark.conf.set({_STATE_STORE_SETTING!r}, {_ROCKSDB!r}), or use skyband.engines.spark.local_session()."
-        )
-    buckets = _buckets(df)
+    check_state_store(df)
+    buckets = buckets_of(df)
     clock = None
     if recipe.by_pane:
         df, clock = with_clock(df, recipe, recipe.ticks.lateness)
@@ -73,9 +73,17 @@ def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf) -> DataFrame:
     )
 
 
+def check_state_store(df: DataFrame) -> None:
+    if df.sparkSession.conf.get(_STATE_STORE_SETTING, None) != _ROCKSDB:
+        raise EnvironmentProblem(
+            "Spark keeps this query's state in RocksDB only. Before the query starts: "
+            f"spark.conf.set({_STATE_STORE_SETTING!r}, {_ROCKSDB!r}), or use skyband.engines.spark.local_session()."
+        )
+
+
 def _batch(df: DataFrame, recipe: Recipe, rows_of: RowsOf) -> DataFrame:
     """The same from all the rows there are: no state and no watermark, since rows can be put in order first."""
-    rows = rows_of(df, _buckets(df))
+    rows = rows_of(df, buckets_of(df))
     names = recipe.plain_names
     order = [sf.col(names.get(name, name)).asc_nulls_last() for name in recipe.arrival_order]
     if recipe.is_spread:
@@ -108,14 +116,14 @@ def _runner(recipe: Recipe) -> BatchFunction:
     return run
 
 
-def _buckets(df: DataFrame) -> int:
+def buckets_of(df: DataFrame) -> int:
     text = df.sparkSession.conf.get(BUCKETS_SETTING, str(DEFAULT_BUCKETS))
     if not str(text).isdigit() or not 1 <= int(str(text)) < 2**31:
         raise InvalidQuery(f"{BUCKETS_SETTING} must be a whole number, at least 1, got {text!r}.")
     return int(str(text))
 
 
-def _output_type(schema: StructType, recipe: Recipe) -> StructType:
+def output_type(schema: StructType, recipe: Recipe) -> StructType:
     """The columns of the answer; those that come from the input keep its Spark types."""
     types = [
         from_arrow_type(field.type) if source is None else schema[source].dataType

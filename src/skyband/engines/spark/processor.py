@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
+    ValueState,
 )
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
@@ -42,6 +43,13 @@ STATE_COLUMNS: Final = StructType(
 _NO_TIMER: Final = -1
 
 
+class Held(NamedTuple):
+    """What a bucket's state held before a micro-batch."""
+
+    rows: int
+    bytes: int
+
+
 class BucketProcessor(StatefulProcessor):
     """Runs the query of a recipe in each bucket."""
 
@@ -52,34 +60,37 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         spare_the_collector()
-        self._handle = handle
-        self._state = handle.getValueState(STATE_NAME, STATE_COLUMNS)
+        self.attach(handle, handle.getValueState(STATE_NAME, STATE_COLUMNS))
+
+    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
+        self._handle, self._state = handle, state
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
-        session, timer_ms = self._open()
+        session, timer_ms, held = self._open()
         pages, tallies = zip(*map(read_page, rows), strict=True)
         watermark = self._watermark(timerValues)
         rows_first = self._clock is None or self._clock.rows_first
         known = [] if watermark is None or rows_first else [session.advance(watermark)]
         late_before = session.stats().rows_late
-        known.append(session.push(in_arrival_order(pa.concat_tables(pages), self._recipe)))
+        rows_together = pa.concat_tables(pages)
+        known.append(session.push(in_arrival_order(rows_together, self._recipe)))
         late = session.stats().rows_late - late_before
         if watermark is not None and rows_first:
             known.append(session.advance(watermark))
         elif watermark is not None:  # rows that were ruled out before the shuffle can be late as well
             late = sum(tally.late(watermark) for tally in tallies)
-        self._save(session, timer_ms)
-        yield from _rows(pa.concat_tables(known), tallies, late)
+        counts = self._save(session, timer_ms, held) | {"rows_gathered": rows_together.num_rows, "rows_late": late}
+        yield from _rows(pa.concat_tables(known), tallies, counts)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        session, _ = self._open()
+        session, _, held = self._open()
         watermark = self._watermark(timerValues)
         assert watermark is not None, "a timer is set at a time, which only a watermark reaches"
         closed = session.advance(watermark)
-        self._save(session, timer_ms=_NO_TIMER)  # Spark deletes the one that has expired
-        yield from _rows(closed, (), 0)
+        counts = self._save(session, _NO_TIMER, held)  # Spark deletes the timer that has expired
+        yield from _rows(closed, (), counts)
 
     def close(self) -> None:
         pass
@@ -87,19 +98,23 @@ class BucketProcessor(StatefulProcessor):
     def _watermark(self, timer_values: TimerValues) -> int | None:
         return self._clock.ticks(timer_values.getCurrentWatermarkInMs()) if self._clock else None
 
-    def _open(self) -> tuple[BucketSession, int]:
-        """The bucket's session, and when its timer is set."""
+    def _open(self) -> tuple[BucketSession, int, Held]:
+        """The bucket's session, when its timer is set, and what it holds."""
         saved = self._state.get()
-        fingerprint, timer_ms, *_, snapshot = saved or (self._fingerprint, _NO_TIMER, None)
+        fingerprint, timer_ms, rows_held, _, snapshot = saved or (self._fingerprint, _NO_TIMER, 0, 0, None)
         if fingerprint != self._fingerprint:
             raise SnapshotMismatch(
                 "This checkpoint was written by another query, over other columns, or with another number of buckets "
                 f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or start a new one."
             )
-        return self._recipe.open(snapshot, external_clock=self._clock is not None), timer_ms
+        session = self._recipe.open(snapshot, external_clock=self._clock is not None)
+        return session, timer_ms, Held(rows_held, len(snapshot or b""))
 
-    def _save(self, session: BucketSession, timer_ms: int) -> None:
-        """Keep the session for the next batch, and be woken when its next window ends instead of at `timer_ms`."""
+    def _save(self, session: BucketSession, timer_ms: int, held: Held) -> dict[str, int]:
+        """Keep the session for the next batch, and be woken when its next window ends instead of at `timer_ms`.
+
+        Returns by how much what is held has changed.
+        """
         due = session.next_close() if self._clock else None
         due_ms = _NO_TIMER if due is None else self._clock.ms(due)  # type: ignore[union-attr]
         if due_ms != timer_ms:
@@ -108,7 +123,12 @@ class BucketProcessor(StatefulProcessor):
             if due_ms != _NO_TIMER:
                 self._handle.registerTimer(due_ms)
         stats = session.stats()
-        self._state.update((self._fingerprint, due_ms, stats.rows_held, stats.groups, session.snapshot()))
+        snapshot = session.snapshot()
+        self._state.update((self._fingerprint, due_ms, stats.rows_held, stats.groups, snapshot))
+        return {
+            "rows_held_change": int(stats.rows_held) - held.rows,
+            "bytes_held_change": len(snapshot) - held.bytes,
+        }
 
 
 def in_arrival_order(rows: pa.Table, recipe: Recipe) -> pa.Table:
@@ -117,8 +137,8 @@ def in_arrival_order(rows: pa.Table, recipe: Recipe) -> pa.Table:
     return rows.select(recipe.schema.names).take(order).combine_chunks()
 
 
-def _rows(table: pa.Table, tallies: tuple[Tally, ...], late: int) -> Iterator[Row]:
-    counts = Counter({"rows_late": late})
+def _rows(table: pa.Table, tallies: tuple[Tally, ...], changed: dict[str, int]) -> Iterator[Row]:
+    counts = Counter(changed)
     for tally in tallies:
         counts.update(tally.counts())
     return (Row(**answer) for answer in answers(table, counts))

@@ -53,7 +53,7 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 def local_session(
     app_name: str, *, cores: int | None = None, fast_start: bool = False, log_file: Path | None = None, **conf: str
 ) -> SparkSession:
-    """The Spark session of this process, started on this machine when there is none yet.
+    """The Spark session of this process, started on this machine, or where spark.master says, if there is none yet.
 
     cores       how many cores to use, and so how many partitions a shuffle has; all of them when not said.
     fast_start  start sooner and run slower, for tests: one shuffle partition, less compiling.
@@ -99,13 +99,17 @@ def _settings(cores: int, fast_start: bool, conf: dict[str, str]) -> dict[str, s
     log_settings = Path(__file__).with_name("log4j2.properties")
     java_options = [f'"-Dlog4j2.configurationFile={log_settings.as_uri()}"']
     settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores)}
-    settings |= STREAMING_SETTINGS | _QUIET_LOCAL_SETTINGS
+    settings |= STREAMING_SETTINGS | (_QUIET_LOCAL_SETTINGS if _is_local(conf) else {})
     if fast_start:
         settings |= _FAST_START_SETTINGS
         java_options.append(_FAST_START_JAVA_OPTIONS)
     if _JAVA_OPTIONS in conf:
         java_options.append(conf[_JAVA_OPTIONS])
     return settings | conf | {_JAVA_OPTIONS: " ".join(java_options)}
+
+
+def _is_local(conf: dict[str, str]) -> bool:
+    return conf.get("spark.master", "local").startswith("local")
 
 
 def _usable_cores() -> int:

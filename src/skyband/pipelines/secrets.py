@@ -1,0 +1,50 @@
+"""Secrets: a pipeline file names them, the environment has them, and nothing ever prints them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from skyband.errors import InvalidPipeline
+
+_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SECRET_NAME: Final = re.compile(
+    r"password|passwd|secret|token|credential|jaas|private.?key|access.?key", re.IGNORECASE
+)
+_IN_ADDRESS: Final = re.compile(r"://[^/@:]*:(?!\$\{)[^/@]+@")  # user:password@host
+_SHORTEST: Final = 4  # what is shorter would be replaced in ordinary words
+
+
+def references(text: str) -> list[str]:
+    """The names that `text` takes from the environment."""
+    return _REFERENCE.findall(text)
+
+
+def is_exposed(name: str, value: str) -> bool:
+    """Does the file itself hold what by its name, or by its form, is a secret?"""
+    if _IN_ADDRESS.search(value):
+        return True
+    return bool(_SECRET_NAME.search(name)) and bool(value) and not references(value)
+
+
+def resolve(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """`text` with what the environment has for each ${NAME}."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in environment:
+            raise InvalidPipeline(
+                f"The pipeline needs ${{{found[1]}}}, which the environment does not have: export {found[1]}=…."
+            )
+        return environment[found[1]]
+
+    return _REFERENCE.sub(value, text)
+
+
+def hide(text: str, names: Iterable[str], environment: Mapping[str, str] = os.environ) -> str:
+    """`text` without the values of these names: each is written as the file writes it."""
+    values = {environment[name]: name for name in names if len(environment.get(name, "")) >= _SHORTEST}
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, f"${{{values[value]}}}")
+    return text

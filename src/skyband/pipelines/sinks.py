@@ -1,0 +1,139 @@
+"""Where answers go, a micro-batch at a time. Writing one twice, as a restart may, leaves what writing it once does.
+
+Files: a folder for each micro-batch, written anew as a whole. Kafka: each row has a key that a repetition has too, so a
+reader that keeps the last value of a key, or a compacted topic, has every row once. A database and a leaderboard (in
+files of their own) are changed by key. The console and memory are for looking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from rich.table import Table
+
+from skyband.errors import PipelineChanged
+from skyband.pipelines.checkpoints import Checkpoint
+from skyband.pipelines.model import Pipeline, Sink
+from skyband.pipelines.secrets import resolve
+
+BATCH: Final = "batch="  # how the folder of a micro-batch begins: Spark and others read it as a column
+_SHOWN_ROWS: Final = 20
+
+Show = Callable[[Any], None]
+
+
+class Target(Protocol):
+    """A sink as one query uses it."""
+
+    def write(self, answers: DataFrame, batch: int) -> None:
+        """Write the answers of a micro-batch; a second time, leave what the first left."""
+        ...
+
+
+class FileTarget:
+    """Files of any format that Spark writes: `path/batch=12/part-….parquet`."""
+
+    def __init__(self, path: str, sink: Sink) -> None:
+        self._path, self._sink = path, sink
+        self._options = {name: resolve(value) for name, value in sink.options.items()}
+
+    def refuse_leftovers(self, checkpoint: Checkpoint) -> None:
+        """Micro-batches are numbered from 0 on with each new checkpoint: old ones would be mixed with new ones."""
+        if checkpoint.exists_in(self._path, BATCH):
+            raise PipelineChanged(
+                f"{self._path} has answers already, but there is no checkpoint at {checkpoint.location} to go on from. "
+                "Delete those answers, name another path, or bring the checkpoint back."
+            )
+
+    def write(self, answers: DataFrame, batch: int) -> None:
+        # Answers are few: one file each time, not one for every partition.
+        writer = answers.coalesce(1).write.format(self._sink.format).mode("overwrite").options(**self._options)
+        writer.save(f"{self._path.rstrip('/')}/{BATCH}{batch}")
+
+
+class ConsoleTarget:
+    """A table for each micro-batch that says something."""
+
+    def __init__(self, query: str, sink: Sink, show: Show) -> None:
+        self._query, self._show = query, show
+        self._rows = int(sink.options.get("numRows", _SHOWN_ROWS))
+
+    def write(self, answers: DataFrame, batch: int) -> None:
+        rows = in_order(answers).limit(self._rows + 1).toArrow()
+        shown = Table(title=f"{self._query}, batch {batch}", title_justify="left", box=None, title_style="bold")
+        for name in rows.column_names:
+            shown.add_column(name, overflow="fold")
+        for row in rows.slice(0, self._rows).to_pylist():
+            shown.add_row(*map(_shown, row.values()))
+        if rows.num_rows > self._rows:
+            shown.caption = f"and more: the sink's option numRows is {self._rows}"
+        self._show(shown)
+
+
+class MemoryTarget:
+    """All answers of this run, as a temporary view with the name of the query."""
+
+    def __init__(self, spark: SparkSession, query: str) -> None:
+        self._spark, self._query = spark, query  # micro-batches have a session of their own, and views nobody sees
+        self._tables: list[pa.Table] = []
+
+    def write(self, answers: DataFrame, batch: int) -> None:
+        self._tables.append(answers.toArrow())
+        self._spark.createDataFrame(pa.concat_tables(self._tables)).createOrReplaceTempView(self._query)
+
+
+class KafkaTarget:
+    """JSON, with a key of the query's name and the columns that tell its rows apart."""
+
+    def __init__(self, query: str, sink: Sink, key: tuple[str, ...] | None) -> None:
+        self._query, self._key = query, sink.key or key
+        self._options = {name: resolve(value) for name, value in sink.options.items()}
+        self._options |= {
+            "kafka.bootstrap.servers": resolve(str(sink.servers)),
+            "topic": resolve(str(sink.topic)).replace("{query}", query),
+        }
+
+    def write(self, answers: DataFrame, batch: int) -> None:
+        key = [answers[f"`{name}`"] for name in self._key or answers.columns]
+        records = answers.select(
+            sf.to_json(sf.struct(sf.lit(self._query).alias("query"), *key)).alias("key"),
+            sf.to_json(sf.struct("*"), {"ignoreNullFields": "false"}).alias("value"),
+        )
+        records.write.format("kafka").options(**self._options).save()
+
+
+def open_target(
+    spark: SparkSession, pipeline: Pipeline, sink: Sink, query: str, key: tuple[str, ...] | None, show: Show
+) -> Target:
+    """The sink as `query` uses it; `key`: the columns that tell the rows of its answers apart."""
+    match sink.format:
+        case "console":
+            return ConsoleTarget(query, sink, show)
+        case "memory":
+            return MemoryTarget(spark, query)
+        case "kafka":
+            return KafkaTarget(query, sink, key)
+        case "jdbc":
+            from skyband.pipelines.databases import JdbcTarget
+
+            return JdbcTarget(pipeline, query, sink, key)
+        case "leaderboard":
+            from skyband.pipelines.leaderboards import LeaderboardTarget
+
+            return LeaderboardTarget(pipeline, query, sink)
+        case _:
+            return FileTarget(pipeline.located(resolve(str(sink.path)).replace("{query}", query)), sink)
+
+
+def in_order(answers: DataFrame) -> DataFrame:
+    """As a person reads them: by window or time, and by rank."""
+    order = [name for name in ("window_end", "at", "rank") if name in answers.columns]
+    return answers.orderBy(*order) if order else answers
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else f"{value:,.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,171 @@
+"""The streaming queries that a pipeline comes down to: one for all questions about the best rows of a source that can
+be answered in one pass over it, one for each other question, and one for the bad records of a source that keeps them.
+
+Which queries share a pass is decided when they are first run, and stays: a query that is added later reads its source
+from the start, in a pass of its own, so that its answers are whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from skyband.engines.spark import clock_column, schema_of
+from skyband.engines.spark.plan import BUCKETS_SETTING, DEFAULT_BUCKETS
+from skyband.engines.spark.sharing import QUESTION, number_of
+from skyband.pipelines.checking import asked_of, check_key, key_of, source_of, understood
+from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
+from skyband.pipelines.model import Pipeline, Query, Source
+from skyband.pipelines.secrets import resolve
+from skyband.pipelines.sources import bad_records_of, rows_of
+from skyband.queries import TopK
+from skyband.sql import sql
+from skyband.sql.asked import Asked as Meaning
+from skyband.sql.run import together
+
+BAD_RECORDS: Final = "_bad_records"  # behind the name of a source: the query that writes its bad records
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one query gets out of a stream's micro-batch."""
+
+    answers: Callable[[DataFrame], DataFrame]  # from the micro-batch to its answers
+    key: tuple[str, ...] | None  # the columns that tell the rows of answers apart
+    to: tuple[str, ...]
+    asked: Asked
+    number: int | None = None  # among the questions that share a stream
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One streaming query of Spark's."""
+
+    name: str
+    rows: DataFrame
+    mode: str
+    outputs: Mapping[str, Output]  # by query
+    checkpoint: Checkpoint
+    is_stateful: bool = True
+
+    @property
+    def is_shared(self) -> bool:
+        return any(output.number is not None for output in self.outputs.values())
+
+    def rows_answered(self, batch: DataFrame) -> dict[str, int]:
+        """How many rows a micro-batch has for each query; those that have none are left out."""
+        if not self.is_shared:
+            rows = batch.count()
+            return dict.fromkeys(self.outputs, rows) if rows else {}
+        counted = batch.groupBy(QUESTION).agg(sf.sum("rows_answered")).collect()
+        rows_of_number = {number: int(rows) for number, rows in counted if rows}
+        return {
+            name: rows_of_number[output.number]
+            for name, output in self.outputs.items()
+            if output.number in rows_of_number
+        }
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A query, with its sources and what it means."""
+
+    query: Query
+    inputs: dict[str, DataFrame]
+    meaning: Meaning
+    asked: Asked
+
+
+def streams_of(spark: SparkSession, pipeline: Pipeline) -> list[Stream]:
+    """All streams of a pipeline; mistakes in it are found here, before anything runs."""
+    sources = {name: rows_of(spark, pipeline, source) for name, source in pipeline.sources.items()}
+    asked = [_understood(spark, pipeline, query, sources) for query in pipeline.queries.values()]
+    streams = []
+    for name, df in sources.items():
+        sharing = [one for one in asked if [*one.inputs] == [name] and _clock(one) is not None]
+        if sharing:
+            streams += _together(spark, pipeline, name, df, sharing)
+    streams += [_alone(spark, pipeline, one) for one in asked if _clock(one) is None]
+    streams += [_bad(spark, pipeline, source) for source in pipeline.sources.values() if source.dead_letters]
+    return streams
+
+
+def _understood(spark: SparkSession, pipeline: Pipeline, query: Query, sources: Mapping[str, DataFrame]) -> _Asked:
+    statement = understood(pipeline, query)
+    names = dict.fromkeys(source_of(pipeline, query, one.name) for one in statement.inputs)
+    inputs = {name: sources[name] for name in names}
+    meaning = asked_of(pipeline, query, {name: schema_of(df) for name, df in inputs.items()})
+    for sink in query.to:
+        check_key(pipeline, pipeline.sinks[sink], [one.name for one in meaning.shown])
+    columns = {name: df.schema.simpleString() for name, df in inputs.items()}
+    buckets = str(spark.conf.get(BUCKETS_SETTING, str(DEFAULT_BUCKETS)))
+    return _Asked(query, inputs, meaning, asked_by(pipeline, query, columns, buckets))
+
+
+def _clock(one: _Asked) -> str | None:
+    """The column whose watermark closes a query's windows, "" if none does; None: it cannot share a pass."""
+    df, *others = one.inputs.values()
+    if others or not df.isStreaming or not isinstance(one.meaning.query, TopK):
+        return None
+    return clock_column(df, one.meaning.query)
+
+
+def _together(
+    spark: SparkSession, pipeline: Pipeline, source: str, df: DataFrame, several: list[_Asked]
+) -> list[Stream]:
+    """The streams of queries about one source: those that were begun together stay together."""
+    waiting = {one.query.name: one for one in several}
+    streams = []
+    for number in count(1):
+        checkpoint = _checkpoint(spark, pipeline, f"{source}_{number}")
+        begun = checkpoint.queries()
+        # In one pass there is one watermark, so one column of time; what needs none goes with the first.
+        column = next((clock for one in waiting.values() if (clock := _clock(one))), "")
+        chosen = {
+            name: one for name, one in waiting.items() if (name in begun if begun else _clock(one) in ("", column))
+        }
+        waiting = {name: one for name, one in waiting.items() if name not in chosen}
+        if chosen:
+            streams.append(_shared(f"{source}_{number}", chosen, checkpoint, df))
+        elif not begun:
+            break
+    return streams
+
+
+def _shared(name: str, several: Mapping[str, _Asked], checkpoint: Checkpoint, df: DataFrame) -> Stream:
+    shared = together({name: one.meaning for name, one in several.items()}, df)
+    outputs = {
+        name: Output(shared.answers[name], key_of(one.meaning), one.query.to, one.asked, number_of(name))
+        for name, one in several.items()
+    }
+    return Stream(name, shared.packed, shared.mode, outputs, checkpoint)
+
+
+def _alone(spark: SparkSession, pipeline: Pipeline, one: _Asked) -> Stream:
+    name = one.query.name
+    answers = sql(one.query.sql, **one.inputs)
+    mode = "append" if one.meaning.query.emit == "windows" else "update"
+    output = Output(_as_they_are, key_of(one.meaning), one.query.to, one.asked)
+    return Stream(name, answers, mode, {name: output}, _checkpoint(spark, pipeline, f"query_{name}"))
+
+
+def _bad(spark: SparkSession, pipeline: Pipeline, source: Source) -> Stream:
+    name = f"{source.name}{BAD_RECORDS}"
+    asked = Asked("", {source.name: source.identity()}, {source.name: str(source.schema)}, "")
+    key = ("topic", "partition", "offset") if source.format == "kafka" else None
+    output = Output(_as_they_are, key, (str(source.dead_letters),), asked)
+    records = bad_records_of(spark, pipeline, source)
+    return Stream(name, records, "append", {name: output}, _checkpoint(spark, pipeline, name), is_stateful=False)
+
+
+def _as_they_are(answers: DataFrame) -> DataFrame:
+    return answers
+
+
+def _checkpoint(spark: SparkSession, pipeline: Pipeline, name: str) -> Checkpoint:
+    return Checkpoint(spark, pipeline.located(resolve(pipeline.checkpoint)), name)

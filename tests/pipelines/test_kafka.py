@@ -1,0 +1,152 @@
+"""Restart tests against a real Kafka broker: every answer is there, none twice; bad records are set aside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pipelines.test_running import LAST_US, ROWS, STATEMENTS, run
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+from servers.kafka import broker
+from servers.missing import missing
+from spark.streams import lines, trades
+from spark.test_restart import wait_for
+
+import skyband as sb
+
+pytestmark = pytest.mark.spark
+
+TIME = '{"ts": "2023-11-14T22:15:00Z", '
+BAD = {
+    "this is not JSON": "not JSON",
+    '{"ts": "2023-11-14T22:15:00Z", "symbol": "S1", "price": ': "not JSON",
+    TIME + '"symbol": "S1", "price": "dear"}': "another type than the schema says",
+    '{"ts": "yesterday", "symbol": "S1", "price": 1000.0}': "another type than the schema says",
+    "[1, 2]": "another type than the schema says",
+    '{"symbol": "S1", "price": 1000.0}': "no ts",
+    '{"ts": null, "symbol": "S1", "price": 1000.0}': "no ts",
+}
+LATENESS_US = 5_000_000
+
+
+@pytest.fixture(scope="module")
+def servers(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker with the topic `trades`: rows in order in two partitions, and bad records among them."""
+    if "kafka" not in spark.conf.get("spark.jars", ""):
+        missing("Spark's connector for Kafka, from Maven")
+    with broker(tmp_path_factory.mktemp("kafka")) as address:
+        rows = spark.createDataFrame(trades(ROWS)).select(
+            (sf.col("seq") % 2).cast("int").alias("partition"),
+            sf.to_json(sf.struct("*")).alias("value"),
+            sf.col("seq").cast("double").alias("place"),
+        )
+        bad = [(number % 2, text, 40.5 + 100 * number) for number, text in enumerate(BAD)]
+        records = rows.union(spark.createDataFrame(bad, "partition int, value string, place double"))
+        ordered = records.repartition(1).sortWithinPartitions("place").drop("place")
+        ordered.write.format("kafka").option("kafka.bootstrap.servers", address).option("topic", "trades").save()
+        yield address
+
+
+def pipeline_file(folder: Path, servers: str, topic: str, jars: str = "") -> Path:
+    file = folder / "market.toml"
+    file.write_text(f'''
+trigger = "available now"
+
+[sources.trades]
+format = "kafka"
+servers = "{servers}"
+topic = "trades"
+schema = "ts TIMESTAMP, seq BIGINT, symbol STRING, buys BOOLEAN, price DOUBLE"
+time = "ts"
+lateness = "5 seconds"
+dead_letters = "bad"
+options = {{ maxOffsetsPerTrigger = 200 }}
+
+[queries.best]
+sql = """{STATEMENTS["best"]}"""
+to = "topic"
+
+[sinks.topic]
+format = "kafka"
+servers = "{servers}"
+topic = "{topic}"
+
+[sinks.bad]
+format = "json"
+path = "bad"
+
+[spark]
+"spark.jars" = "{jars}"
+"spark.sql.shuffle.partitions" = 1
+''')
+    return file
+
+
+def consumed(spark: SparkSession, servers: str, topic: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", topic)
+    rows = reader.load().selectExpr("CAST(key AS STRING)", "CAST(value AS STRING)").collect()
+    return [(row.key, row.value) for row in rows]
+
+
+def check(spark: SparkSession, servers: str, topic: str) -> None:
+    """A reader that keeps the last value of each key has every answer once."""
+    values: dict[str, str] = {}
+    for key, value in consumed(spark, servers, topic):
+        assert values.setdefault(key, value) == value, "what comes twice is the same"
+    answers = sb.sql(STATEMENTS["best"], trades=trades(ROWS))
+    closed = [row for row in answers.to_pylist() if row["window_end"].timestamp() * 1e6 <= LAST_US - LATENESS_US]
+    assert len(lines(answers)) > len(closed) > 100
+    shown = Counter((row["window_end"].isoformat()[:19], row["rank"], row["symbol"], row["price"]) for row in closed)
+    given = [json.loads(value) for value in values.values()]
+    assert Counter((row["window_end"][:19], row["rank"], row["symbol"], row["price"]) for row in given) == shown
+    key = json.loads(next(iter(values)))
+    assert list(key) == ["query", "window_end", "symbol", "rank"]
+    assert key["query"] == "best"
+
+
+def bad_records(folder: Path) -> Counter[tuple[str, str]]:
+    files = sorted((folder / "bad").glob("batch=*/*.json"))
+    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert len({(row["topic"], row["partition"], row["offset"]) for row in rows}) == len(rows)
+    return Counter((row["record"], row["reason"]) for row in rows)
+
+
+def test_stopped_in_the_middle_with_bad_records(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+    file = pipeline_file(tmp_path, servers, "stopped")
+    commits = tmp_path / ".skyband" / "market" / "trades_1" / "commits"
+    first = run(spark, file, stop=lambda: commits.exists() and len([*commits.glob("[0-9]*")]) >= 2)
+    assert 0 < first["best"].rows_in < ROWS
+    then = run(spark, file)
+    check(spark, servers, "stopped")
+    assert first["best"].rows_in + then["best"].rows_in == ROWS + len(BAD)
+    assert first["best"].rows_set_aside + then["best"].rows_set_aside == len(BAD)
+    assert first["best"].rows_late + then["best"].rows_late == 0
+    assert bad_records(tmp_path) == Counter(BAD.items())
+
+
+def test_killed_in_the_middle(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+    """A process of its own, as a user starts it, is killed in a micro-batch; this one goes on."""
+    jars = str(spark.conf.get("spark.jars"))
+    file = pipeline_file(tmp_path, servers, "killed", jars)
+    checkpoint = tmp_path / ".skyband" / "market" / "trades_1"
+    command = [sys.executable, "-m", "skyband.cli", "run", str(file), "--log", "json"]
+    with (tmp_path / "log.txt").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        try:
+            wait_for(2, checkpoint, process)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)  # the driver, its JVM and their workers
+            process.wait()
+    assert len([*(checkpoint / "commits").glob("[0-9]*")]) == 2, (tmp_path / "log.txt").read_text()
+    run(spark, file)
+    check(spark, servers, "killed")
+    assert bad_records(tmp_path) == Counter(BAD.items())

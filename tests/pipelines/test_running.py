@@ -1,0 +1,202 @@
+"""Oracle and restart tests: what a pipeline writes is what its statements answer over all rows, stopped or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from spark.streams import START_US, Line, lines, split, trades, write_batches
+
+import skyband as sb
+from skyband.errors import PipelineChanged, PipelineFailed
+from skyband.pipelines.figures import Figures
+from skyband.pipelines.file import load
+from skyband.pipelines.running import Running
+
+pytestmark = pytest.mark.spark
+
+ROWS, BATCHES = 600, 4
+LAST_US = START_US + (ROWS - 1) * 250_000
+
+# Three of these share one pass over the trades; the fourth measures whole numbers, the fifth counts groups.
+STATEMENTS = {
+    "best": "SELECT price, seq FROM trades [WINDOW 25 SECONDS EVERY 10 SECONDS] ORDER BY price DESC LIMIT 2 BY symbol",
+    "waits": (
+        "SELECT seq, price * 2 AS twice FROM trades [WINDOW 1 MINUTE EVERY 10 SECONDS LATENESS 15 SECONDS] "
+        "WHERE symbol <> 'S1' ORDER BY price - seq / 100 LIMIT 3"
+    ),
+    "counted": "SELECT * FROM trades [WINDOW 100 ROWS EVERY 25 ROWS ORDER BY seq] WHERE buys ORDER BY price LIMIT 2",
+    "numbered": "SELECT symbol FROM trades [WINDOW 100 EVERY 40 ON seq] ORDER BY price DESC LIMIT 2",
+    "groups": (
+        "SELECT symbol, COUNT(*) AS n, SUM(price) AS total FROM trades [WINDOW 30 SECONDS EVERY 10 SECONDS] "
+        "GROUP BY symbol ORDER BY total DESC LIMIT 3"
+    ),
+}
+LATENESS_US = {"waits": 15_000_000}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_batches(tmp_path_factory.mktemp("pipelines") / "trades", split(trades(ROWS), BATCHES))
+
+
+def pipeline_file(folder: Path, source: Path, names: list[str], **changed: str) -> Path:
+    queries = "".join(
+        f'[queries.{name}]\nsql = """{changed.get(name, STATEMENTS[name])}"""\nto = "files"\n' for name in names
+    )
+    file = folder / "market.toml"
+    file.write_text(
+        f'trigger = "available now"\n'
+        f'[sources.trades]\nformat = "parquet"\npath = "{source}"\noptions = {{ maxFilesPerTrigger = 2 }}\n'
+        f'{queries}[sinks.files]\nformat = "parquet"\npath = "answers/{{query}}"\n'
+    )
+    return file
+
+
+def run(spark: SparkSession, file: Path, stop: Callable[[], bool] = lambda: False) -> dict[str, Figures]:
+    running = Running(spark, load(file), print)
+    running.start()
+    try:
+        for _ in running.follow(stop):
+            pass
+    finally:
+        running.stop()
+    return running.figures
+
+
+def written(folder: Path, query: str) -> list[Line]:
+    """What any reader of the folder sees, without the column that names the micro-batch."""
+    return sorted(lines(pq.read_table(folder / "answers" / query).drop_columns(["batch"])))
+
+
+def expected(query: str) -> list[Line]:
+    """The answers over all rows, of windows that have closed."""
+    answers = sb.sql(STATEMENTS[query], trades=trades(ROWS))
+    if query == "counted":
+        return sorted(lines(answers))
+    return closed(answers, ROWS - 1 if query == "numbered" else LAST_US - LATENESS_US.get(query, 0))
+
+
+def closed(answers: pa.Table, watermark: int) -> list[Line]:
+    """The answers about windows that a watermark has closed."""
+    end = answers.column_names.index("window_end")
+    return sorted(line for line in lines(answers) if line[end] <= watermark)
+
+
+def test_every_query_answers_as_over_all_rows(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    figures = run(spark, pipeline_file(tmp_path, source, list(STATEMENTS)))
+    for name in STATEMENTS:
+        assert written(tmp_path, name) == expected(name), name
+        assert figures[name].rows_in == ROWS, "each row is read once for each stream"
+        assert not figures[name].up
+        assert sum(figures[name].changes.values()) == len(expected(name))
+    streams = {path.name for path in (tmp_path / ".skyband" / "market").iterdir() if path.is_dir()}
+    assert streams == {"trades_1", "query_numbered", "query_groups"}
+    assert set(json.loads((tmp_path / ".skyband" / "market" / "trades_1.json").read_text())) == {
+        "best",
+        "waits",
+        "counted",
+    }
+    assert 0 < figures["best"].rows_held < ROWS
+    assert 0 < figures["best"].rows_gathered < ROWS, "most rows are ruled out before the shuffle"
+
+
+def after(batches: int, file: Path) -> Callable[[], bool]:
+    commits = file.parent / ".skyband" / "market" / "trades_1" / "commits"
+    return lambda: commits.exists() and len([*commits.glob("[0-9]*")]) >= batches
+
+
+def test_stopped_and_gone_on_with(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    file = pipeline_file(tmp_path, source, ["best", "waits"])
+    first = run(spark, file, stop=after(2, file))
+    assert 0 < first["best"].rows_in < ROWS
+    then = run(spark, file)
+    assert first["best"].rows_in + then["best"].rows_in == ROWS, "the batch that ran when it stopped came to its end"
+    for name in ("best", "waits"):
+        assert written(tmp_path, name) == expected(name)
+    # What is held is counted on from what the state says, so an undisturbed run ends with the same.
+    other = tmp_path / "undisturbed"
+    other.mkdir()
+    undisturbed = run(spark, pipeline_file(other, source, ["best", "waits"]))
+    assert then["best"].rows_held == undisturbed["best"].rows_held
+    assert then["waits"].bytes_held == undisturbed["waits"].bytes_held
+
+
+def test_a_query_that_comes_later_is_whole_and_one_that_goes_is_no_trouble(
+    spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
+    file = pipeline_file(tmp_path, source, ["best", "counted"])
+    run(spark, file, stop=after(2, file))
+    pipeline_file(tmp_path, source, ["best", "waits"])
+    run(spark, file)
+    assert written(tmp_path, "best") == expected("best")
+    assert written(tmp_path, "waits") == expected("waits")
+
+
+def test_a_changed_query_is_refused_with_what_changed(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    file = pipeline_file(tmp_path, source, ["best"])
+    run(spark, file)
+    blanks = STATEMENTS["best"].replace(" ORDER BY", "\n  order by")
+    run(spark, pipeline_file(tmp_path, source, ["best"], best=blanks))  # says the same
+    with pytest.raises(PipelineChanged) as refused:
+        run(spark, pipeline_file(tmp_path, source, ["best"], best=STATEMENTS["best"].replace("LIMIT 2", "LIMIT 3")))
+    message = str(refused.value)
+    assert "Query 'best' is not the one that its checkpoint was written by:\n  statement: was SELECT" in message
+    assert "LIMIT 2 BY symbol, is SELECT" in message
+    assert "give the query another name" in message
+
+
+def test_answers_of_an_earlier_run_are_not_mixed_in(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    file = pipeline_file(tmp_path, source, ["best"])
+    run(spark, file)
+    (tmp_path / ".skyband").rename(tmp_path / "elsewhere")
+    with pytest.raises(PipelineChanged, match="has answers already, but there is no checkpoint"):
+        run(spark, file)
+
+
+def test_memory_and_console(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    text = pipeline_file(tmp_path, source, ["groups"]).read_text()
+    (tmp_path / "market.toml").write_text(
+        text.replace('to = "files"', 'to = ["memory", "screen"]')
+        + '[sinks.memory]\nformat = "memory"\n[sinks.screen]\nformat = "console"\n'
+    )
+    shown: list[Any] = []
+    running = Running(spark, load(tmp_path / "market.toml"), shown.append)
+    running.start()
+    assert [*running.follow()]
+    assert sorted(lines(spark.table("groups").toArrow())) == expected("groups")
+    assert sum(table.row_count for table in shown) == len(expected("groups"))
+
+
+def test_a_table_is_asked_once(spark: SparkSession, tmp_path: Path) -> None:
+    spark.createDataFrame(trades(200)).createOrReplaceTempView("all_trades")
+    (tmp_path / "once.toml").write_text(
+        f'[sources.trades]\nformat = "table"\ntable = "all_trades"\n[queries.best]\nsql = """{STATEMENTS["best"]}"""\n'
+        'to = "files"\n[sinks.files]\nformat = "parquet"\npath = "answers/{query}"\n'
+    )
+    run(spark, tmp_path / "once.toml")
+    assert written(tmp_path, "best") == sorted(lines(sb.sql(STATEMENTS["best"], trades=trades(200))))
+
+
+def test_what_goes_wrong_is_said_in_words(
+    spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is none, in the middle of the stream; its name has a secret in it."""
+    monkeypatch.setenv("FOLDER", "hunter2")
+    folder = write_batches(tmp_path / "hunter2", [trades(100)])
+    file = pipeline_file(tmp_path, folder, ["best"])
+    file.write_text(file.read_text().replace("hunter2", "${FOLDER}"))
+    (folder / "9999.parquet").write_bytes(b"this is no Parquet file")
+    with pytest.raises(PipelineFailed) as failed:
+        run(spark, file)
+    message = str(failed.value)
+    assert "best failed: " in message
+    assert "\tat " not in message
+    assert "hunter2" not in message
+    assert len(message) < 2_000

@@ -26,7 +26,7 @@ from skyband.errors import (
 from skyband.expressions.functions import function
 from skyband.planner.explain import explain
 from skyband.planner.join_costs import Statistics
-from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs, relation, stream_input
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs, relation, stream_input
 from skyband.sql import sql
 from skyband.windows import Window, landmark, sliding, tumbling
 
@@ -51,6 +51,7 @@ __all__ = [
     "TooManyGroups",
     "TopK",
     "TopKAcross",
+    "TopKForEach",
     "TopKPairs",
     "UnknownColumn",
     "Window",

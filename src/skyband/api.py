@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from skyband.engines.embedded import across, joins, objects, pairs
+from skyband.engines.embedded import across, joins, many, objects, pairs
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.queries import (
     Bounds,
@@ -19,6 +19,7 @@ from skyband.queries import (
     StreamInput,
     TopK,
     TopKAcross,
+    TopKForEach,
     TopKPairs,
 )
 from skyband.queries.joins import ONE_INPUT
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def top_k(
     data: DataFrame,
     *,
-    k: int,
+    k: int | str,
     by: str | Column | Callable[..., Any],
     window: Window,
     per: str | Sequence[str] = (),
@@ -42,6 +43,9 @@ def top_k(
     algorithm: str | None = None,
     error: float | None = None,
     expect: Order | None = None,
+    for_each: Any = None,
+    key: str | Sequence[str] | None = None,
+    size: str | None = None,
 ) -> DataFrame: ...
 
 
@@ -49,7 +53,7 @@ def top_k(
 def top_k(
     data: Any,
     *,
-    k: int,
+    k: int | str,
     by: str | Callable[..., Any],
     window: Window,
     per: str | Sequence[str] = (),
@@ -59,13 +63,16 @@ def top_k(
     algorithm: str | None = None,
     error: float | None = None,
     expect: Order | None = None,
+    for_each: Any = None,
+    key: str | Sequence[str] | None = None,
+    size: str | None = None,
 ) -> pa.Table: ...
 
 
 def top_k(
     data: Any,
     *,
-    k: int,
+    k: int | str,
     by: Any,
     window: Window,
     per: str | Sequence[str] = (),
@@ -75,6 +82,9 @@ def top_k(
     algorithm: str | None = None,
     error: float | None = None,
     expect: Order | None = None,
+    for_each: Any = None,
+    key: str | Sequence[str] | None = None,
+    size: str | None = None,
 ) -> Any:
     """The k best rows of a window, as it slides over `data`.
 
@@ -84,7 +94,29 @@ def top_k(
 
     Columns of the answer: `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
+
+    With `for_each`, a table of queries, there is a ranking for each of its rows, whose columns are `q.…` in `by`, and
+    may be `k` and `size` ("q.k"): see `TopKForEach`. The answer begins with the queries' key columns.
     """
+    if for_each is not None:
+        _refuse_with_queries(per=per or None, error=error, expect=expect)
+        if is_spark(data):
+            raise InvalidQuery("for_each= does not run on Spark yet: collect the rows, or open() a session of queries.")
+        many_queries = TopKForEach(
+            queries=for_each,
+            k=k,
+            by=by,
+            window=window,
+            key=key,
+            size=size,
+            ascending=ascending,
+            emit=emit,
+            lateness=lateness,
+            algorithm=algorithm,
+        )
+        return many.top_k(data, many_queries)
+    if key is not None or size is not None or isinstance(k, str):
+        raise InvalidQuery("key=, size= and k as a column are about queries: give a table of them, for_each=queries.")
     column = None
     if on_spark := is_spark(data):
         from skyband.engines import spark
@@ -252,6 +284,12 @@ def join_aggregate(
 
         return spark.join_aggregate(data, query)
     return joins.join_aggregate(data, query)
+
+
+def _refuse_with_queries(**options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidQuery(f"{name}={value!r} cannot go with for_each=: every query has a ranking of its own.")
 
 
 def is_spark(data: object) -> bool:

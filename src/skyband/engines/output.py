@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.operators.protocol import LEAVE, Codes, Floats, Ints
-from skyband.queries import TopK, TopKAcross, TopKPairs
+from skyband.queries import TopK, TopKAcross, TopKForEach, TopKPairs
 from skyband.windows import FOREVER, Ticks
 
 _CHANGES = pa.array(["enter", "leave"])
@@ -72,15 +72,19 @@ class Layout:
         ascending: bool,
         size: int | Ints | None = None,
         question: Codes | None = None,
+        keys: list[pa.Array] | None = None,
     ) -> pa.Table:
-        """`answer` with its `rows`, as the user sees it; `size` and `question` are of ad-hoc questions."""
+        """`answer` with its `rows`, as the user sees it; `size` and `question` are of ad-hoc questions, `keys` the
+        columns before all others."""
         score = -answer.score if ascending else answer.score
         columns = rows.columns
         when = self._window_columns(answer, window, window.size if size is None else size)
         if question is not None:
             when.insert(0, pa.array(question))
         ranking = [pa.array(answer.rank), pa.array(score)]
-        return pa.Table.from_arrays([*when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema)
+        return pa.Table.from_arrays(
+            [*(keys or ()), *when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema
+        )
 
     def _window_columns(self, answer: Ranked, window: Ticks, size: int | Ints) -> list[pa.Array]:
         at = _times(answer.at, self.time_type)
@@ -128,6 +132,24 @@ def across_layout(query: TopKAcross, schema: pa.Schema, emit: str) -> Layout:
         fields.append(field.with_name(free_name(field.name, taken)))
         taken.add(fields[-1].name)
     return Layout(pa.schema([*lead, *fields]), pa.schema(fields), time_type, emit, 0)
+
+
+def many_layout(query: TopKForEach, schema: pa.Schema, emit: str) -> Layout:
+    """How the output of `query` over rows of `schema` looks: behind the queries' key columns as that of `top_k`."""
+    time_type = _time_type(query.window.on, schema)
+    lead = [*_lead_fields(emit, time_type), *_RANKING]
+    taken = {field.name for field in lead}
+    keys = []
+    for name in query.key:
+        keys.append(query.queries.schema.field(name).with_name(free_name(name, taken)))
+        taken.add(keys[-1].name)
+    fields = []
+    for field in schema:
+        if field.name != query.by:
+            fields.append(field.with_name(free_name(field.name, taken)))
+            taken.add(fields[-1].name)
+    shown = pa.schema([field for field in schema if field.name != query.by])
+    return Layout(pa.schema([*keys, *lead, *fields]), shown, time_type, emit, 0)
 
 
 def pair_layout(query: TopKPairs, schema: pa.Schema, emit: str) -> Layout:

@@ -82,7 +82,7 @@ def bind(by: str | Callable[..., Any], where: str | None, ascending: bool, schem
     names = _column_names(trees)
     if function is not None:
         names = tuple(dict.fromkeys([*_read_by(function, schema), *names]))
-    code = _Lines({name: number for number, name in enumerate(names)}, schema)
+    code = Lines({name: number for number, name in enumerate(names)}, schema)
     sign = "-" if ascending else ""
     if function is not None:
         rows = (f"Row({', '.join(f'{side}{number}' for number in range(len(names)))})" for side in "ab")
@@ -169,7 +169,7 @@ def _names_in(code: CodeType | None) -> set[str]:
     return set(code.co_names).union(*(_names_in(part) for part in code.co_consts if isinstance(part, CodeType)))
 
 
-class _Lines:
+class Lines:
     """Straight lines of Python, one for each node of a tree; nothing in them branches, so loops over them vectorise."""
 
     def __init__(self, columns: dict[str, int], schema: pa.Schema, distances: dict[str, int] | None = None) -> None:
@@ -229,7 +229,7 @@ class _Lines:
             case exp.Log() if node.args.get("expression"):
                 base, value = self.number(node.this, text), self.number(node.expression, text)
                 return self._new(f"math.log({value}) / math.log({base})")
-            case exp.Pow() if _is_two(node.expression):
+            case exp.Pow() if is_two(node.expression):
                 value = self.number(node.this, text)
                 return self._new(f"{value} * {value}")
         kind = type(node).__name__
@@ -339,7 +339,7 @@ def _any(conditions: list[Any]) -> exp.Expr:
     return first
 
 
-def _is_two(node: exp.Expr) -> bool:
+def is_two(node: exp.Expr) -> bool:
     from sqlglot import exp
 
     inner = node.unnest()
@@ -359,7 +359,7 @@ def distance_of(node: exp.Expr) -> tuple[str, bool] | None:
     """The column x if the node is |a.x - b.x| or (a.x - b.x) ** 2, and whether it is squared."""
     from sqlglot import exp
 
-    squared = isinstance(node, exp.Pow) and _is_two(node.expression)
+    squared = isinstance(node, exp.Pow) and is_two(node.expression)
     inner = node.this.unnest() if squared or isinstance(node, exp.Abs) else None
     if not isinstance(inner, exp.Sub):
         return None
@@ -393,7 +393,7 @@ def _distances(tree: exp.Expr, columns: dict[str, int], ascending: bool, text: s
         return None
     shape = shape.times(-1) if ascending else shape
     names = list(shape.rises)
-    code = _Lines(columns, pa.schema([]), {name: number for number, name in enumerate(names)})
+    code = Lines(columns, pa.schema([]), {name: number for number, name in enumerate(names)})
     code.lines.append(f"bound = {'-' if ascending else ''}({code.number(tree, text)})")
     return Distances(
         tuple(columns[name] for name in names), tuple(shape.rises[name] < 0 for name in names), tuple(code.lines)
@@ -424,7 +424,7 @@ def _shape(node: exp.Expr) -> _Shape:
             if divisor.sign != 1:
                 raise _NotKnown
             return _product(_shape(node.this), _Shape(1, divisor.times(-1).rises))
-        case exp.Sqrt() | exp.Pow() if isinstance(node, exp.Sqrt) or _is_two(node.expression):
+        case exp.Sqrt() | exp.Pow() if isinstance(node, exp.Sqrt) or is_two(node.expression):
             inner = _shape(node.this)
             if inner.sign != 1:
                 raise _NotKnown

@@ -64,8 +64,8 @@ class Answer(NamedTuple):
 
     @classmethod
     def of(cls, records: npt.NDArray[Any]) -> Answer:
-        """An answer from records of type ANSWER."""
-        return cls(*(np.ascontiguousarray(records[name]) for name in cls._fields))
+        """An answer from records of type ANSWER, which may be written over afterwards."""
+        return cls(*(records[name].copy() for name in cls._fields))
 
 
 # An answer while it is being written.

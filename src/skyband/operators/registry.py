@@ -14,6 +14,10 @@ from skyband.operators.across import early_aggregation, estimated, sorted_lists,
 from skyband.operators.across import recompute as recompute_across
 from skyband.operators.across import staircase as staircase_across
 from skyband.operators.across.protocol import AcrossOperator, AcrossSpec
+from skyband.operators.many import boxes as many_boxes
+from skyband.operators.many import each as many_each
+from skyband.operators.many import protocol as many
+from skyband.operators.many import scan as many_scan
 from skyband.operators.objects import (
     filtered,
     hybrid,
@@ -113,6 +117,32 @@ ACROSS: dict[str, AcrossAlgorithm] = {
         )
         for module in (estimated,)
     },
+}
+
+ManyAlgorithm = Algorithm[many.Spec, many.ManyOperator]
+
+
+def _for_each(name: str, algorithm: ObjectAlgorithm) -> ManyAlgorithm:
+    """An algorithm for rows, once for each query."""
+
+    def open_each(spec: many.Spec) -> many.ManyOperator:
+        return many_each.Each(spec, algorithm.open)
+
+    def refuses(spec: many.Spec) -> str | None:
+        return algorithm.refuses(many_each.row_spec(spec)) or algorithm.refuses(many_each.row_spec(spec, counted=False))
+
+    def expected_rows(spec: many.Spec, window_rows: float) -> float:
+        return algorithm.expected_rows(many_each.row_spec(spec), window_rows)
+
+    return ManyAlgorithm(name, open_each, refuses, expected_rows, algorithm.exact, for_comparing=True)
+
+
+MANY: dict[str, ManyAlgorithm] = {
+    **{
+        module.NAME: ManyAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
+        for module in (many_scan, many_boxes)
+    },
+    **{name: _for_each(name, algorithm) for name, algorithm in OBJECTS.items()},
 }
 
 

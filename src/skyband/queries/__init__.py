@@ -3,6 +3,7 @@
 from skyband.queries.across import Bounds, Repeat, TopKAcross
 from skyband.queries.checks import Emit, Order
 from skyband.queries.joins import JoinAggregate, Relation, StreamInput, relation, stream_input
+from skyband.queries.many import TopKForEach
 from skyband.queries.objects import TopK
 from skyband.queries.pairs import TopKPairs
 
@@ -16,6 +17,7 @@ __all__ = [
     "StreamInput",
     "TopK",
     "TopKAcross",
+    "TopKForEach",
     "TopKPairs",
     "relation",
     "stream_input",

@@ -1,0 +1,269 @@
+"""Top-k for many queries over Arrow data, in this process."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines import snapshots
+from skyband.engines.embedded.inputs import run
+from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, with_times
+from skyband.engines.groups import GroupCodes
+from skyband.engines.output import Layout, many_layout
+from skyband.engines.rows import RowStore
+from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
+from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, SkybandError
+from skyband.expressions import as_floats, many
+from skyband.operators.many.protocol import Batch, ManyOperator, Queries
+from skyband.operators.many.scoring import scoring_of
+from skyband.operators.protocol import Answer, Floats, Ints
+from skyband.operators.registry import MANY, find
+from skyband.planner.many import plan, specify
+from skyband.queries import TopKForEach
+from skyband.queries.many import as_table
+from skyband.windows import FOREVER, Span, parse_span, span_ticks
+
+
+class ForEachSession(Session):
+    """Many queries, running: fed by `push`; `add` and `remove` change the queries, `snapshot` saves all."""
+
+    query: TopKForEach
+    _operator: ManyOperator
+
+    def __init__(
+        self, query: TopKForEach, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
+    ) -> None:
+        check_schema(schema)
+        self.query = query
+        self.schema = schema
+        self._plain = plain_schema(schema)
+        query.window.check_columns(schema.names)
+        self._queries_schema = plain_schema(query.queries.schema)
+        check_keys(query.key, self._queries_schema, "key")
+        score = many.bind(query.by, query.ascending, self._plain, self._queries_schema)
+        self._score = score
+        self._spec = specify(query, schema, scoring_of(score), external_clock=external_clock)
+        self._ticks = self._spec.window
+        self._layout = many_layout(query, self._plain, str(query.emit))
+        self._answer_layout = many_layout(query, self._plain, "windows")
+        self._on_type = None if query.window.on is None else schema.field(query.window.on).type
+        self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
+        saved = None if state is None else self._read(state)
+        count = len(query.queries)
+        self.algorithm = saved.algorithm if saved else plan(self._spec, count, query.algorithm).algorithm
+        self._operator = find(self.algorithm, MANY).open(self._spec)
+        self._rows = RowStore(self._layout.rows_schema)
+        self._keys = GroupCodes(pa.schema([self._queries_schema.field(name) for name in query.key]))
+        self._sizes: Ints = np.empty(0, np.int64)
+        self._position = 0
+        self._stats = Stats()
+        if saved:
+            self._restore(saved)
+        else:
+            self.add(query.queries)
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        return self._layout.schema
+
+    @property
+    def queries(self) -> pa.Table:
+        """The keys of the queries there are, in the order in which they came."""
+        return self._keys.keys
+
+    # -- queries ---------------------------------------------------------------------------------------------------
+
+    def add(self, queries: Any, *, backfill: bool = False) -> pa.Table:
+        """More queries, one a row, in the columns of the first ones. They see the rows that come from now on.
+
+        With `backfill` they see those that are in the window, too: where answers come with each arrival, what they show
+        at once is returned.
+        """
+        table = as_table(queries)
+        check_rows(table, self.query.queries.schema)
+        if backfill and self._ticks.size == FOREVER:
+            raise InvalidQuery("backfill needs a window that ends: of all rows since the start, few are kept.")
+        batch = plain_batch(whole_batch(table), self._queries_schema)
+        in_numbers = self._in_numbers(batch)
+        before = len(self._keys)
+        known = self._keys.keys
+        codes = self._keys.encode(batch)
+        if len(self._keys) != before + len(codes):
+            self._keys.load(known)
+            raise InvalidQuery(
+                f"Queries are told apart by {', '.join(self.query.key)}, and two of these have the same. Give key=, or "
+                "remove() the one that is there first."
+            )
+        self._sizes = np.concatenate([self._sizes, in_numbers.size])
+        return self._table(self._operator.add(in_numbers, backfill=backfill))
+
+    def remove(self, keys: Any) -> None:
+        """Forget queries: their keys, as a table with the key columns, or as a list if there is one such column."""
+        names = list(self.query.key)
+        if isinstance(keys, (list, tuple)) and len(names) == 1:
+            field = self._queries_schema.field(names[0])
+            try:
+                keys = pa.table({names[0]: pa.array(keys, field.type)})
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise InvalidInput(f"These are not values of the key {names[0]!r} ({field.type}): {error}") from None
+        table = as_table(keys)
+        if missing := [name for name in names if name not in table.column_names]:
+            raise InvalidInput(f"Queries are told apart by {', '.join(names)}; {missing[0]!r} is missing.")
+        kept_before = self._keys.keys
+        before = len(self._keys)
+        key_schema = pa.schema([self._queries_schema.field(name) for name in names])
+        gone = self._keys.encode(whole_batch(table.select(names).cast(key_schema)))
+        if len(self._keys) > before:
+            self._keys.load(kept_before)
+            unknown = table.slice(int(np.flatnonzero(gone >= before)[0]), 1).to_pylist()[0]
+            raise InvalidInput(f"There is no query {unknown}.")
+        kept = np.setdiff1d(np.arange(before), gone)
+        self._operator.remove(kept)
+        self._keys.keep(kept)
+        self._sizes = self._sizes[kept]
+
+    def _in_numbers(self, batch: pa.RecordBatch) -> Queries:
+        n = batch.num_rows
+        parameters = _as_columns(batch, self._score.parameters)
+        k, size = self.query.k, self.query.size
+        ks = _whole(batch, many.parameter(k, "k"), "k") if isinstance(k, str) else np.full(n, k, np.int64)
+        if n and not 1 <= ks.min() <= ks.max() < 2**31:
+            raise InvalidQuery(f"k must be at least 1 (and below 2**31), got {ks[(ks < 1) | (ks >= 2**31)][0]}.")
+        sizes = np.full(n, self._ticks.size, np.int64)
+        if size is not None:
+            sizes = self._read_sizes(batch, many.parameter(size, "size"))
+        return Queries(ks, sizes, parameters)
+
+    def _read_sizes(self, batch: pa.RecordBatch, name: str) -> Ints:
+        column = batch.column(name)
+        if column.null_count:
+            raise InvalidQuery(f"size=q.{name} must say how far each query looks back; one is null.")
+        if (
+            pa.types.is_duration(column.type)
+            or pa.types.is_string(column.type)
+            or pa.types.is_large_string(column.type)
+        ):
+            spans: list[Any] = column.to_pylist()
+        else:
+            spans = _whole(batch, name, "size").tolist()
+        ticks = {}
+        for span in dict.fromkeys(spans):
+            given = parse_span(span if isinstance(span, (int, str, timedelta)) else timedelta(seconds=0), "size")
+            ticks[span] = span_ticks(given, self.query.window.on, self._on_type, "size")
+            if ticks[span] > self._ticks.size:
+                raise InvalidQuery(f"size={span} is larger than the window ({self.query.window}), which bounds all.")
+            if ticks[span] < self._ticks.every:
+                raise InvalidQuery(
+                    f"size={span} is less than the window's slide ({self.query.window}): rows would never be seen."
+                )
+        return np.array([ticks[span] for span in spans], np.int64)
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
+        """Take rows in, in arrival order; return what they make known."""
+        check_rows(rows, self.schema)
+        batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.combine_chunks().to_batches()
+        results = [self._push(batch) for batch in batches]
+        return pa.concat_tables(results) if results else self.output_schema.empty_table()
+
+    def _push(self, batch: pa.RecordBatch) -> pa.Table:
+        rows_in = batch.num_rows
+        batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
+        batch, time = with_times(batch, self.query.window.on)
+        columns = _as_columns(batch, self._score.columns)
+        first = self._position
+        try:
+            answer = self._operator.push(Batch(columns, time, first))
+        except SkybandError:
+            raise
+        except Exception as error:
+            if self._spec.scoring.may_raise:
+                raise InvalidExpression(
+                    f"A function that {self._score.text!r} calls failed: {type(error).__name__}: {error}. The session "
+                    "cannot go on: open it again from a snapshot."
+                ) from error
+            raise
+        self._stats.rows_in += rows_in
+        self._stats.rows_null_time += rows_in - batch.num_rows
+        self._position += batch.num_rows
+        self._rows.append(first, batch.select(self._layout.rows_schema.names))
+        return self._table(answer)
+
+    def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
+        """The best right now for each query, up to its own k and size: of the window that closes next, or of the last
+        `size`, which by value is what is later than now - size, now being the latest time seen."""
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+            raise InvalidQuery(f"k must be a whole number, at least 1, got {k!r}.")
+        if size is None:
+            return self._shown(self._operator.top(k, None), self._answer_layout, self._sizes)
+        if self._ticks.size == FOREVER:
+            raise InvalidQuery("A window from the start on is asked as a whole: of its parts, few rows are kept.")
+        ticks = span_ticks(parse_span(size, "size"), self.query.window.on, self._on_type, "size")
+        return self._shown(self._operator.top(k, ticks), self._answer_layout, np.minimum(self._sizes, ticks))
+
+    # -- answers and state -----------------------------------------------------------------------------------------
+
+    def _table(self, answer: Answer) -> pa.Table:
+        result = self._shown(answer, self._layout, self._sizes)
+        if self._rows.is_wasteful(5 * self._operator.rows_held() // 8):
+            self._rows.keep(self._operator.held())
+        return result
+
+    def _shown(self, answer: Answer, layout: Layout, sizes: Ints) -> pa.Table:
+        if not len(answer.at):
+            return layout.schema.empty_table()
+        self._rows.join()
+        rows = self._rows.take(answer.position)
+        keys = whole_batch(self._keys.keys).take(pa.array(answer.group)).columns
+        return layout.table(answer, rows, self._ticks, self.query.ascending, sizes[answer.group], keys=keys)
+
+    def stats(self) -> Stats:
+        """Counts of rows so far, and of what is held now. A row may be worth something to one query and nothing to
+        another, so none is counted as unranked; `groups` counts queries."""
+        self._stats.rows_late = self._operator.late
+        self._stats.rows_used = self._stats.rows_in - self._stats.rows_null_time - self._stats.rows_late
+        self._stats.rows_held = len(self._operator.held())
+        self._stats.groups = len(self._keys)
+        return Stats(**asdict(self._stats))
+
+    def _saved(self) -> Saved:
+        held = self._operator.held()
+        self._rows.keep(held)
+        tables = {"rows": pa.Table.from_batches([self._rows.take(held)]), "keys": self._keys.keys}
+        return Saved({"position": self._position}, {"held": held, "sizes": self._sizes}, tables)
+
+    def _restore(self, saved: snapshots.Snapshot) -> None:
+        arrays = dict(saved.arrays)
+        self._rows.load(arrays.pop("held"), whole_batch(saved.tables["rows"]))
+        self._sizes = arrays.pop("sizes")
+        self._operator.restore(arrays)
+        self._keys.load(saved.tables["keys"])
+        counters = dict(saved.counters)
+        self._position = counters.pop("position")
+        self._stats = Stats(**counters)
+
+
+def _as_columns(batch: pa.RecordBatch, names: tuple[str, ...]) -> Floats:
+    """Columns as float64, by column."""
+    columns = np.empty((len(names), batch.num_rows))
+    for i, name in enumerate(names):
+        columns[i] = as_floats(batch.column(name), batch.num_rows, name)
+    return columns
+
+
+def _whole(batch: pa.RecordBatch, name: str, what: str) -> Ints:
+    column = batch.column(name)
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise InvalidQuery(f"{what}=q.{name} must be whole numbers, none of them null; the column is {column.type}.")
+    return pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def top_k(data: Any, query: TopKForEach) -> pa.Table | pa.RecordBatchReader:
+    """The answers of `query` over Arrow data."""
+    return run(data, query.open)

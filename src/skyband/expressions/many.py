@@ -1,0 +1,233 @@
+"""What a row is worth to a query: an SQL expression over the row's columns and the query's, `q.x`.
+
+The expression is read as that of a pair is (`pairs`), the row standing for a and the query for b. Beside the lines that
+compute a score there are, where possible, lines that bound it: from an interval for each column, the least and the most
+that the score can be. They apply the same operations to the ends of intervals, only those that IEEE 754 rounds
+correctly: these keep the order of their arguments, so a bound is one to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
+from skyband.expressions import pairs
+from skyband.expressions.scores import is_number
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+PREFIX: Final = "q."  # of a query's columns
+POSSIBLE: Final = pairs.POSSIBLE.replace("a.column and b.column", "columns of the row, q.column of the query")
+
+
+@dataclass(frozen=True)
+class QueryScore:
+    """A score bound to two schemas. The lines compute `s`, higher is better, from a0, a1, … and b0, b1, …"""
+
+    text: str
+    columns: tuple[str, ...]  # what is read of a row, as float64: a0, a1, …
+    parameters: tuple[str, ...]  # what is read of a query, as float64: b0, b1, …
+    lines: tuple[str, ...]
+    bound: tuple[str, ...] | None  # `most` from the intervals [a0_low, a0_high], …, [b0_low, b0_high], …; if known
+    calls: tuple[tuple[str, Callable[..., Any]], ...] = ()  # functions of the user's that the lines call, by name
+
+    @property
+    def is_shared(self) -> bool:
+        """Is a row worth the same to all queries?"""
+        return not self.parameters
+
+
+def check_by(by: object) -> None:
+    """Raise unless `by` can be such a score at all; what it means is known only with the columns."""
+    if not isinstance(by, str) or not by.strip():
+        raise InvalidQuery(
+            "With for_each=, by must be an SQL expression over columns of the row and of the query, such as "
+            f"'abs(price - q.price)'; got {by!r}. Functions of your own can be called in it: sb.function(name, fn)."
+        )
+
+
+def parameter(text: object, what: str) -> str:
+    """The column of the queries that `q.name` means."""
+    if not isinstance(text, str) or not text.startswith(PREFIX) or len(text) == len(PREFIX):
+        raise InvalidQuery(f"{what} as a column of the queries is written 'q.{what}', got {text!r}.")
+    return text.removeprefix(PREFIX)
+
+
+def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> QueryScore:
+    """The score of rows for queries. Every reason why there is none is raised here, before a row is read."""
+    from sqlglot import exp
+
+    from skyband.expressions import tree as expression_tree
+
+    tree = expression_tree.parse(by, possible=POSSIBLE, tables=("q",))
+    columns: dict[str, int] = {}
+    parameters: dict[str, int] = {}
+    for column in list(tree.find_all(exp.Column, bfs=False)):
+        _check(column, by, rows, queries)
+        of_query = column.table == "q"
+        known = parameters if of_query else columns
+        number = known.setdefault(column.name, len(known))
+        # Both sides are numbered apart: a name that both have means two columns.
+        named = exp.column(exp.to_identifier(f"{PREFIX if of_query else ''}{number}"), "b" if of_query else "a")
+        if column is tree:
+            tree = named
+        else:
+            column.replace(named)
+    fields = [pa.field(str(number), rows.field(name).type) for name, number in columns.items()]
+    fields += [pa.field(f"{PREFIX}{number}", queries.field(name).type) for name, number in parameters.items()]
+    numbers = {str(n): n for n in columns.values()} | {f"{PREFIX}{n}": n for n in parameters.values()}
+    code = pairs.Lines(numbers, pa.schema(fields))
+    sign = "-" if ascending else ""
+    code.lines.append(f"s = {sign}({code.number(tree, by)})")
+    return QueryScore(
+        by,
+        tuple(columns),
+        tuple(parameters),
+        tuple(code.lines),
+        _bound(tree, numbers, ascending),
+        tuple(code.calls.items()),
+    )
+
+
+def outline(by: str, ascending: bool) -> QueryScore:
+    """The score as far as it is known without a schema: as if all columns were numbers."""
+    from sqlglot import exp
+
+    from skyband.expressions import tree as expression_tree
+
+    found = list(expression_tree.parse(by, possible=POSSIBLE, tables=("q",)).find_all(exp.Column, bfs=False))
+    rows = dict.fromkeys(column.name for column in found if column.table != "q")
+    queries = dict.fromkeys(column.name for column in found if column.table == "q")
+    numbers = [pa.schema([(name, pa.float64()) for name in names]) for names in (rows, queries)]
+    return bind(by, ascending, *numbers)
+
+
+def _check(column: exp.Column, text: str, rows: pa.Schema, queries: pa.Schema) -> None:
+    of_query = column.table == "q"
+    schema = queries if of_query else rows
+    if column.name not in schema.names:
+        where = "of the queries" if of_query else "of the rows"
+        raise UnknownColumn.named(column.name, schema.names, used_as=f"a column {where} in {text!r}")
+    column_type = schema.field(column.name).type
+    if not is_number(column_type) and not pa.types.is_boolean(column_type):
+        raise InvalidExpression(f"{column.sql('spark')!r} in {text!r} is {column_type}, not a number.")
+
+
+# -- bounds --------------------------------------------------------------------------------------------------------
+
+
+class _Unbounded(Exception):
+    """Something in the score is not known to keep the order of its arguments."""
+
+
+def _bound(tree: exp.Expr, numbers: dict[str, int], ascending: bool) -> tuple[str, ...] | None:
+    code = _Intervals(numbers)
+    try:
+        low, high = code.interval(tree)
+    except _Unbounded:
+        return None
+    return (*code.lines, f"most = {f'-({low})' if ascending else high}")
+
+
+class _Intervals:
+    """As `pairs.Lines`, but of the least and the most that each node can be. What is not known is NaN."""
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self.lines: list[str] = []
+        self._numbers = numbers
+
+    def _new(self, text: str) -> str:
+        name = f"u{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def interval(self, node: exp.Expr) -> tuple[str, str]:
+        from sqlglot import exp
+
+        match node:
+            case exp.Paren():
+                return self.interval(node.this)
+            case exp.Literal() if node.is_number:
+                value = repr(float(node.this))
+                if value == "inf":
+                    raise _Unbounded
+                return value, value
+            case exp.Column():
+                name = f"{node.table}{self._numbers[node.name]}"
+                return f"{name}_low", f"{name}_high"
+            case exp.Neg():
+                low, high = self.interval(node.this)
+                return self._new(f"-{high}"), self._new(f"-{low}")
+            case exp.Add():
+                (a, b), (c, d) = self.interval(node.this), self.interval(node.expression)
+                return self._new(f"{a} + {c}"), self._new(f"{b} + {d}")
+            case exp.Sub():
+                (a, b), (c, d) = self.interval(node.this), self.interval(node.expression)
+                return self._new(f"{a} - {d}"), self._new(f"{b} - {c}")
+            case exp.Mul():
+                return self._corners(node, "*")
+            case exp.Div():
+                divisor = self.interval(node.expression)
+                holds_zero = self._new(f"({divisor[0]} <= 0.0) & ({divisor[1]} >= 0.0)")
+                low, high = self._corners(node, "/")
+                return self._new(f"-np.inf if {holds_zero} else {low}"), self._new(
+                    f"np.inf if {holds_zero} else {high}"
+                )
+            case exp.Abs():
+                return self._even(node.this, "abs({0})")
+            case exp.Pow() if pairs.is_two(node.expression):
+                return self._even(node.this, "{0} * {0}")
+            case exp.Sqrt():
+                low, high = self.interval(node.this)
+                # Below 0 there is no root, and no score.
+                return self._new(f"math.sqrt({low} if {low} > 0.0 else 0.0 * {low})"), self._new(f"math.sqrt({high})")
+            case exp.Greatest() | exp.Least():
+                # Either passes over NaN, so that any of its parts may be what it is.
+                return self._hull([node.this, *node.expressions])
+            case exp.Case():
+                default = node.args.get("default")
+                return self._hull(
+                    [*(branch.args["true"] for branch in node.args["ifs"]), *([default] if default else [])]
+                )
+            case exp.If():
+                otherwise = node.args.get("false")
+                return self._hull([node.args["true"], *([otherwise] if otherwise else [])])
+        raise _Unbounded
+
+    def _corners(self, node: exp.Expr, sign: str) -> tuple[str, str]:
+        (a, b), (c, d) = self.interval(node.this), self.interval(node.expression)
+        corners = [self._new(f"{x} {sign} {y}") for x in dict.fromkeys((a, b)) for y in dict.fromkeys((c, d))]
+        return self._least(corners), self._most(corners)
+
+    def _even(self, node: exp.Expr, pattern: str) -> tuple[str, str]:
+        """A function that falls up to 0 and rises from there."""
+        low, high = self.interval(node)
+        ends = [self._new(pattern.format(end)) for end in (low, high)]
+        across = self._new(f"({low} <= 0.0) & ({high} >= 0.0)")
+        return self._new(f"0.0 if {across} else {self._least(ends)}"), self._most(ends)
+
+    def _hull(self, nodes: list[exp.Expr]) -> tuple[str, str]:
+        from sqlglot import exp
+
+        parts = [self.interval(node) for node in nodes if not isinstance(node.unnest(), exp.Null)]
+        if not parts:
+            raise _Unbounded
+        return self._least([low for low, _ in parts]), self._most([high for _, high in parts])
+
+    def _least(self, names: list[str]) -> str:
+        return self._outermost(names, "<=")
+
+    def _most(self, names: list[str]) -> str:
+        return self._outermost(names, ">=")
+
+    def _outermost(self, names: list[str], sign: str) -> str:
+        """NaN if one of them is."""
+        value, *others = names
+        for other in others:
+            value = self._new(f"{value} if ({value} {sign} {other}) | ({value} != {value}) else {other}")
+        return value

@@ -1,0 +1,155 @@
+"""Thresholds with rows in boxes: a query looks only into those that can hold something for it.
+
+Paper:      after the grids of Mouratidis and Papadias (TKDE 2007) and Pripužić et al. (TODS 2015, section 6.1); here it
+            is the rows of a block that are put into boxes, as narrow as they are, and no query is ever indexed again.
+Invariant:  as `thresholds`; a box lies in a run of boxes, and a row in its box.
+Cost:       a query meets each run of boxes once a block, then the boxes of the runs it can find something in, then the
+            rows of such boxes: of 5,000 rows a query whose list covers a thousandth of the space meets about 100.
+Choose it:  there are many queries, and what a score can be is known from few columns.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.operators.many.protocol import Spec
+from skyband.operators.many.scoring import Scoring
+from skyband.operators.many.thresholds import FEW, HITS, PARTS, Hits, Thresholds
+from skyband.operators.protocol import Floats, Ints
+from skyband.structures.compiling import allocating
+
+NAME = "boxes"
+
+ROWS = 32  # in a box, about
+SPLIT = 4  # columns at most by which rows are split
+SAMPLE = 512  # values from which it is known where to split
+
+
+def refuses(spec: Spec) -> str | None:
+    score = spec.scoring.score
+    if not score.columns or score.bound is None:
+        return "what a score can be is not known: it has no columns, or more in it than + - * / abs sqrt and squares"
+    return None
+
+
+def expected_rows(spec: Spec, window_rows: float) -> float:
+    """The rows of the window, once for all queries."""
+    return window_rows
+
+
+def open(
+    spec: Spec, *, slack: float = 8, hits: int = HITS, parts: int = PARTS, few: int = FEW, rows: int = ROWS
+) -> Thresholds:
+    return Thresholds(spec, Boxes(spec.scoring, rows), slack=slack, hits=hits, parts=parts, few=few)
+
+
+class Laid(NamedTuple):
+    columns: Floats  # by column, then by row, box after box
+    order: Ints  # which row it was
+    starts: Ints  # of boxes among rows, and where the last one ends
+    low: Floats  # by column, then by box; NaN in the last box, in which are rows that are not finite
+    high: Floats
+    runs: Ints  # of runs among boxes, and where the last one ends
+    low_run: Floats
+    high_run: Floats
+
+
+class Boxes:
+    def __init__(self, scoring: Scoring, rows: int) -> None:
+        self._scoring = scoring
+        self._rows = rows
+        self._scores = np.empty(1)
+        self._score_of = np.empty(0)
+        self._in_run: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._in_box: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
+
+    def lay(self, columns: Floats, first: int, end: int) -> None:
+        n = end - first
+        split = min(len(columns), SPLIT)
+        parts = max(1, round((n / self._rows) ** (1 / split)))
+        sample = np.sort(columns[:split, first : end : max(1, n // SAMPLE)], axis=1)
+        at = np.arange(1, parts) * sample.shape[1] // parts
+        self._laid = Laid(*lay_boxes(columns, first, end, np.ascontiguousarray(sample[:, at]), parts))
+        if n > len(self._score_of):
+            self._score_of = np.full(n, np.nan)
+            self._scores = np.empty(n)
+        if len(self._laid.starts) > len(self._in_box):
+            self._in_run = np.empty(len(self._laid.starts), np.bool_)
+            self._in_box = np.empty(len(self._laid.starts), np.bool_)
+
+    def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
+        found: tuple[int, int] = self._scoring.sweep_boxes(
+            *self._laid,
+            *(parameters, threshold, which, begin, hits.row, hits.score, hits.ends),
+            *(self._scores, self._in_run, self._in_box, self._score_of),
+        )
+        return found
+
+
+@allocating
+def lay_boxes(columns, first, end, cuts, parts):  # type: ignore[no-untyped-def]
+    """Put rows into parts ** len(cuts) boxes by where the cuts are, and those that are not finite into one more.
+
+    Boxes that share a part of the first column are a run. Empty ones are left out. Returns the fields of Laid.
+    """
+    n, width, split = end - first, len(columns), len(cuts)
+    boxes = parts**split
+    box, count = np.zeros(n, np.int64), np.zeros(boxes + 1, np.int64)
+    for c in range(split):
+        for i in range(n):
+            value, part = columns[c, first + i], 0
+            for cut in range(parts - 1):
+                part += value >= cuts[c, cut]
+            box[i] = box[i] * parts + part
+    for c in range(width):
+        for i in range(n):
+            if not abs(columns[c, first + i]) < np.inf:
+                box[i] = boxes
+    for i in range(n):
+        count[box[i]] += 1
+    # From here on, boxes are those with rows.
+    number, starts, runs = np.empty(boxes + 1, np.int64), np.empty(boxes + 2, np.int64), np.empty(parts + 2, np.int64)
+    used, laid, run_count, run_before = 0, 0, 0, -1
+    per_run = boxes // parts
+    for b in range(boxes + 1):
+        number[b] = used
+        if count[b] > 0:
+            run = b // per_run
+            if run != run_before:
+                runs[run_count] = used
+                run_count += 1
+                run_before = run
+            starts[used] = laid
+            laid += count[b]
+            used += 1
+    starts[used], runs[run_count] = laid, used
+    order, sorted_columns = np.empty(n, np.int64), np.empty((width, n))
+    following = starts[:used].copy()
+    for i in range(n):
+        b = number[box[i]]
+        order[following[b]] = i
+        following[b] += 1
+    low, high = np.empty((width, used)), np.empty((width, used))
+    low_run, high_run = np.empty((width, run_count)), np.empty((width, run_count))
+    odd = count[boxes] > 0
+    for c in range(width):
+        for i in range(n):
+            sorted_columns[c, i] = columns[c, first + order[i]]
+        for b in range(used):
+            least, most = np.inf, -np.inf
+            for i in range(starts[b], starts[b + 1]):
+                value = sorted_columns[c, i]
+                least = value if value < least else least
+                most = value if value > most else most
+            low[c, b], high[c, b] = least, most
+        if odd:
+            low[c, used - 1] = high[c, used - 1] = np.nan
+        for r in range(run_count):
+            low_run[c, r], high_run[c, r] = (
+                np.min(low[c, runs[r] : runs[r + 1]]),
+                np.max(high[c, runs[r] : runs[r + 1]]),
+            )
+    return sorted_columns, order, starts[: used + 1], low, high, runs[: run_count + 1], low_run, high_run

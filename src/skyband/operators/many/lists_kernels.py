@@ -1,0 +1,444 @@
+"""The lists of many queries: rows best first, in slabs of one pool; how they change as rows come and time goes.
+
+A list is *complete* down to its edge: every row of the window that ranks before the edge is in it. What ranks behind it
+may be there too (rows that were shown, which must not be shown again), and is never part of an answer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.structures.compiling import allocating, inlined, kernel, part
+from skyband.structures.panes import largest
+from skyband.structures.ranking import ranks_before, select_best, sort_best_first
+from skyband.structures.slabs import CLASSES, HEADER, give_slab, reserve
+from skyband.windows import FOREVER
+
+QUERY = np.dtype(
+    [
+        *HEADER,
+        ("k", np.int64),
+        ("size", np.int64),
+        ("start", np.int64),  # the first arrival that it sees
+        ("wanted", np.int64),  # rows in the list after trimming and refilling: k and enough to last for a while
+        ("base", np.int64),  # how many these are unless the list ran short soon after it was filled
+        ("oldest", np.int64),  # no row of the list is older
+        ("edge_time", np.int64),  # of rows whose score is the threshold, those from here on are in the list
+        ("edge_position", np.int64),
+        ("refilled", np.int64),  # when it last had to be filled again
+    ]
+)
+EVERY_ROW = -1  # as the position of an edge: behind all rows
+LATEST = 2 * FOREVER - 1  # after every time
+SAMPLE = 1024  # scores that a threshold is guessed from
+
+
+@inlined
+def reaches(score, time, position, threshold, query):  # type: ignore[no-untyped-def]
+    """Does a row with these three rank before the edge of the list, or is it the edge?"""
+    if score != threshold:
+        return score > threshold
+    if time != query.edge_time:
+        return time > query.edge_time
+    return position >= query.edge_position
+
+
+@inlined
+def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
+    """Put a row into its place among the n sorted ones from `base` on; returns its index."""
+    x = n
+    while x > 0:
+        before = rows[base + x - 1]
+        if before.score > score:
+            break
+        if before.score == score and (before.time > time or (before.time == time and before.position > position)):
+            break
+        rows[base + x] = before
+        x -= 1
+    row = rows[base + x]
+    row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
+    return x
+
+
+@inlined
+def say(out, n, at, q, rank, row, order, change):  # type: ignore[no-untyped-def]
+    line = out[n]
+    line.at, line.group, line.rank, line.order, line.change = at, q, rank, order, change
+    line.score, line.position = row.score, row.position
+
+
+@part
+def trim(rows, base, n, q, query, threshold, first, end):  # type: ignore[no-untyped-def]
+    """Cut a list behind as many rows of [first, end) as are wanted; returns its new length. Shown rows stay."""
+    found, x = 0, 0
+    while x < n:
+        row = rows[base + x]
+        if not reaches(row.score, row.time, row.position, threshold[q], query):
+            return n
+        found += (row.time >= first) & (row.time < end)
+        if found == query.wanted:
+            break
+        x += 1
+    if x >= n - 1:
+        return n
+    row = rows[base + x]
+    threshold[q], query.edge_time, query.edge_position = row.score, row.time, row.position
+    kept = x + 1
+    for y in range(x + 1, n):
+        if rows[base + y].flag:
+            rows[base + kept] = rows[base + y]
+            kept += 1
+    return kept
+
+
+@inlined
+def most_rows(query):  # type: ignore[no-untyped-def]
+    """A list that is longer is trimmed."""
+    return query.wanted + (query.wanted >> 1) + 8
+
+
+@kernel
+def arrive(  # type: ignore[no-untyped-def]
+    which,
+    swept,
+    begin,
+    stop,
+    ends,
+    hit,
+    score,
+    time,
+    position,
+    now,
+    counted,
+    order,
+    queries,
+    threshold,
+    pool,
+    emit,
+    out,
+    written,
+    failed,
+):
+    """Rows come, one by one, and after each the answer is due: the hits of the queries which[begin:stop].
+
+    The hits of the j-th end at ends[j], and begin where those of the one before end. `now` is the clock after each row.
+    Queries of whose lists too little would be left are put into `failed`, and are as before. Returns the query to go on
+    with if there was no room in the pool or in `out`, the lines written, and how many failed.
+    """
+    last, failures = len(now) - 1, 0
+    for j in range(begin, stop):
+        q = which[j]
+        query = queries[q]
+        p, p_end = ends[j - 1] if j > swept else 0, ends[j]
+        k, size = query.k, query.size
+        horizon = now[last] - size  # what is later outlives these rows
+        if p == p_end and query.oldest > horizon:
+            continue
+        need = query.length + p_end - p
+        if len(out) - written < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
+            return j, written, failures
+        rows = pool.rows
+        survivors = 0
+        for x in range(query.offset, query.offset + query.length):
+            survivors += rows[x].time > horizon and reaches(
+                rows[x].score, rows[x].time, rows[x].position, threshold[q], query
+            )
+        if survivors < k and query.edge_position != EVERY_ROW:
+            failed[failures] = j
+            failures += 1
+            continue
+        most = most_rows(query)
+        reserve(pool, query, min(need, most + 2))
+        base, n = query.offset, query.length
+        outlive = horizon + (now[last] - now[0]) + 1  # and as many rows again
+        oldest = oldest_of(rows, base, min(k, n))  # of the answer; behind it, expired rows may stay for a while
+        while True:
+            by_hit = hit[p] if p < p_end else last + 1
+            by_time = last + 1
+            if oldest <= horizon:
+                low = 0
+                while low < by_time:
+                    middle = (low + by_time) >> 1
+                    if now[middle] - size >= oldest:
+                        by_time = middle
+                    else:
+                        low = middle + 1
+            i = min(by_hit, by_time)
+            if i > last:
+                break
+            at, stayed = now[i] + counted, min(k, n)
+            new = n + 1
+            if by_time == i:
+                if emit == CHANGES:
+                    for x in range(stayed):
+                        if rows[base + x].time <= now[i] - size:
+                            say(out, written, at, q, x + 1, rows[base + x], order + i, LEAVE)
+                            written += 1
+                n, stayed = drop_until(rows, base, n, now[i] - size, stayed)
+                new = n + 1
+            if by_hit == i:
+                if time[i] > now[i] - size and reaches(score[p], time[i], position[i], threshold[q], query):
+                    if n == query.capacity:
+                        query.length = n
+                        reserve(pool, query, n + 1)
+                        base = query.offset
+                    new = place(rows, base, n, score[p], time[i], position[i])
+                    n += 1
+                p += 1
+            if stayed == k and new < k and emit == CHANGES:
+                say(out, written, at, q, k, rows[base + k], order + i, LEAVE)
+                written += 1
+            for x in range(min(new, stayed), min(k, n)):
+                if x == new or x - (x > new) >= stayed:
+                    row = rows[base + x]
+                    if emit == CHANGES or row.flag == 0:
+                        say(out, written, at, q, x + 1, row, order + i, ENTER)
+                        written += 1
+                        if emit == ENTRIES:
+                            row.flag = 1
+            if by_time == i or new < k:
+                oldest = oldest_of(rows, base, min(k, n))
+            if n > most:
+                n = trim(rows, base, n, q, query, threshold, outlive, LATEST)
+                most = max(most, 2 * n)
+        query.length, stayed = drop_until(rows, base, n, horizon, 0)
+        query.oldest = oldest_of(rows, base, query.length)
+    return stop, written, failures
+
+
+@inlined
+def oldest_of(rows, base, n):  # type: ignore[no-untyped-def]
+    oldest = LATEST
+    for x in range(base, base + n):
+        oldest = min(oldest, rows[x].time)
+    return oldest
+
+
+@inlined
+def drop_until(rows, base, n, expired, shown):  # type: ignore[no-untyped-def]
+    """Drop the rows that have expired. Returns how many are left, of all and of the first `shown`."""
+    x = 0
+    while x < n and rows[base + x].time > expired:
+        x += 1
+    kept, stayed = x, min(x, shown)
+    while x < n:
+        if rows[base + x].time > expired:
+            rows[base + kept] = rows[base + x]
+            kept += 1
+            stayed += x < shown
+        x += 1
+    return kept, stayed
+
+
+@kernel
+def keep(which, swept, begin, stop, ends, hit, score, time, position, end, queries, threshold, pool):  # type: ignore[no-untyped-def]
+    """Rows come, and no answer is due before the window that ends at `end`. As `arrive`; returns where to go on."""
+    for j in range(begin, stop):
+        q = which[j]
+        query = queries[q]
+        p, p_end = ends[j - 1] if j > swept else 0, ends[j]
+        if p == p_end:
+            continue
+        need = query.length + p_end - p
+        if len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
+            return j
+        most = most_rows(query)
+        reserve(pool, query, min(need, most + 2))
+        rows, base, n = pool.rows, query.offset, query.length
+        for h in range(p, p_end):
+            i = hit[h]
+            if n == query.capacity:
+                query.length = n
+                reserve(pool, query, n + 1)
+                base = query.offset
+            if time[i] >= end - query.size and reaches(score[h], time[i], position[i], threshold[q], query):
+                place(rows, base, n, score[h], time[i], position[i])
+                n += 1
+                query.oldest = min(query.oldest, time[i])
+                if n > most:
+                    n = trim(rows, base, n, q, query, threshold, end - query.size, end)
+                    most = max(most, 2 * n)
+        query.length = n
+    return stop
+
+
+@kernel
+def close(end, every, which, begin, queries, threshold, pool, previous, emit, out, written, failed):  # type: ignore[no-untyped-def]
+    """The window that ends at `end` closes: the answers of which[begin:]. Returns as `arrive` does."""
+    failures = 0
+    for j in range(begin, len(which)):
+        q = which[j]
+        query, before = queries[q], previous[q]
+        k, rows, base, first = query.k, pool.rows, query.offset, end - query.size
+        if len(out) - written < 2 * k or len(pool.rows) - pool.free[CLASSES] < 2 * k + 8:
+            return j, written, failures
+        found, x = 0, 0
+        while x < query.length and found < k:
+            row = rows[base + x]
+            if not reaches(row.score, row.time, row.position, threshold[q], query):
+                break
+            found += (row.time >= first) & (row.time < end)
+            x += 1
+        if found < k and query.edge_position != EVERY_ROW:
+            failed[failures] = j
+            failures += 1
+            continue
+        if emit == CHANGES:
+            written = _leaving(end, first, x, q, query, before, pool, out, written)
+        rank, old = 0, 0
+        for y in range(x):
+            row = rows[base + y]
+            if row.time < first or row.time >= end:
+                continue
+            rank += 1
+            if emit == CHANGES:
+                while old < before.length and ranks_before(rows[before.offset + old], row):
+                    old += 1
+                if old < before.length and rows[before.offset + old].position == row.position:
+                    continue
+            if emit != ENTRIES or row.flag == 0:
+                say(out, written, end, q, rank, row, 0, ENTER)
+                written += 1
+                if emit == ENTRIES:
+                    row.flag = 1
+        if emit == CHANGES:
+            reserve(pool, before, found)
+            before.length = 0
+            for y in range(x):
+                row = rows[base + y]
+                if first <= row.time < end:
+                    rows[before.offset + before.length] = row
+                    before.length += 1
+        if query.oldest < first + every:
+            kept, oldest = 0, LATEST
+            for y in range(query.length):
+                if rows[base + y].time >= first + every:
+                    if kept != y:
+                        rows[base + kept] = rows[base + y]
+                    oldest = min(oldest, rows[base + y].time)
+                    kept += 1
+            query.length, query.oldest = kept, oldest
+    return len(which), written, failures
+
+
+@part
+def _leaving(end, first, x, q, query, before, pool, out, written):  # type: ignore[no-untyped-def]
+    """Say which rows of the answer before are not among those of [first, end) in the first x of the list."""
+    rows, base, y = pool.rows, query.offset, 0
+    for old in range(before.length):
+        row = rows[before.offset + old]
+        while y < x and ranks_before(rows[base + y], row):
+            y += 1
+        stays = y < x and rows[base + y].position == row.position and first <= row.time < end
+        if not stays:
+            say(out, written, end, q, old + 1, row, 0, LEAVE)
+            written += 1
+    return written
+
+
+@allocating
+def refill(q, scores, time, position, first, end, alive, clock, queries, threshold, pool, cap):  # type: ignore[no-untyped-def]
+    """Fill a list again from all rows of the window, given their scores: with as many rows of [first, end) as are
+    wanted, and all others from `alive` on that rank before the last of these. What was in it stays in it.
+
+    Returns 0, or how much room the pool would need.
+    """
+    query, n = queries[q], len(scores)
+    soon = clock - query.refilled < query.size >> 1
+    wanted = min(2 * query.wanted, max(cap, query.base)) if soon else max(query.wanted >> 1, query.base)
+    guess = _guess(scores, time, first, end, wanted)
+    while True:
+        count, found = 0, 0
+        for i in range(n):
+            chosen = (scores[i] >= guess) & (time[i] >= alive) & (position[i] >= query.start)
+            count += chosen
+            found += chosen & (time[i] >= first) & (time[i] < end)
+        if found >= wanted or guess == -np.inf:
+            break
+        guess = -np.inf
+    rows = np.empty(count + query.length, pool.rows.dtype)
+    at = 0
+    for i in range(n):
+        if (scores[i] >= guess) & (time[i] >= alive) & (position[i] >= query.start):
+            row = rows[at]
+            row.score, row.time, row.position, row.last, row.flag = scores[i], time[i], position[i], 0, 0
+            at += 1
+    sort_best_first(rows, np.int64(0), count)
+    # Cut behind the last that is wanted; without so many, all rows are there and the list is complete whatever comes.
+    edge, found = count, 0
+    for i in range(count):
+        found += (rows[i].time >= first) & (rows[i].time < end)
+        if found == wanted:
+            edge = i + 1
+            break
+    total, old = edge, 0
+    for x in range(query.offset, query.offset + query.length):
+        row = pool.rows[x]
+        while old < edge and ranks_before(rows[old], row):
+            old += 1
+        if old < edge and rows[old].position == row.position:
+            rows[old].flag = row.flag
+        else:
+            rows[total] = row
+            total += 1
+    if len(pool.rows) - pool.free[CLASSES] < 2 * total + 8:
+        return 2 * total + 8
+    query.wanted = wanted
+    query.refilled = clock
+    if found < wanted:
+        threshold[q], query.edge_time, query.edge_position = -np.inf, -LATEST, EVERY_ROW
+    else:
+        threshold[q], query.edge_time, query.edge_position = (
+            rows[edge - 1].score,
+            rows[edge - 1].time,
+            rows[edge - 1].position,
+        )
+    sort_best_first(rows, np.int64(0), total)
+    reserve(pool, query, total)
+    query.length, query.oldest = total, LATEST
+    for x in range(total):
+        pool.rows[query.offset + x] = rows[x]
+        query.oldest = min(query.oldest, rows[x].time)
+    return 0
+
+
+@part
+def _guess(scores, time, first, end, wanted):  # type: ignore[no-untyped-def]
+    """A score that somewhat more than the wanted rows of [first, end) probably reach; -inf: a guess is no use."""
+    n = len(scores)
+    if n < 4 * SAMPLE or n < 16 * wanted:
+        return -np.inf
+    sample, count = np.empty(SAMPLE), 0
+    stride = n // SAMPLE
+    for j in range(SAMPLE):
+        i = j * stride
+        if scores[i] == scores[i] and first <= time[i] < end:
+            sample[count] = scores[i]
+            count += 1
+    expected = wanted / stride
+    rank = int(expected + 3 * np.sqrt(expected) + 3)
+    return largest(sample[:count], rank) if rank < count else -np.inf
+
+
+@allocating
+def best_of(scores, time, position, first, end, start, k, dtype_of):  # type: ignore[no-untyped-def]
+    """The k best of the rows in [first, end) from arrival `start` on, best first."""
+    rows, n = np.empty(len(scores), dtype_of.dtype), 0
+    for i in range(len(scores)):
+        if (scores[i] == scores[i]) & (time[i] >= first) & (time[i] < end) & (position[i] >= start):
+            row = rows[n]
+            row.score, row.time, row.position, row.last, row.flag = scores[i], time[i], position[i], 0, 0
+            n += 1
+    k = min(k, n)
+    if 0 < k < n:
+        select_best(rows, np.int64(0), n, k)
+    sort_best_first(rows, np.int64(0), k)
+    return rows[:k]
+
+
+@kernel
+def release(pool, headers, which):  # type: ignore[no-untyped-def]
+    """Give the slabs of these lists back."""
+    for j in range(len(which)):
+        give_slab(pool, headers[which[j]])

@@ -1,0 +1,62 @@
+"""The rows of the window, once for all queries: what is needed to score them again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.operators.protocol import Arrays, Floats, Ints
+
+
+class Store:
+    """Rows in order of arrival. Those before `low` are forgotten when room is needed, and are few until then."""
+
+    def __init__(self, columns: int, room: int = 1024) -> None:
+        self._columns = np.empty((columns, room))
+        self._whole = np.empty((3, room), np.int64)
+        self.count = 0
+
+    @property
+    def columns(self) -> Floats:
+        """By column; those of the rows are the first `count`."""
+        return self._columns
+
+    @property
+    def time(self) -> Ints:
+        return self._whole[0, : self.count]
+
+    @property
+    def position(self) -> Ints:
+        return self._whole[1, : self.count]
+
+    @property
+    def now(self) -> Ints:
+        """The largest time seen when each row had come: it never falls."""
+        return self._whole[2, : self.count]
+
+    def append(self, columns: Floats, time: Ints, position: Ints, now: Ints, low: int) -> None:
+        """More rows; of those there are, none before `low` is needed any more."""
+        n = len(time)
+        if self.count + n > self._whole.shape[1]:
+            self._make_room(n, low)
+        end = self.count + n
+        self._columns[:, self.count : end] = columns
+        self._whole[:, self.count : end] = (time, position, now)
+        self.count = end
+
+    def _make_room(self, n: int, low: int) -> None:
+        live = np.flatnonzero(self.time >= low)
+        room = len(live) + max(len(live) // 4, 4 * n, 1024)
+        columns, whole = np.empty((len(self._columns), room)), np.empty((3, room), np.int64)
+        columns[:, : len(live)] = self._columns[:, live]
+        whole[:, : len(live)] = self._whole[:, live]
+        self._columns, self._whole, self.count = columns, whole, len(live)
+
+    def state(self) -> Arrays:
+        return {
+            "store_columns": self._columns[:, : self.count].copy(),
+            "store_whole": self._whole[:, : self.count].copy(),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        self._columns, self._whole = state["store_columns"], state["store_whole"]
+        self.count = self._whole.shape[1]

@@ -1,0 +1,530 @@
+"""Many queries on one stream: a threshold for each, and the window's rows once for all.
+
+Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 6 (a buffer of recent rows that all queries share,
+            thresholds that an index is built on); the lists are longer than k, and are filled again when they run
+            short, as materialised top-k views are (Yi, Yu, Yang, Xia, Chen, ICDE 2003).
+Invariant:  a query's list has every row of its window that ranks before its edge, and at least k of these outlive the
+            rows that come next; or it has all rows of the window.
+Cost:       a row is put into the lists of about m/n of all queries, m being k and some more, n the rows of a window; to
+            find these is the index's affair. State: the rows of the window, once, and about m entries per query.
+Choose it:  always, unless all queries ask for the same score.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST, QUERY, arrive, best_of, close, keep, refill, release
+from skyband.operators.many.protocol import Batch, Queries, Spec
+from skyband.operators.many.store import Store
+from skyband.operators.protocol import ANSWER, CHANGES, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
+from skyband.structures.codes import order_by_code
+from skyband.structures.ranking import ROW, Rows
+from skyband.structures.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
+from skyband.windows import FOREVER
+
+BLOCK_ROWS = 8192  # at most, that are taken together
+FEW = 64  # rows that are taken together whatever the clock does, if no more are alive
+PARTS = 8  # rows taken together move the clock by at most this part of a window
+HITS = 1 << 18  # room for hits, to begin with
+
+
+class Hits(NamedTuple):
+    """What a sweep found: by query its rows and their scores, the j-th query's end at ends[j]."""
+
+    row: Ints
+    score: Floats
+    ends: Ints
+
+
+class Index(Protocol):
+    """Finds the rows that reach the thresholds of queries."""
+
+    def lay(self, columns: Floats, first: int, end: int) -> None:
+        """These are the rows."""
+        ...
+
+    def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
+        """Find the hits of the queries which[begin:]; returns how many there are, and where to go on."""
+        ...
+
+
+class Thresholds:
+    """The operator; what it asks of an index is all that is different between its kinds."""
+
+    def __init__(
+        self, spec: Spec, index: Index, *, slack: float = 8, hits: int = HITS, parts: int = PARTS, few: int = FEW
+    ) -> None:
+        self.spec = spec
+        self.late = 0
+        self.unranked = 0
+        self._index = index
+        self._slack, self._parts, self._few = slack, parts, few
+        self._store = Store(len(spec.scoring.score.columns))
+        self._queries = np.empty(0, QUERY)
+        self._threshold = np.empty(0)
+        self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
+        self._previous = np.empty(0, np.dtype(HEADER))  # with changes and a slide: the answers before
+        self._pool = new_pool(1024)
+        self._classes: list[Ints] = []  # queries whose windows are about as long, by number
+        self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
+        self._out = np.empty(1024, ANSWER)
+        self._written = 0
+        self._in_order = True  # are the lines written in the order of their queries?
+        every = spec.window.every or 1
+        self._arrivals = 0
+        self._position = 0
+        self._now = -FOREVER
+        self._closed = -FOREVER // every * every  # every window that ends here or before has closed
+        self._earliest = LATEST  # from the start on: the smallest time
+        self._latest_end = self._closed  # with a slide: up to where windows close at the end of the input
+        self._shown = False  # with changes and a slide: did the last answer show something?
+
+    @property
+    def endless(self) -> bool:
+        return self.spec.window.size == FOREVER
+
+    # -- queries ---------------------------------------------------------------------------------------------------
+
+    def add(self, queries: Queries, *, backfill: bool) -> Answer:
+        """More queries, which see the rows from now on, or with `backfill` those in the window too: what these show."""
+        old, more = len(self._queries), len(queries.k)
+        added = np.zeros(more, QUERY)
+        added["k"], added["size"] = queries.k, queries.size
+        added["wanted"] = queries.k + np.ceil(self._slack * np.sqrt(queries.k)).astype(np.int64)
+        added["oldest"], added["edge_time"], added["edge_position"] = LATEST, -LATEST, EVERY_ROW
+        added["base"] = added["wanted"]
+        added["start"] = -1 if backfill else self._position
+        added["refilled"] = -FOREVER
+        self._queries = np.concatenate([self._queries, added])
+        self._threshold = np.concatenate([self._threshold, np.full(more, -np.inf)])
+        self._parameters = np.ascontiguousarray(np.concatenate([self._parameters, queries.parameters], axis=1))
+        self._previous = grown(self._previous, old + more)
+        self._sort_by_size()
+        self._written = 0
+        if backfill and self._store.count:
+            first = self._next_end() - queries.size if self.spec.window.every else self._now - queries.size + 1
+            for i, q in enumerate(range(old, old + more)):
+                self._refill(q, self._store.count, int(first[i]), LATEST, int(first[i]))
+                if not self.spec.window.every:
+                    self._show(q)
+        return self._answer()
+
+    def _show(self, q: int) -> None:
+        """Without a slide: the answer of a query that begins with one."""
+        query = self._queries[q]
+        rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]][: query["k"]]
+        self._make_room_out(len(rows))
+        lines = self._out[self._written : self._written + len(rows)]
+        lines["at"], lines["group"], lines["order"], lines["change"] = self._now + self._counted, q, 0, ENTER
+        lines["rank"] = np.arange(1, len(rows) + 1)
+        lines["score"], lines["position"] = rows["score"], rows["position"]
+        if self.spec.emit == ENTRIES:
+            rows["flag"] = 1
+        self._written += len(rows)
+
+    def remove(self, kept: Ints) -> None:
+        """Query kept[i] becomes query i; the others are forgotten."""
+        gone = np.setdiff1d(np.arange(len(self._queries)), kept)
+        release(self._pool, self._queries, gone)
+        release(self._pool, self._previous, gone)
+        self._queries, self._threshold = self._queries[kept], self._threshold[kept]
+        self._previous = self._previous[kept]
+        self._parameters = np.ascontiguousarray(self._parameters[:, kept])
+        self._sort_by_size()
+
+    def _sort_by_size(self) -> None:
+        """Queries whose windows are of like length are taken together."""
+        self._hits = self._hits._replace(ends=np.empty(len(self._queries), np.int64))
+        self._failed = np.empty(len(self._queries), np.int64)
+        sizes = self._queries["size"]
+        classes = np.frexp(sizes.astype(np.float64))[1] // 2
+        self._classes = [np.flatnonzero(classes == each) for each in np.unique(classes)]
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _counted(self) -> int:
+        """By count, answers are named by the arrivals so far: one more than the last one's number."""
+        return int(self.spec.window.by_count)
+
+    def push(self, batch: Batch) -> Answer:
+        window, n = self.spec.window, batch.columns.shape[1]
+        time = self._arrivals + np.arange(n, dtype=np.int64) if window.by_count else batch.time
+        self._arrivals += n
+        position = batch.first + np.arange(n, dtype=np.int64)
+        now = np.maximum(np.maximum.accumulate(time), self._now) if n else time
+        self._position = batch.first + n
+        self._written = 0
+        if not n:
+            return self._answer()
+        if window.every:
+            self._push_sliding(batch.columns, time, position, now)
+        else:
+            self._push_each(batch.columns, time, position, now)
+        return self._answer()
+
+    def _push_each(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
+        """An answer is due after each row."""
+        size = self.spec.window.size
+        if not self.spec.window.by_count and not self.endless:
+            in_time = np.flatnonzero(time > now - size)
+            self.late += len(time) - len(in_time)
+            columns, time, position, now = columns[:, in_time], time[in_time], position[in_time], now[in_time]
+        done: list[npt.NDArray[np.void]] = []
+        u = 0
+        while u < len(time):
+            v = min(len(time), u + BLOCK_ROWS)
+            v = u + max(1, int(np.searchsorted(now[u:v], now[u] + size // self._parts, side="right")))
+            v = max(v, min(u + self._few, len(time)))
+            self._take(columns[:, u:v], time[u:v], position[u:v], now[u:v])
+            done.append(self._lines(order=True))
+            u = v
+        self._keep_lines(done)
+
+    def _take(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
+        """Rows that all queries take in, in steps as long as their windows allow."""
+        if self.endless:
+            base = self._store.count = 0
+        self._store.append(columns, time, position, now, self._now - self.spec.window.size + 1)
+        base = self._store.count - len(time)
+        self._in_order = len(self._classes) < 2
+        for which in self._classes:
+            sizes = self._queries["size"][which]
+            small, large = int(sizes.min()), int(sizes.max())
+            u = 0
+            while u < len(time):
+                v = self._step(u, now, base, small, large)
+                self._arrive(which, u, v, base, now)
+                u = v
+        self._now = int(now[-1])
+
+    def _step(self, u: int, now: Ints, base: int, small: int, large: int) -> int:
+        """Up to where rows from `u` on are taken together, for windows between these sizes."""
+        store, before = self._store, int(now[u - 1]) if u else self._now
+        v = u + max(1, int(np.searchsorted(now[u:], now[u] + small // self._parts, side="right")))
+        if self.endless:
+            return min(v, u + max(self._few, self._arrivals // 2))
+        first = int(np.searchsorted(store.now[: base + u], before - large, side="right"))
+        alive = int(np.count_nonzero(store.time[first : base + u] > before - large))
+        if alive <= self._few:
+            return min(u + self._few, len(now))
+        v = min(v, u + max(self._few, alive))
+        survive = np.count_nonzero(store.time[first : base + u] > now[v - 1] - small)
+        return v if survive * self._parts >= alive else u + 1
+
+    def _arrive(self, which: Ints, u: int, v: int, base: int, now: Ints) -> None:
+        self._index.lay(self._store.columns, base + u, base + v)
+        failed = self._sweep(which, u, v, base, now)
+        if len(failed):
+            self._in_order = False
+            single, before = v == u + 1, int(now[u - 1]) if u else self._now
+            for q in failed.tolist():
+                size = int(self._queries["size"][q])
+                survives = int(now[v - 1]) - size + 1
+                self._refill(q, base + u, survives, LATEST, survives if single else before - size + 1)
+            again = self._sweep(failed, u, v, base, now)
+            assert not len(again), "a list that was filled again is long enough"
+
+    def _sweep(self, which: Ints, u: int, v: int, base: int, now: Ints) -> Ints:
+        """Take rows into the lists of these queries; returns those whose lists are too short for it."""
+        time, position = self._store.time[base + u : base + v], self._store.position[base + u : base + v]
+        failed: list[Ints] = []
+        begin = 0
+        self._make_room_hits(v - u)
+        end = (self._worth_closing() or 0) if self.spec.window.every else 0
+        while begin < len(which):
+            _, reached = self._index.sweep(self._parameters, self._threshold, which, begin, self._hits)
+            at = begin
+            while at < reached:
+                if self.spec.window.every:
+                    at = keep(
+                        which, begin, at, reached, self._hits.ends, self._hits.row, self._hits.score, time, position,
+                        end, self._queries, self._threshold, self._pool,
+                    )  # fmt: skip
+                else:
+                    at, self._written, failures = arrive(
+                        which, begin, at, reached, self._hits.ends, self._hits.row, self._hits.score, time, position,
+                        now[u:v], self._counted, u, self._queries, self._threshold, self._pool, self.spec.emit,
+                        self._out, self._written, self._failed,
+                    )  # fmt: skip
+                    failed.append(which[self._failed[:failures]])
+                if at < reached:
+                    length = int(self._queries["length"][which[at]]) + v - u
+                    self._make_room(4 * length + 16)
+                    self._make_room_out(4 * length)
+            begin = reached
+        return np.concatenate(failed) if failed else np.empty(0, np.int64)
+
+    def _refill(self, q: int, visible: int, first: int, end: int, alive: int) -> None:
+        """Fill a query's list again from the first `visible` rows of the store; see the kernel."""
+        store = self._store
+        begin = int(np.searchsorted(store.now[:visible], alive, side="left"))
+        scores = np.empty(visible - begin)
+        self.spec.scoring.scores(store.columns, begin, visible, self._parameters, q, scores)
+        rows = store.time[begin:visible], store.position[begin:visible]
+        while need := refill(
+            q, scores, *rows, first, end, alive, self._now, self._queries, self._threshold, self._pool, len(scores)
+        ):
+            self._make_room(need)
+
+    # -- windows that slide by more than a row ------------------------------------------------------------------------
+
+    def _next_end(self) -> int:
+        return self._closed + self.spec.window.every
+
+    def _push_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
+        window = self.spec.window
+        every = window.every
+        if window.by_count:
+            closed = time // every * every  # before each row
+        elif window.lateness >= FOREVER:
+            closed = np.full(len(time), self._closed)
+        else:
+            closed = np.maximum(np.maximum(now - window.lateness, -FOREVER) // every * every, self._closed)
+        if not self.endless and not window.by_count:
+            in_time = (time + window.size) // every * every > closed
+            self.late += int(np.count_nonzero(~in_time))
+        else:
+            in_time = np.ones(len(time), np.bool_)
+        cuts = [0, *(np.flatnonzero(closed[1:] != closed[:-1]) + 1).tolist(), len(time)]
+        done: list[npt.NDArray[np.void]] = []
+        for u, v in pairwise(cuts):
+            self._close_until(int(closed[u]), done)
+            chosen = np.flatnonzero(in_time[u:v]) + u
+            if len(chosen):
+                self._take_sliding(columns[:, chosen], time[chosen], position[chosen], now[chosen])
+            self._now = max(self._now, int(now[v - 1]))
+        if window.by_count:
+            self._close_until(self._arrivals // every * every, done)
+        self._keep_lines(done)
+
+    def _take_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
+        window = self.spec.window
+        ends = np.maximum((time // window.every + 1) * window.every, self._next_end())
+        if not self.endless:
+            ends = np.maximum(ends, (time + window.size) // window.every * window.every)
+        self._latest_end = max(self._latest_end, int(ends.max()))
+        self._earliest = min(self._earliest, int(time.min()))
+        which = np.arange(len(self._queries))
+        u = 0
+        while u < len(time):
+            if self.endless:
+                self._store.count = 0
+            v = min(len(time), u + BLOCK_ROWS, u + max(self._few, self._store.count))
+            low = self._next_end() - window.size
+            self._store.append(columns[:, u:v], time[u:v], position[u:v], now[u:v], low)
+            base = self._store.count - (v - u)
+            self._index.lay(self._store.columns, base, base + v - u)
+            self._sweep(which, 0, v - u, base, now)
+            u = v
+
+    def _close_until(self, closed: int, done: list[npt.NDArray[np.void]]) -> None:
+        """Close all windows that end at `closed` or before. Those that have nothing to show are passed over."""
+        every, size = self.spec.window.every, self.spec.window.size
+        while (end := self._worth_closing()) is not None and end <= closed:
+            self._closed = end - every
+            self._in_order = True
+            self._written = 0
+            failed = self._close(np.arange(len(self._queries)), end)
+            if len(failed):
+                self._in_order = False
+                for q in failed.tolist():
+                    first = end - int(self._queries["size"][q])
+                    self._refill(q, self._store.count, first, end, first)
+                again = self._close(failed, end)
+                assert not len(again), "a list that was filled again is long enough"
+            self._shown = bool(self._previous["length"].any())
+            self._closed = end
+            done.append(self._lines(order=False))
+        self._closed = max(self._closed, closed)
+        assert size >= every, "no row is passed over"
+
+    def _worth_closing(self) -> int | None:
+        """The end of the earliest open window that has something to show, if only rows leaving."""
+        following, every = self._next_end(), self.spec.window.every
+        if self._shown and self.spec.emit == CHANGES:
+            return following
+        if self.endless:
+            earliest = self._earliest
+        else:
+            time = self._store.time
+            earliest = int(np.min(time, where=time >= following - self.spec.window.size, initial=LATEST))
+        return None if earliest == LATEST else max(following, (earliest // every + 1) * every)
+
+    def _close(self, which: Ints, end: int) -> Ints:
+        failed: list[Ints] = []
+        at = 0
+        while at < len(which):
+            at, self._written, failures = close(
+                end, self.spec.window.every, which, at, self._queries, self._threshold, self._pool, self._previous,
+                self.spec.emit, self._out, self._written, self._failed,
+            )  # fmt: skip
+            failed.append(which[self._failed[:failures]])
+            if at < len(which):
+                k = int(self._queries["k"][which[at]])
+                self._make_room(2 * k + 8)
+                self._make_room_out(2 * k)
+        return np.concatenate(failed) if failed else np.empty(0, np.int64)
+
+    def advance(self, watermark: int) -> Answer:
+        every = self.spec.window.every
+        done: list[npt.NDArray[np.void]] = []
+        self._close_until(max(self._closed, max(watermark, -FOREVER) // every * every), done)
+        self._keep_lines(done)
+        return self._answer()
+
+    def finish(self) -> Answer:
+        window = self.spec.window
+        self._written = 0
+        if window.by_count or not window.every:
+            return self._answer()
+        return self.advance(max(self._closed, self._latest_end))
+
+    def next_close(self) -> int | None:
+        if self.spec.window.by_count or not self.spec.window.every:
+            return None
+        return self._worth_closing()
+
+    # -- room and lines --------------------------------------------------------------------------------------------
+
+    def _make_room(self, more: int) -> None:
+        if self._pool.room() < more:
+            self._pool = grown_pool(self._pool, more)
+
+    def _make_room_out(self, more: int) -> None:
+        if len(self._out) - self._written < more:
+            self._out = grown(self._out, max(2 * len(self._out), self._written + more))
+
+    def _make_room_hits(self, rows: int) -> None:
+        if len(self._hits.row) < rows:
+            self._hits = Hits(np.empty(rows, np.int64), np.empty(rows), self._hits.ends)
+
+    def _lines(self, *, order: bool) -> npt.NDArray[np.void]:
+        """The lines written, in their order: by the row that made them known, then by query."""
+        lines = self._out[: self._written].copy()
+        if not self._in_order and len(lines):
+            lines = lines[order_by_code(lines["group"], len(self._queries))[0]]
+        if order and len(lines):
+            lines = lines[order_by_code(lines["order"], int(lines["order"].max()) + 1)[0]]
+        self._written = 0
+        return lines
+
+    def _keep_lines(self, done: list[npt.NDArray[np.void]]) -> None:
+        lines = done[0] if len(done) == 1 else np.concatenate(done) if done else np.empty(0, ANSWER)
+        self._written = 0
+        self._make_room_out(len(lines))
+        self._out[: len(lines)] = lines
+        self._written = len(lines)
+
+    def _answer(self) -> Answer:
+        answer = Answer.of(self._out[: self._written])
+        self._written = 0
+        return answer
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def top(self, k: int | None, size: int | None) -> Answer:
+        """The best rows right now for each query: its k or the smaller one given, of its window or the last `size`."""
+        window, by_count = self.spec.window, self.spec.window.by_count
+        end, at = self._now + 1, self._now + self._counted
+        if size is None and window.every:
+            closing = self._next_end() if by_count else self._worth_closing()
+            if closing is None:
+                return Answer.of(np.empty(0, ANSWER))
+            end = at = closing
+        lines: list[Rows] = []
+        counts = []
+        for q, query in enumerate(self._queries):
+            first = -LATEST if self.endless else end - (query["size"] if size is None else min(size, query["size"]))
+            best = self._best(q, min(int(query["k"]), k or int(query["k"])), int(first), end)
+            lines.append(best)
+            counts.append(len(best))
+        shown = np.zeros(sum(counts), ANSWER)
+        rows = np.concatenate(lines) if lines else np.empty(0, ROW)
+        shown["at"], shown["change"] = at, ENTER
+        shown["group"] = np.repeat(np.arange(len(counts)), counts)
+        shown["rank"] = np.concatenate([np.arange(1, count + 1) for count in counts]) if counts else 0
+        shown["score"], shown["position"] = rows["score"], rows["position"]
+        return Answer.of(shown)
+
+    def _best(self, q: int, k: int, first: int, end: int) -> Rows:
+        query, store = self._queries[q], self._store
+        if self.endless:
+            rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
+            return rows[rows["time"] < end][:k]
+        scores = np.empty(store.count)
+        self.spec.scoring.scores(store.columns, 0, store.count, self._parameters, q, scores)
+        return best_of(scores, store.time, store.position, first, end, int(query["start"]), k, self._pool.rows)
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def held(self) -> Ints:
+        others = pack(self._pool, self._previous)["position"]
+        if self.endless:
+            return np.unique(np.concatenate([others, pack(self._pool, self._queries)["position"]]))
+        low = self._next_end() if self.spec.window.every else self._now + 1
+        live: Ints = self._store.position[self._store.time >= low - self.spec.window.size]  # ascending
+        return np.union1d(others, live) if len(others) else live
+
+    def rows_held(self) -> int:
+        others = int(self._previous["length"].sum())
+        return others + (int(self._queries["length"].sum()) if self.endless else self._store.count)
+
+    def state(self) -> Arrays:
+        counters = (
+            *(self.late, self._arrivals, self._position, self._now, self._closed),
+            *(self._earliest, self._latest_end, self._shown),
+        )
+        return {
+            "queries": self._queries.copy(),
+            "threshold": self._threshold.copy(),
+            "parameters": self._parameters.copy(),
+            "lists": pack(self._pool, self._queries),
+            "previous": self._previous.copy(),
+            "shown": pack(self._pool, self._previous),
+            "counters": np.array(counters, np.int64),
+            **({} if self.endless else self._store.state()),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        self._queries, self._threshold, self._previous = state["queries"], state["threshold"], state["previous"]
+        self._parameters = state["parameters"]
+        lengths = np.concatenate([self._queries["length"], self._previous["length"]])
+        self._pool = new_pool(room_for(lengths) + 8)
+        unpack(self._pool, self._queries, state["lists"])
+        unpack(self._pool, self._previous, state["shown"])
+        counters = state["counters"].tolist()
+        self.late, self._arrivals, self._position, self._now, self._closed = counters[:5]
+        self._earliest, self._latest_end, shown = counters[5:]
+        self._shown = bool(shown)
+        if not self.endless:
+            self._store.restore(state)
+        self._sort_by_size()
+
+    def check(self) -> None:
+        """The lists are in order, and have every row of the window that ranks before their edge."""
+        low = self._next_end() if self.spec.window.every else self._now + 1
+        for q, query in enumerate(self._queries):
+            rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
+            keys = list(zip(rows["score"].tolist(), rows["time"].tolist(), rows["position"].tolist(), strict=True))
+            assert keys == sorted(keys, reverse=True), "a list is best first"
+            assert len(set(keys)) == len(keys), "no row is in a list twice"
+            assert query["oldest"] <= rows["time"].min(initial=LATEST), "no row is older than the oldest"
+            if self.endless:
+                continue
+            scores = np.empty(self._store.count)
+            self.spec.scoring.scores(self._store.columns, 0, len(scores), self._parameters, q, scores)
+            edge = self._threshold[q], query["edge_time"], query["edge_position"]
+            store = zip(scores.tolist(), self._store.time.tolist(), self._store.position.tolist(), strict=True)
+            inside = [
+                row
+                for row in store
+                if row >= edge and not math.isnan(row[0]) and row[1] >= low - query["size"] and row[2] >= query["start"]
+            ]
+            assert set(inside) <= set(keys), "every row of the window that ranks before the edge is in the list"

@@ -1,0 +1,153 @@
+"""The k best rows of a window for each of many queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
+from skyband.expressions.many import check_by, parameter
+from skyband.queries.checks import (
+    Emit,
+    check_emit,
+    check_k,
+    check_lateness,
+    check_names,
+    check_window,
+    columns_of,
+    fingerprint,
+    source_of,
+)
+from skyband.windows import Span, Window
+
+if TYPE_CHECKING:
+    from skyband.engines.embedded.many import ForEachSession
+
+
+@dataclass(frozen=True)
+class TopKForEach:
+    """The k best rows of a window, as it slides, for each of many queries.
+
+    queries     a table: one query a row. Its columns are `q.name` in `by`, `k` and `size`.
+    k           how many rows a window shows, or a column of the queries: "q.k".
+    by          what a row is worth to a query: an SQL expression over columns of the row, and of the query: q.x.
+    window      `sliding`, `tumbling` or `landmark`: of the query that looks back furthest.
+    key         the columns that tell queries apart, which are shown first; the column `id` if there is one, else all.
+    size        a column of the queries that says how far each looks back, "q.size": at most as far as the window.
+                In a window of arrivals and on a column of whole numbers these are numbers, on a timestamp durations.
+    ascending   the smallest score is the best.
+    emit        "windows": the ranked rows of each closed window (default with `every`);
+                "changes": what entered and what left (default without `every`);
+                "entries": each row once for each query, when it first enters.
+    lateness    how long windows by value wait for rows that come out of order.
+    algorithm   by name, for study; None: the planner chooses.
+    """
+
+    queries: pa.Table = field(compare=False)
+    k: int | str
+    by: str
+    window: Window
+    key: tuple[str, ...] = ()
+    size: str | None = None
+    ascending: bool = False
+    emit: Emit | None = None
+    lateness: int | timedelta | None = None
+    algorithm: str | None = None
+
+    def __init__(
+        self,
+        *,
+        queries: Any,
+        k: int | str,
+        by: str,
+        window: Window,
+        key: str | Sequence[str] | None = None,
+        size: str | None = None,
+        ascending: bool = False,
+        emit: Emit | None = None,
+        lateness: Span | None = None,
+        algorithm: str | None = None,
+    ) -> None:
+        table = as_table(queries)
+        if isinstance(k, str):
+            _check_column(parameter(k, "k"), table, "k")
+        else:
+            check_k(k)
+        check_by(by)
+        check_window(window)
+        if size is not None:
+            _check_column(parameter(size, "size"), table, "size")
+            if window.size is None:
+                raise InvalidQuery(
+                    "A window from the start on has no size: leave out size=, or take sliding() with the longest one."
+                )
+        put = object.__setattr__
+        put(self, "queries", table)
+        put(self, "k", k if isinstance(k, str) else int(k))
+        put(self, "by", by)
+        put(self, "window", window)
+        put(self, "key", _key(key, table))
+        put(self, "size", size)
+        put(self, "ascending", bool(ascending))
+        put(self, "emit", check_emit(emit, window))
+        put(self, "lateness", check_lateness(lateness, window))
+        put(self, "algorithm", algorithm)
+
+    def open(self, schema: pa.Schema, state: bytes | None = None) -> ForEachSession:
+        """An operator for rows of `schema`, fed by `push`; from a snapshot, exactly where that one stopped.
+
+        A snapshot has the queries of its session; those given here are the ones to begin with.
+        """
+        from skyband.engines.embedded.many import ForEachSession
+
+        return ForEachSession(self, schema, state)
+
+    def fingerprint(self, schema: pa.Schema) -> str:
+        """What a snapshot must have in common with the query that reads it: the question and the columns."""
+        return fingerprint(
+            problem="many",
+            k=self.k,
+            by=source_of(self.by),
+            window=repr(self.window),
+            key=self.key,
+            size=self.size,
+            ascending=self.ascending,
+            emit=self.emit,
+            lateness=repr(self.lateness),
+            queries=columns_of(self.queries.schema),
+            columns=columns_of(schema),
+        )
+
+
+def as_table(queries: Any) -> pa.Table:
+    """Queries from whatever a user has them in."""
+    if isinstance(queries, pa.Table):
+        return queries
+    if isinstance(queries, pa.RecordBatch):
+        return pa.Table.from_batches([queries])
+    if hasattr(queries, "__arrow_c_stream__"):
+        try:
+            return pa.table(queries)
+        except pa.ArrowException as error:
+            raise InvalidInput(f"Cannot read this {type(queries).__name__} as Arrow data: {error}") from error
+    raise InvalidInput(f"Queries are a table, one a row: of pyarrow, pandas or polars; got {type(queries).__name__}.")
+
+
+def _key(key: str | Sequence[str] | None, table: pa.Table) -> tuple[str, ...]:
+    if key is None:
+        return ("id",) if "id" in table.column_names else tuple(table.column_names)
+    names = check_names(key, "key")
+    for name in names:
+        _check_column(name, table, "key")
+    if not names:
+        raise InvalidQuery("key names no column: queries could not be told apart.")
+    return names
+
+
+def _check_column(name: str, table: pa.Table, what: str) -> None:
+    if name not in table.column_names:
+        raise UnknownColumn.named(name, table.column_names, used_as=f"{what}= among the queries")

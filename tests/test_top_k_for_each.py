@@ -1,0 +1,142 @@
+"""Example: many queries at once, as a user asks them."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+
+ROWS = pa.table({"t": [0, 1, 2, 3, 4, 5], "name": list("abcdef"), "x": [1.0, 5.0, 2.0, 8.0, 4.0, None]})
+QUERIES = pa.table({"id": ["low", "high"], "x": [0.0, 9.0], "k": [1, 2], "n": [2, 3]})
+NEAR = "abs(x - q.x)"
+
+
+def told(table: pa.Table) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def test_each_query_has_a_ranking_of_its_own() -> None:
+    window = sb.sliding(2, every=2)
+    answer = sb.top_k(ROWS, k=1, by=NEAR, ascending=True, window=window, for_each=QUERIES)
+    assert answer.column_names == ["id", "window_start", "window_end", "rank", "score", "t", "name", "x"]
+    assert told(answer) == [
+        ("low", 0, 2, 1, 1.0, 0, "a", 1.0),
+        ("high", 0, 2, 1, 4.0, 1, "b", 5.0),
+        ("low", 2, 4, 1, 2.0, 2, "c", 2.0),
+        ("high", 2, 4, 1, 1.0, 3, "d", 8.0),
+        ("low", 4, 6, 1, 4.0, 4, "e", 4.0),
+        ("high", 4, 6, 1, 5.0, 4, "e", 4.0),
+    ]
+
+
+def test_k_and_size_may_be_columns() -> None:
+    window = sb.sliding(4, every=3, on="t")
+    answer = sb.top_k(ROWS, k="q.k", size="q.n", by=NEAR, ascending=True, window=window, for_each=QUERIES.slice(1))
+    assert told(answer)[:2] == [("high", 0, 3, 1, 4.0, 1, "b", 5.0), ("high", 0, 3, 2, 7.0, 2, "c", 2.0)]
+
+
+def test_sizes_on_a_timestamp_are_durations_or_texts() -> None:
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    rows = pa.table({"ts": [start + timedelta(minutes=m) for m in range(4)], "x": [4.0, 3.0, 2.0, 1.0]})
+    window = sb.sliding("3 minutes", on="ts")
+    for sizes in (pa.array(["1 minute", "3 minutes"]), pa.array([timedelta(minutes=1), timedelta(minutes=3)])):
+        queries = pa.table({"id": [1, 2], "size": sizes})
+        session = sb.TopKForEach(queries=queries, k=1, by="x", size="q.size", window=window).open(rows.schema)
+        session.push(rows)
+        assert session.top().column("score").to_pylist() == [1.0, 3.0]
+
+
+def test_queries_come_and_go() -> None:
+    session = sb.TopKForEach(queries=QUERIES, k=1, by=NEAR, ascending=True, window=sb.sliding(3)).open(ROWS.schema)
+    session.push(ROWS.slice(0, 3))
+    late = pa.table({"id": ["late"], "x": [0.0], "k": [1], "n": [1]})
+    assert session.add(late).num_rows == 0
+    session.remove(["high"])
+    assert session.queries.column("id").to_pylist() == ["low", "late"]
+    seen = told(session.push(ROWS.slice(3, 1)))
+    assert [row[0] for row in seen] == ["low", "low", "late"]  # row a leaves and c enters; d is all that late has seen
+    restored = session.query.open(ROWS.schema, session.snapshot())
+    assert restored.push(ROWS.slice(4)).equals(session.push(ROWS.slice(4)))
+    assert restored.top().equals(session.top())
+
+
+def test_backfill_gives_what_a_query_from_the_start_has() -> None:
+    rng = np.random.default_rng(5)
+    rows = pa.table({"x": rng.random(3_000)})
+    queries = pa.table({"id": range(40), "x": rng.random(40)})
+    for window in (sb.sliding(500), sb.sliding(500, every=100)):
+        query = sb.TopKForEach(queries=queries, k=3, by=NEAR, ascending=True, window=window)
+        one, other = (
+            query.open(rows.schema),
+            sb.TopKForEach(queries=queries.slice(0, 1), k=3, by=NEAR, ascending=True, window=window).open(rows.schema),
+        )
+        one.push(rows.slice(0, 1_000))
+        other.push(rows.slice(0, 1_000))
+        other.add(queries.slice(1), backfill=True)
+        assert other.top().equals(one.top())
+        assert other.push(rows.slice(1_000)).equals(one.push(rows.slice(1_000)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 5_000])
+def test_any_number_of_queries(count: int) -> None:
+    rng = np.random.default_rng(3)
+    rows = pa.table({"x": rng.random(400), "y": rng.random(400)})
+    # Most lie outside the range of the rows.
+    queries = pa.table({"id": np.arange(count), "x": rng.uniform(-3, 4, count), "y": rng.uniform(-3, 4, count)})
+    by = "(x - q.x)**2 + (y - q.y)**2"
+    session = sb.TopKForEach(queries=queries, k=2, by=by, ascending=True, window=sb.sliding(100, every=50)).open(
+        rows.schema
+    )
+    answer = session.push(rows)
+    assert answer.num_rows == count * 2 * 8
+    x, y = (rows.column(name).to_numpy() for name in "xy")
+    last = answer.slice(count * 2 * 7).to_pylist()
+    for q in random.Random(7).sample(range(count), min(count, 50)):
+        px, py = (queries.column(name)[q].as_py() for name in "xy")
+        scores = (x[300:] - px) * (x[300:] - px) + (y[300:] - py) * (y[300:] - py)
+        assert [row["score"] for row in last if row["id"] == q] == sorted(scores.tolist())[:2]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"k": "q.m"}, "No column 'm' for k= among the queries"),
+        ({"k": 0}, "k must be a whole number"),
+        ({"by": "abs(x - q.z)"}, "No column 'z' for a column of the queries"),
+        ({"by": "abs(z - q.x)"}, "No column 'z' for a column of the rows"),
+        ({"by": "q.id * x"}, "not a number"),
+        ({"by": lambda x: x}, "must be an SQL expression"),
+        ({"size": "n"}, "is written 'q.size'"),
+        ({"size": "q.n", "window": sb.sliding(2)}, "size=3 is larger than the window"),
+        ({"size": "q.n", "window": sb.sliding(9, every=3)}, "size=2 is less than the window's slide"),
+        ({"key": "k"}, None),
+        ({"for_each": pa.concat_tables([QUERIES, QUERIES])}, "two of these have the same"),
+        ({"for_each": [1, 2]}, "Queries are a table"),
+        ({"per": "name"}, "cannot go with for_each="),
+        ({"algorithm": "nothing"}, "No algorithm 'nothing'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_a_row_is_read(options: dict[str, object], says: str | None) -> None:
+    asked = {"k": 1, "by": NEAR, "window": sb.sliding(3), "for_each": QUERIES} | options
+    if says is None:
+        sb.top_k(ROWS, **asked)
+        return
+    with pytest.raises(sb.SkybandError, match=says.replace("(", r"\(")):
+        sb.top_k(ROWS, **asked)
+
+
+def test_a_batch_that_is_refused_changes_nothing() -> None:
+    session = sb.TopKForEach(queries=QUERIES, k=1, by=NEAR, window=sb.sliding(3)).open(ROWS.schema)
+    with pytest.raises(sb.InvalidInput, match="another schema"):
+        session.push(ROWS.select(["x"]))
+    with pytest.raises(sb.InvalidInput, match="There is no query"):
+        session.remove(["low", "middle"])
+    with pytest.raises(sb.InvalidQuery, match="two of these have the same"):
+        session.add(QUERIES)
+    assert session.queries.num_rows == 2
+    assert session.push(ROWS.slice(0, 1)).num_rows == 2

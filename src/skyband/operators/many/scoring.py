@@ -6,18 +6,17 @@ array, parameters of queries in those of another.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numba.core.errors import NumbaError
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.many import QueryScore
+from skyband.structures.generating import callee, filled, loop
 
 BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again
 
@@ -42,14 +41,11 @@ class Scoring:
         return bool(self.score.calls)
 
     def _compile(self, name: str) -> Callable[..., Any]:
-        scope: dict[str, Any] = {"math": math, "np": np, "BLOCK": BLOCK}
-        for called, theirs in self.score.calls:
-            scope[called] = theirs if hasattr(theirs, "py_func") else njit(error_model="numpy")(theirs)
-        exec(compile(self.source(name), f"<{name} of many>", "exec"), scope)
-        return njit(error_model="numpy", _nrt=self.may_raise)(scope[name])
+        scope = {"BLOCK": BLOCK, **{called: callee(theirs) for called, theirs in self.score.calls}}
+        return loop(name, self.source(name), scope, may_raise=self.may_raise)
 
     def source(self, name: str) -> str:
-        """The text of a loop. A line of the pattern that is `{…}` stands for the lines of that name, indented alike."""
+        """The text of a loop."""
         columns, parameters = range(len(self.score.columns)), range(len(self.score.parameters))
         parts = {
             "QUERY": [f"b{c} = parameters[{c}, q]" for c in parameters],
@@ -62,15 +58,7 @@ class Scoring:
             "POINT": [f"b{c}_low = b{c}_high = parameters[{c}, q]" for c in parameters],
             "BOUND": list(self.score.bound or ()),
         }
-        lines = []
-        for line in LOOPS[name].strip("\n").split("\n"):
-            stripped = line.strip()
-            if stripped.startswith("{") and stripped.endswith("}"):
-                indent = line[: len(line) - len(stripped)]
-                lines += [indent + part for part in parts[stripped[1:-1]]]
-            else:
-                lines.append(line)
-        return "\n".join(lines) + "\n"
+        return filled(LOOPS[name], parts)
 
 
 LOOPS: Final = {

@@ -6,7 +6,6 @@ of one array in their order, so of rows i < j it is i that is `a`. A pair that c
 
 from __future__ import annotations
 
-import math
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,11 +13,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numba.core.errors import NumbaError
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.pairs import PairScore
+from skyband.structures.generating import callee, filled, loop
 
 BLOCK: Final = 256  # pairs that are compared together: long enough to vectorise, short enough to look again
 SHORT: Final = 32  # the same where many pairs pass: among the latest rows,
@@ -60,19 +59,14 @@ class Scoring:
 
     def _compile(self, name: str) -> Callable[..., Any]:
         """The loop of that name around the lines of this score."""
-        scope: dict[str, Any] = {"math": math, "np": np, **_SIZES}
-        function = self.score.function
-        if function is not None:
-            scope["function"] = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
+        scope: dict[str, Any] = {**_SIZES, **{called: callee(theirs) for called, theirs in self.score.calls}}
+        if self.score.function is not None:
+            scope["function"] = callee(self.score.function)
             scope["Row"] = namedtuple("Row", self.score.columns)
-        for called, theirs in self.score.calls:
-            scope[called] = theirs if hasattr(theirs, "py_func") else njit(error_model="numpy")(theirs)
-        exec(compile(self.source(name), f"<{name} of pairs>", "exec"), scope)
-        # A user's function may allocate, for which numba needs its counting of references.
-        return njit(error_model="numpy", _nrt=self.may_raise)(scope[name])
+        return loop(name, self.source(name), scope, may_raise=self.may_raise)
 
     def source(self, name: str) -> str:
-        """The text of a loop. A line of the pattern that is `{…}` stands for the lines of that name, indented alike."""
+        """The text of a loop."""
         score = [*self.score.lines, f"fits = {self._fits()}"]
         parts = {
             "FIX_A": self._load("a", "columns[{c}, fixed]", "colours[{c}, fixed]"),
@@ -89,15 +83,7 @@ class Scoring:
         if self.score.distances is not None:
             lists = range(len(self.score.distances.columns))
             parts["BOUND"] = [*(f"l{c} = distance[{c}]" for c in lists), *self.score.distances.lines]
-        lines = []
-        for line in LOOPS[name].strip("\n").split("\n"):
-            stripped = line.strip()
-            if stripped.startswith("{") and stripped.endswith("}"):
-                indent = line[: len(line) - len(stripped)]
-                lines += [indent + part for part in parts[stripped[1:-1]]]
-            else:
-                lines.append(line)
-        return "\n".join(lines) + "\n"
+        return filled(LOOPS[name], parts)
 
     def _load(self, side: str, column: str, colour: str) -> list[str]:
         columns = [f"{side}{c} = {column.format(c=c)}" for c in range(self.width)]

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pipelines.test_running import STATEMENTS, after, expected, pipeline_file, run
+import redis
+from pipelines.test_running import ALL_FILES, BATCHES, ROWS, after, expected, pipeline_file, run
 from pyspark.sql import SparkSession
 from servers.missing import missing
 from servers.postgresql import PASSWORD, USER, Database, database
@@ -37,29 +38,45 @@ def postgresql(spark: SparkSession) -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_batches(tmp_path_factory.mktemp("databases") / "trades", split(trades(1_200), 6))
+    return write_batches(tmp_path_factory.mktemp("databases") / "trades", split(trades(ROWS), BATCHES))
 
 
 def test_rows_are_replaced_by_key_whatever_is_repeated(
     spark: SparkSession, postgresql: Database, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SKYBAND_TEST_PASSWORD", PASSWORD)
-    file = pipeline_file(tmp_path, source, ["best"])
-    sink = SINK.format(url=postgresql.url, user=USER)
-    file.write_text(file.read_text().replace('to = "files"', 'to = ["table", "files"]') + sink)
-    run(spark, file, stop=after(3, file))
-    # As if the last micro-batch had been written, and the process had died before it could say so.
-    commits = tmp_path / ".skyband" / "market" / "trades_1" / "commits"
-    last = max(commits.glob("[0-9]*"), key=lambda path: int(path.name))
-    last.unlink()
-    (commits / f".{last.name}.crc").unlink(missing_ok=True)
-    before = postgresql.ask("SELECT count(*) FROM best")
-    run(spark, file)
-    assert int(before[0][0][0]) > 0
-    asked = "SELECT extract(epoch FROM window_end)::bigint, symbol, rank, price FROM best"
-    given = sorted((int(end), symbol, int(rank), float(price)) for end, symbol, rank, price in postgresql.ask(asked))
+    with server(tmp_path) as address:
+        file = pipeline_file(tmp_path, source, ["best"])
+        board = f'[sinks.board]\nformat = "leaderboard"\nurl = "{address}"\nboard = "top:{{symbol}}"\nmember = "seq"\n'
+        text = file.read_text().replace('to = "files"', 'to = ["table", "board"]')
+        file.write_text(text + SINK.format(url=postgresql.url, user=USER) + board)
+        run(spark, file, stop=after(3, file))
+        # As if the last micro-batch had been written, and the process had died before it could say so.
+        commits = tmp_path / ".skyband" / "market" / "trades_1" / "commits"
+        last = max(commits.glob("[0-9]*"), key=lambda path: int(path.name))
+        last.unlink()
+        (commits / f".{last.name}.crc").unlink(missing_ok=True)
+        assert int(postgresql.ask("SELECT count(*) FROM best")[0][0]) > 0
+        run(spark, file)
+        boards = boards_of(address)
+    asked = "SELECT extract(epoch FROM window_end)::bigint, symbol, rank, score FROM best"
+    given = sorted((int(end), symbol, int(rank), float(score)) for end, symbol, rank, score in postgresql.ask(asked))
     assert given == sorted((line[1] // 1_000_000, line[2], line[3], line[4]) for line in expected("best"))
     assert postgresql.ask("SELECT count(*) FROM pg_tables WHERE tablename LIKE '%_skyband'") == [["0"]]
+    # The boards show the last window.
+    end = max(line[1] for line in expected("best"))
+    ranked = [(line[3], f"top:{line[2]}", (str(line[5]), line[4])) for line in expected("best") if line[1] == end]
+    assert len(boards) == len({name for _, name, _ in ranked}) == 5
+    for name, shown in boards.items():
+        assert sorted(shown) == sorted(row for _, board, row in ranked if board == name)
+        assert [score for _, score in shown] == [row[1] for _, board, row in sorted(ranked) if board == name]
+
+
+def boards_of(address: str) -> dict[str, list[tuple[str, float]]]:
+    """Every sorted set of a Redis server, best first."""
+    with redis.Redis.from_url(address, decode_responses=True) as client:
+        names = [name for name in client.keys("top:*") if not name.endswith(":window_end")]
+        return {name: client.zrevrange(name, 0, -1, withscores=True) for name in names}
 
 
 def test_what_changes_is_applied(
@@ -70,13 +87,13 @@ def test_what_changes_is_applied(
     statement = (
         "SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 2 SECONDS EVERY 1 SECOND] GROUP BY symbol EMIT CHANGES"
     )
-    file = pipeline_file(tmp_path, source, ["groups"], groups=statement)
+    file = pipeline_file(tmp_path, source, ["groups"], ALL_FILES // 25, groups=statement)
     sink = SINK.format(url=postgresql.url, user=USER) + 'key = ["symbol"]\n'
     file.write_text(file.read_text().replace('to = "files"', 'to = "table"') + sink)
     run(spark, file)
     now: dict[str, int] = {}
-    watermark = max(trades(1_200).column("ts").to_pylist())
-    for row in sb.sql(statement, trades=trades(1_200)).to_pylist():
+    watermark = max(trades(ROWS).column("ts").to_pylist())
+    for row in sb.sql(statement, trades=trades(ROWS)).to_pylist():
         if row["at"] <= watermark:
             now[row["symbol"]] = row["n"]
             if row["change"] == "delete":
@@ -89,39 +106,10 @@ def test_a_password_that_is_refused_is_not_shown(
     spark: SparkSession, postgresql: Database, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SKYBAND_TEST_PASSWORD", "hunter2-hunter2")
-    file = pipeline_file(tmp_path, source, ["groups"])
+    file = pipeline_file(tmp_path, source, ["groups"], ALL_FILES)
     sink = SINK.format(url=postgresql.url, user=USER)
     file.write_text(file.read_text().replace('to = "files"', 'to = "table"') + sink)
     with pytest.raises(SkybandError) as refused:
         run(spark, file)
     assert "password authentication failed" in str(refused.value)
     assert "hunter2" not in str(refused.value)
-
-
-def test_a_leaderboard_shows_the_latest_window(spark: SparkSession, source: Path, tmp_path: Path) -> None:
-    import redis
-
-    with server(tmp_path) as address:
-        file = pipeline_file(tmp_path, source, ["best"], best=STATEMENTS["best"].replace("LIMIT 2", "LIMIT 3"))
-        board = f'[sinks.board]\nformat = "leaderboard"\nurl = "{address}"\nboard = "top:{{symbol}}"\nmember = "seq"\n'
-        text = file.read_text().replace('to = "files"', 'to = "board"').replace("SELECT symbol, price", "SELECT seq")
-        file.write_text(text + board)
-        run(spark, file, stop=after(2, file))
-        run(spark, file)
-        client = redis.Redis.from_url(address)
-        given = {
-            key.decode(): [(member.decode(), score) for member, score in client.zrevrange(key, 0, -1, withscores=True)]
-            for key in client.keys("top:*")
-            if b":window_end" not in key
-        }
-        client.close()
-    statement = "SELECT seq FROM trades [WINDOW 25 SECONDS EVERY 10 SECONDS] ORDER BY price DESC LIMIT 3 BY symbol"
-    rows = sb.sql(statement, trades=trades(1_200)).to_pylist()
-    watermark = max(trades(1_200).column("ts").to_pylist())
-    last = max(row["window_end"] for row in rows if row["window_end"] <= watermark)
-    for symbol in {row["symbol"] for row in rows}:
-        shown = [
-            (str(row["seq"]), row["score"]) for row in rows if (row["window_end"], row["symbol"]) == (last, symbol)
-        ]
-        assert sorted(given[f"top:{symbol}"]) == sorted(shown)
-        assert [score for _, score in given[f"top:{symbol}"]] == sorted((score for _, score in shown), reverse=True)

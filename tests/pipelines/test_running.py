@@ -22,6 +22,7 @@ from skyband.pipelines.running import Running
 pytestmark = pytest.mark.spark
 
 ROWS, BATCHES = 600, 4
+ALL_FILES = 100  # in one micro-batch
 LAST_US = START_US + (ROWS - 1) * 250_000
 
 # Three of these share one pass over the trades; the fourth measures whole numbers, the fifth counts groups.
@@ -46,14 +47,15 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_batches(tmp_path_factory.mktemp("pipelines") / "trades", split(trades(ROWS), BATCHES))
 
 
-def pipeline_file(folder: Path, source: Path, names: list[str], **changed: str) -> Path:
+def pipeline_file(folder: Path, source: Path, names: list[str], files: int = 2, **changed: str) -> Path:
+    """A pipeline that takes so many files in a micro-batch, with some statements changed."""
     queries = "".join(
         f'[queries.{name}]\nsql = """{changed.get(name, STATEMENTS[name])}"""\nto = "files"\n' for name in names
     )
     file = folder / "market.toml"
     file.write_text(
         f'trigger = "available now"\n'
-        f'[sources.trades]\nformat = "parquet"\npath = "{source}"\noptions = {{ maxFilesPerTrigger = 2 }}\n'
+        f'[sources.trades]\nformat = "parquet"\npath = "{source}"\noptions = {{ maxFilesPerTrigger = {files} }}\n'
         f'{queries}[sinks.files]\nformat = "parquet"\npath = "answers/{{query}}"\n'
     )
     return file
@@ -140,10 +142,9 @@ def test_a_query_that_comes_later_is_whole_and_one_that_goes_is_no_trouble(
 
 
 def test_a_changed_query_is_refused_with_what_changed(spark: SparkSession, source: Path, tmp_path: Path) -> None:
-    file = pipeline_file(tmp_path, source, ["best"])
-    run(spark, file)
+    run(spark, pipeline_file(tmp_path, source, ["best"], ALL_FILES))
     blanks = STATEMENTS["best"].replace(" ORDER BY", "\n  order by")
-    run(spark, pipeline_file(tmp_path, source, ["best"], best=blanks))  # says the same
+    run(spark, pipeline_file(tmp_path, source, ["best"], best=blanks))  # says the same, and reads fewer files at once
     with pytest.raises(PipelineChanged) as refused:
         run(spark, pipeline_file(tmp_path, source, ["best"], best=STATEMENTS["best"].replace("LIMIT 2", "LIMIT 3")))
     message = str(refused.value)
@@ -153,7 +154,7 @@ def test_a_changed_query_is_refused_with_what_changed(spark: SparkSession, sourc
 
 
 def test_answers_of_an_earlier_run_are_not_mixed_in(spark: SparkSession, source: Path, tmp_path: Path) -> None:
-    file = pipeline_file(tmp_path, source, ["best"])
+    file = pipeline_file(tmp_path, source, ["best"], ALL_FILES)
     run(spark, file)
     (tmp_path / ".skyband").rename(tmp_path / "elsewhere")
     with pytest.raises(PipelineChanged, match="has answers already, but there is no checkpoint"):
@@ -161,7 +162,7 @@ def test_answers_of_an_earlier_run_are_not_mixed_in(spark: SparkSession, source:
 
 
 def test_memory_and_console(spark: SparkSession, source: Path, tmp_path: Path) -> None:
-    text = pipeline_file(tmp_path, source, ["groups"]).read_text()
+    text = pipeline_file(tmp_path, source, ["groups"], ALL_FILES).read_text()
     (tmp_path / "market.toml").write_text(
         text.replace('to = "files"', 'to = ["memory", "screen"]')
         + '[sinks.memory]\nformat = "memory"\n[sinks.screen]\nformat = "console"\n'

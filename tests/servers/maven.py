@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 from servers.missing import missing
 
-_CONNECTOR = "4.2.0"  # Maven has none for Spark 4.3.0 yet; this one works with it
-_KAFKA_CLIENTS = "org.apache.kafka:kafka-clients:3.9.1"
-_POOL = "org.apache.commons:commons-pool2:2.12.1"
+# The newest that Maven has, where these tests were written: none of Spark 4.3.0, with which they work.
+_KAFKA_OF_SPARK = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.1",
+)
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>tests</groupId><artifactId>jars</artifactId><version>1</version><dependencies>{dependencies}</dependencies></project>
 """
@@ -26,10 +30,8 @@ def connectors() -> dict[str, str]:
     """What makes a Spark session know Kafka and PostgreSQL; nothing if it cannot be had: who needs it says so."""
     from skyband.pipelines.session import POSTGRESQL
 
-    spark = "org.apache.spark:spark-{}kafka-0-10_2.13:" + _CONNECTOR
-    names = spark.format("sql-"), spark.format("token-provider-"), _KAFKA_CLIENTS, _POOL, POSTGRESQL
     try:
-        found = jars(*names, without=("*:*",))  # what else they need, Spark has
+        found = jars(*_KAFKA_OF_SPARK, POSTGRESQL, without=("*:*",))  # what else they need, Spark has
     except (pytest.skip.Exception, pytest.fail.Exception):
         return {}
     return {"spark.jars": ",".join(map(str, found))}
@@ -59,7 +61,7 @@ def _copy(names: tuple[str, ...], without: tuple[str, ...], folder: Path) -> Non
         for group, artifact, version in (name.split(":") for name in names)
     )
     (new / "pom.xml").write_text(_POM.format(dependencies=dependencies))
-    command = ["mvn", "-q", "-B", "-f", str(new / "pom.xml"), "dependency:copy-dependencies"]
+    command = ["mvn", "-q", "-B", "-U", "-f", str(new / "pom.xml"), "dependency:copy-dependencies"]
     command += [f"-DoutputDirectory={new}", "-DincludeScope=runtime"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:

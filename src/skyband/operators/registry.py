@@ -16,6 +16,7 @@ from skyband.operators.across import staircase as staircase_across
 from skyband.operators.across.protocol import AcrossOperator, AcrossSpec
 from skyband.operators.many import boxes as many_boxes
 from skyband.operators.many import each as many_each
+from skyband.operators.many import grids as many_grids
 from skyband.operators.many import protocol as many
 from skyband.operators.many import scan as many_scan
 from skyband.operators.objects import (
@@ -141,6 +142,12 @@ MANY: dict[str, ManyAlgorithm] = {
     **{
         module.NAME: ManyAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
         for module in (many_scan, many_boxes)
+    },
+    **{
+        name: ManyAlgorithm(
+            name, many_grids.opener(name), many_grids.refuses, many_grids.expected_rows, for_comparing=True
+        )
+        for name in many_grids.NAMES
     },
     **{name: _for_each(name, algorithm) for name, algorithm in OBJECTS.items()},
 }

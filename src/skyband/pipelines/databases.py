@@ -52,7 +52,8 @@ class JdbcTarget:
             latest = Window.partitionBy(*self._key).orderBy(sf.col("at").desc(), sf.col("change"))
             rows = answers.withColumn("__nth", sf.row_number().over(latest)).where("__nth = 1").drop("__nth")
         writer = rows.coalesce(1).write.format("jdbc").mode("overwrite").options(**self._options)
-        writer.option("url", self._url).option("dbtable", _quoted(self._beside)).save()
+        writer = writer.option("url", self._url).option("driver", "org.postgresql.Driver")
+        writer.option("dbtable", _quoted(self._beside)).save()
         self._execute(answers, self._statements(answers.columns, changed))
 
     def _statements(self, columns: list[str], changed: bool) -> list[str]:

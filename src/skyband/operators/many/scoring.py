@@ -53,6 +53,8 @@ class Scoring:
             "ROW": [f"a{c} = p{c}[x]" for c in columns],
             "RUN": [f"a{c}_low, a{c}_high = low_run[{c}, x], high_run[{c}, x]" for c in columns],
             "SCORE": list(self.score.lines),
+            "AT": [f"a{c} = columns[{c}, i]" for c in columns],
+            "CELL": [f"a{c}_low, a{c}_high = low[{c}, x], high[{c}, x]" for c in columns],
             "BOXES": [f"p{c}, r{c} = low[{c}, i:stop], high[{c}, i:stop]" for c in columns],
             "BOX": [f"a{c}_low, a{c}_high = p{c}[x], r{c}[x]" for c in columns],
             "POINT": [f"b{c}_low = b{c}_high = parameters[{c}, q]" for c in parameters],
@@ -165,6 +167,21 @@ def scores(columns, first, end, parameters, q, out):
         {ROW}
         {SCORE}
         out[x] = s
+""",
+    # The score of one row for one query, and the most that a row in one box can have.
+    "one": """
+def one(columns, i, parameters, q):
+    {QUERY}
+    {AT}
+    {SCORE}
+    return s
+""",
+    "most": """
+def most(low, high, x, parameters, q):
+    {POINT}
+    {CELL}
+    {BOUND}
+    return most
 """,
     # Every row is scored for every query, in the order in which `sweep` does it, and that is all: the lower bound.
     "score_all": """

@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     compiling costs seconds too.
     """
     for item in items:
-        if group := _group(item):
+        if not item.get_closest_marker("xdist_group") and (group := _group(item)):
             item.add_marker(pytest.mark.xdist_group(group))
 
 

@@ -24,7 +24,10 @@ def skyband(*arguments: str) -> Result:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "demo", "bench", "bench limits", "bench papers", "sql", "bench planner", "calibrate", "explain", "version"],
+    [
+        *("", "sql", "run", "check", "init", "doctor", "demo", "explain", "calibrate", "version"),
+        *("bench", "bench limits", "bench papers", "bench planner"),
+    ],
 )
 def test_every_command_has_help(command: str) -> None:
     result = skyband(*command.split(), "--help")
@@ -152,8 +155,9 @@ def test_demo_on_spark_ranks_checks_and_writes(tmp_path: Path) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.endswith("✓ 2 windows checked against recomputation from scratch: all agree.\n")
-    assert (tmp_path / "out" / "top10" / "_spark_metadata").is_dir()
     assert pq.read_table(tmp_path / "out" / "top10").num_rows == 20
+    checked = skyband("check", str(tmp_path / "out" / "pipeline.toml"))
+    assert checked.output == "✓ largest: from trades to files\n"
 
 
 def test_sql_asks_files(tmp_path: Path) -> None:

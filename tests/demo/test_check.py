@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 import skyband as sb
+from skyband.demo import run
 from skyband.demo.check import check
 from skyband.demo.job import QUERY
+from skyband.pipelines.file import load
+from skyband.sql.run import ask
 from skyband.streams.trades import SCHEMA, trades
 
 WINDOWS = 12
@@ -81,3 +85,10 @@ def test_a_window_that_is_missing_or_should_not_be_there_is_seen(stream: pa.Tabl
 def test_a_wrong_start_is_seen(stream: pa.Table, answers: pa.Table) -> None:
     spoiled = changed(answers, 3, "window_start", lambda start: start + timedelta(minutes=1))
     assert check(stream, spoiled).disagreements
+
+
+def test_the_pipeline_asks_what_the_embedded_engine_is_asked() -> None:
+    pipeline = load(Path(run.__file__).with_name("pipeline.toml"))
+    asked = ask(pipeline.queries["largest"].sql, {"trades": SCHEMA}).query
+    assert isinstance(asked, sb.TopK)
+    assert vars(asked) | {"by": str(asked.by).replace("`", "")} == vars(QUERY)

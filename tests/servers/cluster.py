@@ -37,7 +37,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
         "SPARK_HOME": str(home),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(path for path in (os.environ.get("PYTHONPATH", ""), *_sources()) if path),
-        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_SCALA_VERSION": "2.13",
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     command = [str(java), *_JAVA_OPTIONS.split(), *_opens(), "-cp", f"{home}/jars/*"]

@@ -7,6 +7,7 @@ from typing import Final
 
 # Named here, because bench.spark imports pyspark.
 SPARK_LINES: Final = ("spark-scan", "spark-own", "spark-groups")
+PIPELINE_LINES: Final = ("pipelines-rate", "pipelines-first")
 SPARK_JOIN_LINES: Final = ("joins-spark-union", "joins-spark-own")
 
 
@@ -18,6 +19,7 @@ class SparkSizes:
     group_rows: int = 2_000_000  # of our side of the line about groups
     own_rows: int = 500_000  # for Spark's own way, which is slow
     join_rows: int = 1_000_000  # of each of two streams
+    pipeline_rows: int = 10_000_000
     rounds: int = 2
 
 
@@ -44,6 +46,13 @@ QUICK: Final = Sizes(
     startup_queries=("time",),
     startup_rounds=1,
     spark=SparkSizes(
-        rows=2_000_000, files=4, files_per_batch=2, group_rows=100_000, own_rows=50_000, join_rows=100_000, rounds=1
+        rows=2_000_000,
+        files=4,
+        files_per_batch=2,
+        group_rows=100_000,
+        own_rows=50_000,
+        join_rows=100_000,
+        pipeline_rows=1_000_000,
+        rounds=1,
     ),
 )

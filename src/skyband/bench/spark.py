@@ -54,9 +54,9 @@ def measure(wanted: Collection[str], sizes: SparkSizes, say: Callable[[str], Non
         try:
             if not set(SPARK_LINES).isdisjoint(wanted):
                 say("Spark: writing rows")
-                _write_rows(folder / "all", sizes.rows, sizes.files)
-                _write_rows(folder / "groups", sizes.group_rows, files=4)
-                _write_rows(folder / "own", sizes.own_rows, files=4)
+                write_rows(folder / "all", sizes.rows, sizes.files)
+                write_rows(folder / "groups", sizes.group_rows, files=4)
+                write_rows(folder / "own", sizes.own_rows, files=4)
                 timings = time_all(spark, folder, _runs(sizes), wanted, say)
                 yield from (line(timings) for name, line in _LINES.items() if name in wanted)
             if not set(SPARK_JOIN_LINES).isdisjoint(wanted):
@@ -96,7 +96,7 @@ def _own_way(text: str) -> Callable[[DataFrame], DataFrame]:
     return ask
 
 
-def _write_rows(folder: Path, rows: int, files: int) -> None:
+def write_rows(folder: Path, rows: int, files: int) -> None:
     """Files of rows in order of time."""
     names = pa.array([f"name-{number:06}" for number in range(_GROUP_COUNT)])
     random = np.random.default_rng(1)

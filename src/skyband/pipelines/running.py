@@ -60,6 +60,10 @@ class Running:
             self._raise_failure()
             time.sleep(_POLL_SECONDS if running else 0)
 
+    def reports(self) -> dict[str, list[Any]]:
+        """What Spark reported of the micro-batches of each stream."""
+        return {name: [*query.recentProgress] for name, query in self._started.items()}
+
     def stop(self) -> None:
         """Let the micro-batches that run come to their end, then stop. What was begun after them is done next time."""
         deadline = time.monotonic() + _PATIENCE_SECONDS

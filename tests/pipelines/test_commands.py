@@ -1,0 +1,228 @@
+"""Examples: what a person types about pipelines, and what they see."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+from urllib.request import urlopen
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+from servers.ports import free_port
+from typer.testing import CliRunner, Result
+
+import skyband as sb
+from skyband.cli import app
+from skyband.pipelines.doctor import disk, examine
+from skyband.pipelines.figures import Figures
+from skyband.pipelines.metrics import Metrics
+from skyband.pipelines.progress import JsonView, LiveView, PlainView, open_view
+from skyband.streams.trades import trades
+
+DOCS = Path(__file__).parents[2] / "docs" / "pipelines.md"
+
+
+def skyband(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def progress(batch: int, **observed: int) -> dict[str, object]:
+    return {
+        "batchId": batch,
+        "durationMs": {"triggerExecution": 500},
+        "sources": [{"numInputRows": 1_000}],
+        "eventTime": {"watermark": "2026-03-01T10:00:00.000Z", "max": "2026-03-01T10:00:05.000Z"},
+        "observedMetrics": {"skyband_best": observed, "skyband_other": {"rows_late": 100}},
+    }
+
+
+# -- init and check ---------------------------------------------------------------------------------------------------
+
+
+def test_init_writes_a_pipeline_that_is_right(tmp_path: Path) -> None:
+    file = tmp_path / "market.toml"
+    assert skyband("init", str(file)).exit_code == 0
+    checked = skyband("check", str(file))
+    assert checked.exit_code == 0, checked.output
+    assert checked.output == "✓ best: from ticks to screen, files\n"
+    again = skyband("init", str(file))
+    assert again.exit_code == 2
+    assert "is there already" in again.output
+
+
+def test_a_mistake_is_one_message_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "market.toml"
+    skyband("init", str(file))
+    file.write_text(file.read_text().replace("ORDER BY points", "ORDER BY pints"))
+    for command in ("check", "run"):
+        refused = skyband(command, str(file))
+        assert refused.exit_code == 2
+        assert refused.output.startswith("Error: market.toml:"), refused.output
+        assert "Did you mean 'points'?" in refused.output or "There is no column 'pints'" in refused.output
+        assert "Traceback" not in refused.output
+
+
+def test_the_pipeline_of_the_docs_is_right(tmp_path: Path) -> None:
+    file = tmp_path / "market.toml"
+    file.write_text(pipeline_of_the_docs())
+    assert skyband("check", str(file)).output == (
+        "✓ largest: from trades to files\n✓ cheapest: from trades to files, screen\n"
+    )
+
+
+def pipeline_of_the_docs() -> str:
+    found = re.search(r"```toml\n(trigger.*?)```", DOCS.read_text(), re.DOTALL)
+    assert found
+    return found[1]
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+def test_figures_add_up_what_spark_reports() -> None:
+    figures = Figures("best", shared=True)
+    assert figures.take(progress(0, rows_late=2, rows_held_change=30, bytes_held_change=900, rows_gathered=40))
+    assert figures.take(progress(1, rows_late=1, rows_held_change=-10, bytes_held_change=-300, rows_gathered=20))
+    assert not figures.take(progress(1, rows_late=1)), "counted before"
+    assert (figures.rows_in, figures.rows_late, figures.rows_held, figures.bytes_held) == (2_000, 3, 20, 600)
+    assert figures.rows_per_second == 2_000
+    assert figures.watermark is not None
+    assert figures.lag_seconds(figures.watermark) == -5
+
+
+def test_a_line_for_each_query_on_a_terminal_and_plain_lines_elsewhere() -> None:
+    figures = Figures("best")
+    figures.take(progress(0, rows_late=2, rows_held_change=30))
+    terminal = Console(file=StringIO(), force_terminal=True, width=100)
+    view = LiveView(terminal)
+    view.news(figures)
+    terminal.print(view.render())
+    assert re.search(r"best.*2,000 +1,000 .* 30 +102 +0 +0", terminal.file.getvalue())  # type: ignore[attr-defined]
+    now = [0.0]
+    plain = Console(file=StringIO(), width=40)
+    lines = PlainView(plain, seconds=1, clock=lambda: now[0])
+    for moment in (0.0, 0.5, 1.2):  # the second comes too soon for a line
+        now[0] = moment
+        lines.news(figures)
+    figures.up = False
+    lines.news(figures)
+    printed = plain.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert len(printed) == 3
+    assert printed[0].startswith("best: rows/s 2,000, rows in 1,000, behind ")
+    assert printed[-1].endswith("held 30, late 102, set aside 0, batch 0 (ended)")
+
+
+def test_json_lines() -> None:
+    figures = Figures("best")
+    figures.take(progress(3, rows_late=2))
+    console = Console(file=StringIO(), width=20)
+    with open_view(console, as_json=True) as view:
+        assert isinstance(view, JsonView)
+        view.show("for people")
+        view.news(figures)
+    (line,) = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    read = json.loads(line)
+    assert (read["query"], read["batch"], read["rows_in"], read["up"]) == ("best", 3, 1_000, True)
+    assert read["watermark"] == "2026-03-01T10:00:00+00:00"
+
+
+def test_metrics_are_served() -> None:
+    figures, metrics, port = Figures("best", shared=True), Metrics(), free_port()
+    metrics.serve(port, "127.0.0.1")
+    figures.take(progress(0, rows_late=2, rows_held_change=30, bytes_held_change=900, rows_gathered=40))
+    figures.changes.update({"enter": 5})
+    metrics.take(figures)
+    figures.take(progress(1, rows_late=1, rows_gathered=10))
+    metrics.take(figures)
+    with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = answer.read().decode()
+    for line in (
+        'skyband_input_rows_total{query="best"} 2000.0',
+        'skyband_late_rows_dropped_total{query="best"} 3.0',
+        'skyband_rank_changes_total{change="enter",query="best"} 5.0',
+        'skyband_batch_duration_seconds_count{query="best"} 2.0',
+        'skyband_watermark_timestamp_seconds{query="best"} 1.7723592e+09',
+        'skyband_state_rows{query="best"} 30.0',
+        'skyband_state_bytes{query="best"} 900.0',
+        'skyband_candidates{query="best"} 10.0',
+        'skyband_query_up{query="best"} 1.0',
+    ):
+        assert line in text
+    assert 'skyband_freshness_seconds{query="best"}' in text
+    with pytest.raises(sb.EnvironmentProblem, match="Name another --metrics-port"):
+        Metrics().serve(port, "127.0.0.1")
+
+
+# -- doctor -----------------------------------------------------------------------------------------------------------
+
+
+def test_doctor_finds_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert all(
+        finding.fix is None for finding in examine(None, metrics_port=None, start=False) if "memory" not in finding.what
+    )
+    monkeypatch.setenv("PYSPARK_PYTHON", "no-such-python")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        found = {finding.what: finding.fix for finding in examine(None, metrics_port=port, start=False)}
+    assert found["PYSPARK_PYTHON is no-such-python, which is not there"] == "unset PYSPARK_PYTHON"
+    assert any(what.startswith(f"Port {port} cannot be opened") and fix for what, fix in found.items())
+    full = disk("answers", tmp_path / "not" / "yet", least=1 << 60)
+    assert full.fix is not None
+    assert "Free" in full.fix
+
+
+# -- run --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("drivers")
+def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(tmp_path: Path) -> None:
+    """As a user starts it: Ctrl-C ends it after a batch; the next run goes on and comes to the end."""
+    rows = pa.Table.from_batches(trades(60_000, seed=1, batch_rows=10_000))
+    (tmp_path / "trades").mkdir()
+    for number in range(6):
+        pq.write_table(rows.slice(number * 10_000, 10_000), tmp_path / "trades" / f"{number}.parquet")
+        os.utime(tmp_path / "trades" / f"{number}.parquet", (number, number))
+    file = tmp_path / "market.toml"
+    slowly = pipeline_of_the_docs().replace(
+        'path = "trades" ', 'options = { maxFilesPerTrigger = 1 }\npath = "trades" '
+    )
+    file.write_text(slowly + '[spark]\n"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"\n')
+    command = [sys.executable, "-m", "skyband.cli", "run", str(file)]
+    process = subprocess.Popen([*command, "--log", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    commits = tmp_path / ".skyband" / "market" / "trades_1" / "commits"
+    deadline = time.monotonic() + 150
+    while not (commits / "1").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    assert error == "Stopped. `skyband run` again goes on from here.\n"
+    read = sum(json.loads(line)["rows_in"] for line in out.splitlines()[-1:])
+    assert 0 < read < 60_000
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "cheapest, batch " in done.stdout
+    assert re.search(r"largest: rows/s .* \(ended\)", done.stdout)
+    statement = re.findall(r'sql = """(.*?)"""', file.read_text(), re.DOTALL)[0]
+    newest = max(rows.column("ts").to_pylist())
+    expected = [
+        row for row in sb.sql(statement, trades=rows).to_pylist() if (newest - row["window_end"]).total_seconds() >= 5
+    ]
+    written = pq.read_table(tmp_path / "answers" / "largest").drop_columns(["batch"]).to_pylist()
+    by_rank = sorted(written, key=lambda row: (row["window_end"], row["rank"]))
+    assert [{**row} for row in by_rank] == sorted(expected, key=lambda row: (row["window_end"], row["rank"]))
+    assert len(expected) == 20

@@ -11,7 +11,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from skyband.bench import across, embedded, joins, pairs, startup
+from skyband.bench import across, embedded, joins, many, pairs, startup
 from skyband.bench.results import Result, table, write
 from skyband.bench.sizes import OFFICIAL, QUICK, SPARK_JOIN_LINES, SPARK_LINES, Sizes
 from skyband.errors import InvalidQuery
@@ -27,6 +27,7 @@ NAMES: Final = (
     *across.NAMES,
     *joins.NAMES,
     *SPARK_JOIN_LINES,
+    *many.NAMES,
 )
 
 Say = Callable[[str], None]
@@ -75,6 +76,7 @@ def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]
         results = startup.measure(sizes.startup_queries, sizes.startup_rounds, say)
         yield from (result for result in results if result.name in wanted)
     yield from across.measure(wanted, sizes, say)
+    yield from many.measure(wanted, sizes.passes, say)
 
 
 def _embedded(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]:

@@ -187,7 +187,12 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
         case TopKAcross():
             answer = spark.top_k_across(prepared, asked.query)
         case TopKForEach():
-            raise InvalidInput("A ranking for each of many queries does not run on Spark yet.")
+            queries = data[str(asked.queries)]
+            if queries.isStreaming:
+                raise InvalidInput(
+                    f"{asked.queries!r} is a stream: queries are a table, which is there from the start."
+                )
+            answer = spark.top_k_for_each(prepared[ONLY], asked.query.of(queries.toArrow()))
         case JoinAggregate():
             answer = spark.join_aggregate(prepared, asked.query)
     return _Shower(asked)(answer)

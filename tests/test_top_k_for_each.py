@@ -130,6 +130,27 @@ def test_what_cannot_be_asked_is_refused_before_a_row_is_read(options: dict[str,
         sb.top_k(ROWS, **asked)
 
 
+def test_a_statement_asks_the_same() -> None:
+    text = "SELECT name, r.x FROM rows r [WINDOW 3 ROWS], queries q WHERE r.x >= q.x ORDER BY r.x - q.x LIMIT 2 BY q.id"
+    by = "CASE WHEN x >= q.x THEN x - q.x END"
+    called = sb.top_k(ROWS, k=2, by=by, ascending=True, window=sb.sliding(3), for_each=QUERIES)
+    assert told(sb.sql(text, rows=ROWS, queries=QUERIES)) == told(
+        called.select(["id", "at", "change", "rank", "score", "name", "x"])
+    )
+
+
+def test_statements_that_run_together_read_their_input_once() -> None:
+    best, worst = (
+        f"SELECT name FROM rows [WINDOW 2 ROWS EVERY 2 ROWS] ORDER BY x {way} LIMIT 1" for way in ("DESC", "ASC")
+    )
+    reader = pa.RecordBatchReader.from_batches(ROWS.schema, iter(ROWS.to_batches(max_chunksize=1)))
+    answers = sb.run_all({"best": best, "worst": worst}, rows=reader)
+    assert [answers[name].read_all().column("name").to_pylist() for name in ("best", "worst")] == [
+        ["b", "d", "e"],
+        ["a", "c", "e"],
+    ]
+
+
 def test_a_batch_that_is_refused_changes_nothing() -> None:
     session = sb.TopKForEach(queries=QUERIES, k=1, by=NEAR, window=sb.sliding(3)).open(ROWS.schema)
     with pytest.raises(sb.InvalidInput, match="another schema"):

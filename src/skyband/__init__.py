@@ -27,7 +27,7 @@ from skyband.expressions.functions import function
 from skyband.planner.explain import explain
 from skyband.planner.join_costs import Statistics
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs, relation, stream_input
-from skyband.sql import sql
+from skyband.sql import run_all, sql
 from skyband.windows import Window, landmark, sliding, tumbling
 
 __version__ = "0.1.0"
@@ -60,6 +60,7 @@ __all__ = [
     "join_aggregate",
     "landmark",
     "relation",
+    "run_all",
     "sliding",
     "sql",
     "stream_input",

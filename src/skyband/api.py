@@ -99,9 +99,9 @@ def top_k(
     may be `k` and `size` ("q.k"): see `TopKForEach`. The answer begins with the queries' key columns.
     """
     if for_each is not None:
+        if is_spark(for_each):
+            raise InvalidQuery("The queries are a table, not yet a DataFrame: for_each=queries.toArrow().")
         _refuse_with_queries(per=per or None, error=error, expect=expect)
-        if is_spark(data):
-            raise InvalidQuery("for_each= does not run on Spark yet: collect the rows, or open() a session of queries.")
         many_queries = TopKForEach(
             queries=for_each,
             k=k,
@@ -114,6 +114,10 @@ def top_k(
             lateness=lateness,
             algorithm=algorithm,
         )
+        if is_spark(data):
+            from skyband.engines import spark
+
+            return spark.top_k_for_each(data, many_queries)
         return many.top_k(data, many_queries)
     if key is not None or size is not None or isinstance(k, str):
         raise InvalidQuery("key=, size= and k as a column are about queries: give a table of them, for_each=queries.")

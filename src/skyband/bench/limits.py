@@ -11,7 +11,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from skyband.bench import across, embedded, joins, pairs, pipelines, startup
+from skyband.bench import across, embedded, joins, many, pairs, pipelines, startup
 from skyband.bench.results import Result, table, write
 from skyband.bench.sizes import OFFICIAL, PIPELINE_LINES, QUICK, SPARK_JOIN_LINES, SPARK_LINES, Sizes
 from skyband.errors import InvalidQuery
@@ -28,6 +28,7 @@ NAMES: Final = (
     *joins.NAMES,
     *SPARK_JOIN_LINES,
     *PIPELINE_LINES,
+    *many.NAMES,
 )
 
 Say = Callable[[str], None]
@@ -77,6 +78,7 @@ def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]
         yield from (result for result in results if result.name in wanted)
     yield from across.measure(wanted, sizes, say)
     yield from pipelines.measure(wanted, sizes.spark, say)
+    yield from many.measure(wanted, sizes.passes, say)
 
 
 def _embedded(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]:

@@ -97,6 +97,21 @@ class TopKForEach:
         put(self, "lateness", check_lateness(lateness, window))
         put(self, "algorithm", algorithm)
 
+    def of(self, queries: Any) -> TopKForEach:
+        """The same for other queries, in the same columns."""
+        return TopKForEach(
+            queries=queries,
+            k=self.k,
+            by=self.by,
+            window=self.window,
+            key=self.key,
+            size=self.size,
+            ascending=self.ascending,
+            emit=self.emit,
+            lateness=self.lateness,
+            algorithm=self.algorithm,
+        )
+
     def open(self, schema: pa.Schema, state: bytes | None = None) -> ForEachSession:
         """An operator for rows of `schema`, fed by `push`; from a snapshot, exactly where that one stopped.
 

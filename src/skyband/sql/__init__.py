@@ -1,5 +1,5 @@
 """One SQL text for every problem."""
 
-from skyband.sql.run import sql
+from skyband.sql.run import run_all, sql
 
-__all__ = ["sql"]
+__all__ = ["run_all", "sql"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
 
 ONLY = ""  # what a query calls its input if it has only one
 
@@ -41,7 +41,8 @@ class Turn:
 class Asked:
     """A query in place of a statement."""
 
-    query: TopK | TopKPairs | TopKAcross | JoinAggregate
+    query: TopK | TopKPairs | TopKAcross | TopKForEach | JoinAggregate
     rows: Mapping[str, Rows]  # by what the query calls its inputs
     shown: tuple[Shown, ...]
     turn: Turn | None = None
+    queries: str | None = None  # the input that has the queries of a TopKForEach, by what it was given as

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.sql import across, joins, objects, pairs
+from skyband.sql import across, joins, many, objects, pairs
 from skyband.sql.asked import Asked
 from skyband.sql.statement import Statement
 
@@ -23,8 +23,12 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
         return across.ask(statement, schemas)
     if len(statement.inputs) == 2 and len({one.name for one in statement.inputs}) == 1:
         return pairs.ask(statement, schemas)
+    if many.is_asked(statement):
+        return many.ask(statement, schemas)
     return statement.refuse(
-        "Rows of a join can be counted and added up, or, of one input with itself, ranked as pairs; this is neither",
+        "Rows of a join can be counted and added up, or ranked: as pairs of one input with itself, or for each of many "
+        "queries; this is none of it",
         statement.inputs[1].node,
-        "Possible: GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id).",
+        "Possible: GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); "
+        "FROM s [WINDOW …], queries AS q … LIMIT k BY q.id.",
     )

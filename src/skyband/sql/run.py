@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import tee
 from typing import Any
 
 import pyarrow as pa
@@ -12,11 +13,11 @@ import pyarrow.compute as pc
 
 from skyband import expressions
 from skyband.api import is_spark
-from skyband.engines.embedded import across, joins, objects, pairs
+from skyband.engines.embedded import across, joins, many, objects, pairs
 from skyband.engines.embedded.inputs import Source, collect, read
 from skyband.errors import InvalidInput
 from skyband.planner.explain import explain
-from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
 from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
 from skyband.sql.reading import quoted
 from skyband.sql.recognise import recognise
@@ -65,6 +66,40 @@ def ask(text: str, schemas: Mapping[str, pa.Schema]) -> Asked:
     return recognise(statement, {one.alias: by_name[one.name.lower()] for one in statement.inputs})
 
 
+def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) -> dict[str, Any]:
+    """The answers of several statements, by the names they are given under, over inputs that are each read once.
+
+    Inputs are those of `sql`. Of a reader or an iterator every answer is a reader: what one of them has taken in and
+    another has not yet is kept until it has, so take batches from all of them in turn. On Spark every answer is a
+    DataFrame, and Spark decides how often it reads.
+    """
+    if not isinstance(statements, Mapping):
+        raise InvalidInput(f"Statements are given by name, such as {{'best': 'SELECT …'}}; got {statements!r}.")
+    users = Counter(
+        name for text in statements.values() for name in {one.name.lower() for one in understand(text).inputs}
+    )
+    shared: dict[str, Iterator[Source]] = {}
+    for name, one in inputs.items():
+        if not is_spark(one) and users[name.lower()]:
+            shared[name] = _copies(read(one), users[name.lower()])
+    answers = {}
+    for called, text in statements.items():
+        used = {one.name.lower() for one in understand(text).inputs}
+        given = {
+            name: next(shared[name]) if name in shared else one for name, one in inputs.items() if name.lower() in used
+        }
+        answers[called] = sql(text, spark=spark, **given)
+    return answers
+
+
+def _copies(source: Source, count: int) -> Iterator[Source]:
+    """A source to be read so many times, whose rows are read once."""
+    if source.is_whole:
+        rows = list(source.batches)
+        return (source._replace(batches=rows) for _ in range(count))
+    return (source._replace(batches=batches) for batches in tee(source.batches, count))
+
+
 def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[str, Any]:
     """The data behind each input of the statement, by the name it was given as."""
     by_name = {name.lower(): one for name, one in inputs.items()}
@@ -91,9 +126,17 @@ def _run(asked: Asked, sources: Mapping[str, Source]) -> pa.Table | pa.RecordBat
             answer = pairs.top_k_pairs(prepared[ONLY], asked.query)
         case TopKAcross():
             answer = across.top_k_across(prepared, asked.query)
+        case TopKForEach():
+            answer = many.top_k(prepared[ONLY], asked.query.of(_whole(sources[str(asked.queries)])))
         case JoinAggregate():
             answer = joins.join_aggregate(prepared, asked.query)
     return _projected(answer, asked.shown, asked.turn)
+
+
+def _whole(source: Source) -> pa.Table:
+    """All rows of a source."""
+    chunks = [chunk if isinstance(chunk, pa.Table) else pa.Table.from_batches([chunk]) for chunk in source.batches]
+    return pa.concat_tables(chunks) if chunks else source.schema.empty_table()
 
 
 def _reread(source: Source, name: str) -> Source:
@@ -143,6 +186,13 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
             answer = spark.top_k_pairs(prepared[ONLY], asked.query)
         case TopKAcross():
             answer = spark.top_k_across(prepared, asked.query)
+        case TopKForEach():
+            queries = data[str(asked.queries)]
+            if queries.isStreaming:
+                raise InvalidInput(
+                    f"{asked.queries!r} is a stream: queries are a table, which is there from the start."
+                )
+            answer = spark.top_k_for_each(prepared[ONLY], asked.query.of(queries.toArrow()))
         case JoinAggregate():
             answer = spark.join_aggregate(prepared, asked.query)
     return _Shower(asked)(answer)

@@ -2,6 +2,7 @@
 
 from skyband.engines.spark.across import top_k_across
 from skyband.engines.spark.joins import join_aggregate
+from skyband.engines.spark.many import top_k_for_each
 from skyband.engines.spark.objects import as_column, top_k
 from skyband.engines.spark.pairs import top_k_pairs
 from skyband.engines.spark.recipe import schema_of
@@ -17,6 +18,7 @@ __all__ = [
     "schema_of",
     "top_k",
     "top_k_across",
+    "top_k_for_each",
     "top_k_pairs",
     "top_k_together",
 ]

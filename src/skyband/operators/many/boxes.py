@@ -41,7 +41,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 
 def open(
-    spec: Spec, *, slack: float = 8, hits: int = HITS, parts: int = PARTS, few: int = FEW, rows: int = ROWS
+    spec: Spec, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW, rows: int = ROWS
 ) -> Thresholds:
     return Thresholds(spec, Boxes(spec.scoring, rows), slack=slack, hits=hits, parts=parts, few=few)
 

@@ -1,4 +1,4 @@
-"""The published competitors: all rows in a regular grid, from which a query's answer is computed anew when it runs short.
+"""The published competitors: rows in a regular grid, from which a query's answer is computed when it runs short.
 
 Paper:      Mouratidis and Papadias, TKDE 2007, CPM/w (`cpmw`) and SNN (`snn`), as Pripužić, Podnar Žarko, Aberer, TODS
             2015, describe them in section 2 and compare with them in section 8.
@@ -96,7 +96,8 @@ class Gridded:
         none = np.full(n, NONE, np.int64)
         self._grid = Grid(
             np.empty((width, n)), none, none.copy(), none.copy(), np.full(cells, NONE, np.int64),
-            np.empty((width, cells)), np.empty((width, cells)), np.empty((width, resolution)), np.empty((n, 0), np.uint8),
+            np.empty((width, cells)), np.empty((width, cells)), np.empty((width, resolution)),
+            np.empty((n, 0), np.uint8),
         )  # fmt: skip
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
         self._lists = self._new_lists(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
@@ -209,12 +210,12 @@ def step_of(scoring: Scoring) -> Any:
     """The loop over rows, with the score compiled into it."""
     one, most = scoring.one, scoring.most
 
-    def ranks(score, row, other_score, other_row):  # type: ignore[no-untyped-def]
+    def _ranks(score, row, other_score, other_row):  # type: ignore[no-untyped-def]
         return score > other_score or (score == other_score and row > other_row)
 
-    ranks = njit(ranks)
+    ranks: Any = njit(_ranks)
 
-    def put(lists, q, score, row, skyband):  # type: ignore[no-untyped-def]
+    def _put(lists, q, score, row, skyband):  # type: ignore[no-untyped-def]
         """Put a row, the latest of all, into a list: those behind it have one more dominator."""
         k, n = lists.k[q], lists.length[q]
         x = n
@@ -242,9 +243,9 @@ def step_of(scoring: Scoring) -> Any:
         if not skyband and n == k:
             lists.threshold[q] = lists.score[q, k - 1]
 
-    put = njit(put)
+    put: Any = njit(_put)
 
-    def register(lists, grid, parameters, q):  # type: ignore[no-untyped-def]
+    def _register(lists, grid, parameters, q):  # type: ignore[no-untyped-def]
         """Tell the cells that a query is interested in what reaches its threshold."""
         lists.indexed[q] = lists.threshold[q]
         for cell in range(len(grid.head)):
@@ -259,10 +260,10 @@ def step_of(scoring: Scoring) -> Any:
                 last = lists.member[cell, lists.members[cell]]
                 lists.member[cell, at], lists.place[cell, last], lists.place[cell, q] = last, at, NONE
 
-    register = njit(register)
+    register: Any = njit(_register)
 
-    def compute(lists, grid, parameters, q, now, skyband):  # type: ignore[no-untyped-def]
-        """The k best rows of the window from the grid: cell after cell, the best first, as long as one may be better."""
+    def _compute(lists, grid, parameters, q, now, skyband):  # type: ignore[no-untyped-def]
+        """The k best rows of the window, from the grid: the best cells first, as long as one may hold a better row."""
         k, cells, size = lists.k[q], len(grid.head), grid.columns.shape[1]
         bound = np.empty(cells)
         for cell in range(cells):
@@ -293,17 +294,19 @@ def step_of(scoring: Scoring) -> Any:
             for y in range(x):
                 lists.dominators[q, x] += lists.row[q, y] > lists.row[q, x]
         lists.threshold[q] = lists.score[q, k - 1] if n == k else -np.inf
-        if lists.threshold[q] < lists.indexed[q]:
-            register(lists, grid, parameters, q)
+        register(lists, grid, parameters, q)
 
-    compute = njit(compute)
+    compute: Any = njit(_compute)
 
     def step(columns, begin, offset, arrivals, grid, lists, parameters, skyband, out, written):  # type: ignore[no-untyped-def]
         width, size = grid.columns.shape
         queries = len(lists.k)
+        room, new = np.sum(lists.k), 0
+        for q in range(queries):
+            new += lists.indexed[q] == np.inf
         touched, is_touched = np.empty(queries, np.int64), np.zeros(queries, np.bool_)
         for i in range(begin, columns.shape[1]):
-            if len(out) - written < np.sum(lists.k):
+            if len(out) - written < room:
                 return i, written
             now = arrivals + i
             slot, count = now % size, 0
@@ -331,13 +334,14 @@ def step_of(scoring: Scoring) -> Any:
                                 touched[count] = q
                                 count += 1
                             break
-            for q in range(queries):
+            for q in range(queries if new else 0):
                 if lists.indexed[q] == np.inf:
-                    compute(lists, grid, parameters, q, now - 1, skyband)  # a new query
+                    compute(lists, grid, parameters, q, now - 1, skyband)
                     if not is_touched[q]:
                         is_touched[q] = True
                         touched[count] = q
                         count += 1
+            new = 0
             cell = 0
             for c in range(width):
                 value, part = columns[c, i], 0
@@ -362,9 +366,8 @@ def step_of(scoring: Scoring) -> Any:
             for t in range(count):
                 q = touched[t]
                 is_touched[q] = False
-                if lists.length[q] < lists.k[q] and lists.threshold[q] > -np.inf:
-                    compute(lists, grid, parameters, q, now, skyband)
-                elif skyband and lists.threshold[q] == -np.inf and lists.length[q] >= lists.k[q]:
+                is_short, is_new = lists.length[q] < lists.k[q], lists.threshold[q] == -np.inf
+                if (is_short and not is_new) or (skyband and is_new and not is_short):
                     compute(lists, grid, parameters, q, now, skyband)
             for t in range(count):
                 q = touched[t]

@@ -45,6 +45,14 @@ def reaches(score, time, position, threshold, query):  # type: ignore[no-untyped
 
 
 @inlined
+def move(rows, to, at):  # type: ignore[no-untyped-def]
+    """Field by field: numba copies a whole record byte by byte, which takes ten times as long."""
+    target, source = rows[to], rows[at]
+    target.score, target.time, target.position = source.score, source.time, source.position
+    target.last, target.flag = source.last, source.flag
+
+
+@inlined
 def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
     """Put a row into its place among the n sorted ones from `base` on; returns its index."""
     x = n
@@ -54,7 +62,7 @@ def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
             break
         if before.score == score and (before.time > time or (before.time == time and before.position > position)):
             break
-        rows[base + x] = before
+        move(rows, base + x, base + x - 1)
         x -= 1
     row = rows[base + x]
     row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
@@ -87,7 +95,7 @@ def trim(rows, base, n, q, query, threshold, first, end):  # type: ignore[no-unt
     kept = x + 1
     for y in range(x + 1, n):
         if rows[base + y].flag:
-            rows[base + kept] = rows[base + y]
+            move(rows, base + kept, base + y)
             kept += 1
     return kept
 
@@ -141,7 +149,8 @@ def arrive(  # type: ignore[no-untyped-def]
         rows = pool.rows
         survivors = 0
         for x in range(query.offset, query.offset + query.length):
-            survivors += rows[x].time > horizon and reaches(
+            # Without a branch: which rows survive cannot be predicted.
+            survivors += (rows[x].time > horizon) & reaches(
                 rows[x].score, rows[x].time, rows[x].position, threshold[q], query
             )
         if survivors < k and query.edge_position != EVERY_ROW:
@@ -153,17 +162,9 @@ def arrive(  # type: ignore[no-untyped-def]
         base, n = query.offset, query.length
         outlive = horizon + (now[last] - now[0]) + 1  # and as many rows again
         oldest = oldest_of(rows, base, min(k, n))  # of the answer; behind it, expired rows may stay for a while
+        by_time = expires(now, last, oldest + size)
         while True:
             by_hit = hit[p] if p < p_end else last + 1
-            by_time = last + 1
-            if oldest <= horizon:
-                low = 0
-                while low < by_time:
-                    middle = (low + by_time) >> 1
-                    if now[middle] - size >= oldest:
-                        by_time = middle
-                    else:
-                        low = middle + 1
             i = min(by_hit, by_time)
             if i > last:
                 break
@@ -198,13 +199,34 @@ def arrive(  # type: ignore[no-untyped-def]
                         if emit == ENTRIES:
                             row.flag = 1
             if by_time == i or new < k:
-                oldest = oldest_of(rows, base, min(k, n))
+                before, oldest = oldest, oldest_of(rows, base, min(k, n))
+                if oldest != before:
+                    by_time = expires(now, last, oldest + size)
             if n > most:
                 n = trim(rows, base, n, q, query, threshold, outlive, LATEST)
                 most = max(most, 2 * n)
         query.length, stayed = drop_until(rows, base, n, horizon, 0)
         query.oldest = oldest_of(rows, base, query.length)
     return stop, written, failures
+
+
+@inlined
+def expires(now, last, at):  # type: ignore[no-untyped-def]
+    """The first row with which the clock reaches `at`; behind the last one if none does."""
+    if now[last] < at:
+        return last + 1
+    # By count, and where a row comes with each tick, it is known at once.
+    guess = at - now[0]
+    if 0 < guess <= last and now[guess] >= at and now[guess - 1] < at:
+        return guess
+    low, high = 0, last
+    while low < high:
+        middle = (low + high) >> 1
+        if now[middle] >= at:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @inlined
@@ -224,7 +246,7 @@ def drop_until(rows, base, n, expired, shown):  # type: ignore[no-untyped-def]
     kept, stayed = x, min(x, shown)
     while x < n:
         if rows[base + x].time > expired:
-            rows[base + kept] = rows[base + x]
+            move(rows, base + kept, base + x)
             kept += 1
             stayed += x < shown
         x += 1
@@ -308,14 +330,14 @@ def close(end, every, which, begin, queries, threshold, pool, previous, emit, ou
             for y in range(x):
                 row = rows[base + y]
                 if first <= row.time < end:
-                    rows[before.offset + before.length] = row
+                    move(rows, before.offset + before.length, base + y)
                     before.length += 1
         if query.oldest < first + every:
             kept, oldest = 0, LATEST
             for y in range(query.length):
                 if rows[base + y].time >= first + every:
                     if kept != y:
-                        rows[base + kept] = rows[base + y]
+                        move(rows, base + kept, base + y)
                     oldest = min(oldest, rows[base + y].time)
                     kept += 1
             query.length, query.oldest = kept, oldest

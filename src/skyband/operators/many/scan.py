@@ -27,7 +27,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return window_rows
 
 
-def open(spec: Spec, *, slack: float = 8, hits: int = HITS, parts: int = PARTS, few: int = FEW) -> Thresholds:
+def open(spec: Spec, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW) -> Thresholds:
     return Thresholds(spec, Scan(spec.scoring), slack=slack, hits=hits, parts=parts, few=few)
 
 

@@ -44,12 +44,17 @@ class Store:
         self.count = end
 
     def _make_room(self, n: int, low: int) -> None:
-        live = np.flatnonzero(self.time >= low)
-        room = len(live) + max(len(live) // 4, 4 * n, 1024)
-        columns, whole = np.empty((len(self._columns), room)), np.empty((3, room), np.int64)
-        columns[:, : len(live)] = self._columns[:, live]
-        whole[:, : len(live)] = self._whole[:, live]
-        self._columns, self._whole, self.count = columns, whole, len(live)
+        alive = self.time >= low
+        live = int(np.count_nonzero(alive))
+        first = self.count - live
+        kept = slice(first, self.count) if alive[first:].all() else np.flatnonzero(alive)
+        columns, whole = self._columns, self._whole
+        if 2 * live + 4 * n + 1024 > whole.shape[1]:
+            room = 2 * (live + live // 2 + 4 * n + 1024)
+            columns, whole = np.empty((len(columns), room)), np.empty((3, room), np.int64)
+        columns[:, :live] = self._columns[:, kept]
+        whole[:, :live] = self._whole[:, kept]
+        self._columns, self._whole, self.count = columns, whole, live
 
     def state(self) -> Arrays:
         return {

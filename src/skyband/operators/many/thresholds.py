@@ -28,9 +28,9 @@ from skyband.structures.ranking import ROW, Rows
 from skyband.structures.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
 from skyband.windows import FOREVER
 
-BLOCK_ROWS = 8192  # at most, that are taken together
+BLOCK_ROWS = 16384  # at most, that are taken together
 FEW = 64  # rows that are taken together whatever the clock does, if no more are alive
-PARTS = 8  # rows taken together move the clock by at most this part of a window
+PARTS = 4  # rows taken together move the clock by at most this part of a window
 HITS = 1 << 18  # room for hits, to begin with
 
 
@@ -58,7 +58,7 @@ class Thresholds:
     """The operator; what it asks of an index is all that is different between its kinds."""
 
     def __init__(
-        self, spec: Spec, index: Index, *, slack: float = 8, hits: int = HITS, parts: int = PARTS, few: int = FEW
+        self, spec: Spec, index: Index, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW
     ) -> None:
         self.spec = spec
         self.late = 0
@@ -164,12 +164,10 @@ class Thresholds:
         if not n:
             return self._answer()
         if window.every:
-            self._push_sliding(batch.columns, time, position, now)
-        else:
-            self._push_each(batch.columns, time, position, now)
-        return self._answer()
+            return self._push_sliding(batch.columns, time, position, now)
+        return self._push_each(batch.columns, time, position, now)
 
-    def _push_each(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
+    def _push_each(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> Answer:
         """An answer is due after each row."""
         size = self.spec.window.size
         if not self.spec.window.by_count and not self.endless:
@@ -185,7 +183,7 @@ class Thresholds:
             self._take(columns[:, u:v], time[u:v], position[u:v], now[u:v])
             done.append(self._lines(order=True))
             u = v
-        self._keep_lines(done)
+        return self._answer(done)
 
     def _take(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
         """Rows that all queries take in, in steps as long as their windows allow."""
@@ -278,7 +276,7 @@ class Thresholds:
     def _next_end(self) -> int:
         return self._closed + self.spec.window.every
 
-    def _push_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
+    def _push_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> Answer:
         window = self.spec.window
         every = window.every
         if window.by_count:
@@ -302,7 +300,7 @@ class Thresholds:
             self._now = max(self._now, int(now[v - 1]))
         if window.by_count:
             self._close_until(self._arrivals // every * every, done)
-        self._keep_lines(done)
+        return self._answer(done)
 
     def _take_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
         window = self.spec.window
@@ -376,8 +374,7 @@ class Thresholds:
         every = self.spec.window.every
         done: list[npt.NDArray[np.void]] = []
         self._close_until(max(self._closed, max(watermark, -FOREVER) // every * every), done)
-        self._keep_lines(done)
-        return self._answer()
+        return self._answer(done)
 
     def finish(self) -> Answer:
         window = self.spec.window
@@ -415,17 +412,12 @@ class Thresholds:
         self._written = 0
         return lines
 
-    def _keep_lines(self, done: list[npt.NDArray[np.void]]) -> None:
-        lines = done[0] if len(done) == 1 else np.concatenate(done) if done else np.empty(0, ANSWER)
+    def _answer(self, done: list[npt.NDArray[np.void]] | None = None) -> Answer:
+        """What is done, or else what is written."""
+        if done is None:
+            done = [self._out[: self._written]]
         self._written = 0
-        self._make_room_out(len(lines))
-        self._out[: len(lines)] = lines
-        self._written = len(lines)
-
-    def _answer(self) -> Answer:
-        answer = Answer.of(self._out[: self._written])
-        self._written = 0
-        return answer
+        return Answer.of(np.concatenate(done) if done else np.empty(0, ANSWER))
 
     # -- questions -------------------------------------------------------------------------------------------------
 

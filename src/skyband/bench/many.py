@@ -1,0 +1,139 @@
+"""Many queries against the published competitors, and against a loop that only computes all distances.
+
+Points and queries are uniform; windows are of 40,000 arrivals, slide with each, and are full before the clock starts.
+The contenders take turns on the same rows, so that what else the machine does falls on all; the fastest counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.bench.results import Result
+from skyband.expressions import many
+from skyband.operators.many.protocol import Batch, Queries, Spec
+from skyband.operators.many.scoring import BLOCK, scoring_of
+from skyband.operators.protocol import ENTRIES, WINDOWS, Floats
+from skyband.operators.registry import MANY, find
+from skyband.planner.many import plan
+from skyband.windows import Ticks
+
+WINDOW: Final = 40_000
+ROWS: Final = 10_000  # of a turn
+LOOP: Final = "all distances"
+SHARED: Final = "many-shared"
+Say = Callable[[str], None]
+
+
+class Line(NamedTuple):
+    name: str
+    queries: int
+    columns: int
+    k: int
+    against: str
+    bar: float
+    at_most: bool = False  # the ratio is how many times as fast, or with at_most how many times as slow
+
+
+LINES: Final = (
+    *(Line(f"many-{name}-9", 400, 2, 9, name, 4.0) for name in ("cpmw", "snn")),
+    *(Line(f"many-{name}-81", 400, 2, 81, name, 8.0) for name in ("cpmw", "snn")),
+    Line("many-10000", 10_000, 2, 9, LOOP, 5.0),
+    Line("many-d10", 400, 10, 9, LOOP, 1.5, at_most=True),
+)
+NAMES: Final = tuple(line.name for line in LINES)
+
+
+def spec_of(columns: int, *, size: int = WINDOW, every: int = 0) -> Spec:
+    """The nearest points of so many dimensions, in a window of arrivals."""
+    names = [f"x{i}" for i in range(columns)]
+    by = f"sqrt({' + '.join(f'({name} - q.{name})**2' for name in names)})"
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    scoring = scoring_of(many.bind(by, True, schema, schema))
+    return Spec(Ticks(size, every, 0, by_count=True), scoring, WINDOWS if every else ENTRIES)
+
+
+def same(queries: int, k: int, size: int, parameters: Floats) -> Queries:
+    """So many queries that differ only in their parameters."""
+    return Queries(np.full(queries, k), np.full(queries, size), parameters)
+
+
+def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
+    """The lines called `wanted`, as they are measured; `say` is told what is being done."""
+    for line in LINES:
+        if line.name in wanted:
+            yield _compared(line, passes, say)
+
+
+def _compared(line: Line, passes: int, say: Say) -> Result:
+    title = f"{line.queries:,} queries, d = {line.columns}, k = {line.k}"
+    spec = spec_of(line.columns)
+    ours = plan(spec, line.queries).algorithm
+    rng = np.random.default_rng(1)
+    queries = same(line.queries, line.k, WINDOW, rng.random((line.columns, line.queries)))
+    rows = rng.random((line.columns, WINDOW + ROWS))
+    say(f"{title}: filling windows")
+    contenders: dict[str, Callable[[int], Any]] = {ours: opened(ours, spec, queries, rows)}
+    contenders[line.against] = (
+        scoring_all(spec, queries, rows) if line.against == LOOP else opened(line.against, spec, queries, rows)
+    )
+    say(f"{title}: measuring")
+    seconds = take_turns(contenders, 3 * passes)
+    ratio = seconds[ours] / seconds[line.against]
+    return Result(
+        line.name,
+        f"{title}: {ours}",
+        line.against,
+        ratio if line.at_most else 1 / ratio,
+        line.bar,
+        at_most=line.at_most,
+        rows_per_second=1 / seconds[ours],
+        reference_rows_per_second=1 / seconds[line.against],
+        rows_held=float(WINDOW),
+        rows_expected=f"{WINDOW:,}, once for all queries",
+        how=f"seconds a row, of the processor, best of {3 * passes} turns of {ROWS:,} rows, once the window is full",
+    )
+
+
+def opened(name: str, spec: Spec, queries: Queries, rows: Floats) -> Callable[[int], Any]:
+    """An operator whose window is full; called with the turn, it takes rows in."""
+    operator = find(name, MANY).open(spec)
+    operator.add(queries, backfill=False)
+    first, total = 0, rows.shape[1]
+    # What runs short is met once before the clock starts, so that nothing is compiled while it runs.
+    while first < spec.window.size + ROWS:
+        operator.push(Batch(np.ascontiguousarray(rows[:, first : first + ROWS]), np.empty(0, np.int64), first))
+        first += ROWS
+
+    def take(turn: int) -> None:
+        begin = first + turn * ROWS
+        chosen = np.ascontiguousarray(rows[:, begin % total :][:, :ROWS])
+        operator.push(Batch(chosen, np.empty(0, np.int64), begin))
+
+    return take
+
+
+def scoring_all(spec: Spec, queries: Queries, rows: Floats) -> Callable[[int], Any]:
+    """What takes the same rows, computes the distance of each to each query, and does nothing else."""
+    out = np.empty(BLOCK)
+
+    def take(turn: int) -> None:
+        spec.scoring.score_all(rows, 0, ROWS, queries.parameters, len(queries.k), out)
+
+    spec.scoring.score_all(rows, 0, 1, queries.parameters, len(queries.k), out)
+    return take
+
+
+def take_turns(contenders: dict[str, Callable[[int], Any]], turns: int) -> dict[str, float]:
+    """Seconds a row of the fastest turn of each."""
+    best = dict.fromkeys(contenders, float("inf"))
+    for turn in range(turns):
+        for name, take in contenders.items():
+            begun = time.thread_time()
+            take(turn)
+            best[name] = min(best[name], (time.thread_time() - begun) / ROWS)
+    return best

@@ -266,4 +266,4 @@ def _whole(batch: pa.RecordBatch, name: str, what: str) -> Ints:
 
 def top_k(data: Any, query: TopKForEach) -> pa.Table | pa.RecordBatchReader:
     """The answers of `query` over Arrow data."""
-    return run(data, query.open)
+    return run(data, query.open).collected()

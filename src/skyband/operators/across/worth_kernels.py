@@ -158,7 +158,7 @@ def _hope(slots, code, some, age, clock, moments, learnt):  # type: ignore[no-un
             comes, often = 1.0 - math.exp(-hope), 1.0 - math.exp(-more * hope)
             learnt.hopes[LIMIT, s, j] = more * hope
             learnt.hopes[COMES, s, j] = comes / often if often > 0 else 0.0
-            learnt.hopes[LACKS, s, j] = (1.0 - comes) / (1.0 - often)
+            learnt.hopes[LACKS, s, j] = math.exp((more - 1.0) * hope)
     return unknown
 
 

@@ -40,7 +40,9 @@ def test_the_first_example_prints_what_the_readme_shows(tmp_path: Path) -> None:
     assert run.stdout == printed
 
 
-@pytest.mark.parametrize("page", ["top-k.md", "sql.md", "pairs.md", "across.md", "joins.md", "many.md"])
+@pytest.mark.parametrize(
+    "page", ["top-k.md", "sql.md", "coming-from.md", "pairs.md", "across.md", "joins.md", "many.md"]
+)
 def test_the_examples_print_what_the_page_shows(page: str) -> None:
     names: dict[str, Any] = {}
     for code, printed in python_blocks(ROOT / "docs" / page):

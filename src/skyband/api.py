@@ -46,6 +46,7 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    max_jump: Span | None = None,
 ) -> DataFrame: ...
 
 
@@ -66,6 +67,7 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    max_jump: Span | None = None,
 ) -> pa.Table: ...
 
 
@@ -85,6 +87,7 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    max_jump: Span | None = None,
 ) -> Any:
     """The k best rows of a window, as it slides over `data`.
 
@@ -137,6 +140,7 @@ def top_k(
         algorithm=algorithm,
         error=error,
         expect=expect,
+        max_jump=max_jump,
     )
     return spark.top_k(data, query, column) if on_spark else objects.top_k(data, query)
 
@@ -196,6 +200,9 @@ def top_k_across(
     clip: bool = False,
     emit: Emit | None = None,
     lateness: Span | None = None,
+    idle_after: Span | None = None,
+    max_jump: Span | None = None,
+    recall: float | None = None,
     algorithm: str | None = None,
 ) -> Any:
     """The k best objects of a window, each scored by what several streams say of it, each at its own time.
@@ -205,7 +212,8 @@ def top_k_across(
     arguments are those of `TopKAcross`.
 
     Columns of the answer: `window_start, window_end, rank, score, <id>, <a column for each stream>`, in which null says
-    that the object has no value there; with emit="changes" `at, change, rank, score, <id>, …`.
+    that the object has no value there; with emit="changes" `at, change, rank, score, <id>, …`; with `recall`, a column
+    `recall` at the end.
     """
     if isinstance(data, Mapping):
         if stream is not None:
@@ -228,6 +236,9 @@ def top_k_across(
         clip=clip,
         emit=emit,
         lateness=lateness,
+        idle_after=idle_after,
+        max_jump=max_jump,
+        recall=recall,
         algorithm=algorithm,
     )
     if is_spark(next(iter(data.values()), None) if isinstance(data, Mapping) else data):

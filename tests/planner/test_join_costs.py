@@ -85,12 +85,13 @@ QUERY = sb.JoinAggregate(
 def test_explain_shows_every_plan_with_its_cost() -> None:
     known = {"a": Statistics(100, 10_000, 500, 100), "p": Statistics(0, 100, 100, 100)}
     explained = sb.explain(QUERY, statistics=known)
-    assert explained.plan == explained.considered[0].plan
+    assert explained.plan.algorithm == explained.plan.considered[0].algorithm
     text = str(explained)
     for expected in (
         "COUNT(*) AS n, MIN(a.x) AS low for each p.kind",
-        "a          a stream, from the start, every 60, on t: 10,000 rows in 500 cells of 100 keys",
-        "p          a relation: 100 rows",
+        "a          a stream, from the start, every 60, on t",
+        "p          a relation",
+        "holds      a 10,000 rows in 500 cells of 100 keys; p 100 rows",
         "join       a.id = p.id",
         "multiply  cannot: a minimum or maximum is not a product",
         "late",

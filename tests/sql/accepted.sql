@@ -1,44 +1,141 @@
--- One input: the k best rows of a window. Statements are separated by empty lines; every one runs on both engines.
+-- Every statement here runs on both engines and equals recomputation; docs/sql-reference.md is made of this file.
+-- '# ' begins a section; other comments say what the statements below them show. Empty lines separate statements.
+
+-- # Windows
+
+-- The last 10 minutes of a timestamp column, every minute.
 SELECT * FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] ORDER BY price * volume DESC LIMIT 10
 
+-- An input with one timestamp column needs no ON; words are read in any case.
 SELECT * FROM trades [WINDOW 10 MINUTES EVERY 5 MINUTES] ORDER BY price DESC LIMIT 3
 
 select symbol, price from trades [window 10 minutes every 5 minutes] order by price desc limit 3
 
+-- The same on a column of whole numbers.
 SELECT symbol FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price LIMIT 2
 
-SELECT symbol, price * volume AS value FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY value DESC LIMIT 2
+-- Units go from microseconds to weeks.
+SELECT seq FROM trades [WINDOW 1800 SECONDS EVERY 600 SECONDS] ORDER BY price DESC LIMIT 2
 
-SELECT symbol, price * volume AS value, volume / 10 AS lots FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY value DESC LIMIT 2
+SELECT seq FROM trades [WINDOW 1 DAY EVERY 1 HOUR ON ts] ORDER BY price DESC LIMIT 2
 
-SELECT * FROM trades [WINDOW 30 ROWS EVERY 10 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4
+SELECT seq FROM trades [WINDOW 1 WEEK EVERY 30 MINUTES] ORDER BY price DESC LIMIT 1
 
-SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4
+-- A window need not be a multiple of its slide.
+SELECT seq FROM trades [WINDOW 17 EVERY 5 ON t] ORDER BY price DESC LIMIT 3
 
-SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4 EMIT ENTRIES
-
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 4 EMIT CHANGES
-
-SELECT seq FROM trades [WINDOW UNTIL NOW EVERY 10 ON t] ORDER BY price DESC LIMIT 2
-
+-- Side by side: each row is in one window.
 SELECT seq FROM trades [WINDOW 10 EVERY 10 ON t] ORDER BY price DESC LIMIT 2
 
+SELECT seq FROM trades [WINDOW 15 MINUTES EVERY 15 MINUTES] ORDER BY price DESC LIMIT 1
+
+-- The last rows, however long ago they came. On Spark ORDER BY names the column that says which came first.
+SELECT * FROM trades [WINDOW 30 ROWS EVERY 10 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4
+
+SELECT seq FROM trades [WINDOW 12 ROWS EVERY 12 ROWS ORDER BY seq] ORDER BY volume DESC LIMIT 1
+
+-- From the start on.
+SELECT seq FROM trades [WINDOW UNTIL NOW EVERY 10 ON t] ORDER BY price DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW UNTIL NOW EVERY 20 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 3
+
+SELECT seq FROM trades [WINDOW UNTIL NOW EVERY 30 MINUTES ON ts] ORDER BY price LIMIT 1
+
+-- Without EVERY the answer may change with each row: what enters and what leaves is given.
+SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4
+
+SELECT seq FROM trades [WINDOW 20 ON t] ORDER BY price DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 10 MINUTES] ORDER BY price DESC LIMIT 1
+
+SELECT seq FROM trades [WINDOW 90 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 2
+
+-- Windows wait for rows that come late.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t LATENESS 3] ORDER BY price DESC LIMIT 2
 
+SELECT seq FROM trades [WINDOW 1 HOUR EVERY 30 MINUTES ON ts LATENESS 5 SECONDS] ORDER BY price DESC LIMIT 2 EMIT WINDOWS
+
+-- One window at the end is for all inputs.
 SELECT seq FROM trades ORDER BY price DESC LIMIT 2 WINDOW [20 EVERY 5 ON t]
 
 SELECT seq FROM trades ORDER BY price DESC LIMIT 2 WINDOW [20 EVERY 5 ON t] EMIT CHANGES
 
+-- # The best rows
+
+-- By an expression, by its name in the SELECT list, or with more columns computed.
+SELECT symbol, price * volume AS value FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY value DESC LIMIT 2
+
+SELECT symbol, price * volume AS value, volume / 10 AS lots FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY value DESC LIMIT 2
+
+-- The smallest first, without DESC.
+SELECT symbol, price FROM trades [WINDOW 10 EVERY 10 ON t] ORDER BY price ASC LIMIT 3
+
+-- The absolute value between bars, and powers.
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY |price - 5| LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY |price - 5| + |volume - 3| DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY 2 * |price - |volume - 3| * 2| LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price ** 2 - volume DESC LIMIT 2
+
+-- Functions and CASE.
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY CASE WHEN symbol = 'OAK' THEN price ELSE 0 END DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY SQRT(price) + LN(volume) DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY GREATEST(price, volume) DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY COALESCE(volume, 0) DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY LEAST(price, COALESCE(volume, 5)) DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY CASE WHEN volume IS NULL THEN 0 WHEN volume > 6 THEN price ELSE price / 2 END DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY FLOOR(price / 2) * 2 + CEIL(volume / 3) DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY ABS(price - 6) DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price - volume LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY -price LIMIT 2
+
+-- What divides by zero has no score, and is not ranked.
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price / (volume - 4) DESC LIMIT 2
+
+-- For each value of one column, or of several.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY symbol
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY symbol, venue
 
+-- The same in the standard's words.
 SELECT symbol, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) <= 2
 
 SELECT symbol, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price) < 3
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (ORDER BY price DESC) = 1
 
+SELECT venue, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY venue, symbol ORDER BY price * 2 DESC) = 1
+
+-- What is given: each row once, when it first enters; or what changed from window to window; or each window.
+SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4 EMIT ENTRIES
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 4 EMIT CHANGES
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 EMIT WINDOWS
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY venue EMIT ENTRIES
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 1 BY symbol EMIT CHANGES
+
+-- A few rows may be missed.
+SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 2 WITH ERROR 0.001
+
+SELECT seq FROM trades [WINDOW 40 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 1 WITH ERROR 0.01 EMIT ENTRIES
+
+-- # Rows that count
+
+-- Rows that WHERE drops are not there for the window either.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 5 ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 5 AND symbol = "OAK" ORDER BY price DESC LIMIT 2
@@ -53,36 +150,42 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE NOT symbol <> 'FIR' ORDER 
 
 SELECT seq FROM trades [WINDOW 30 ROWS EVERY 10 ROWS ORDER BY seq] WHERE volume > 5 ORDER BY price DESC LIMIT 2
 
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume IS NULL OR price >= 9 ORDER BY price DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol NOT IN ('OAK') AND NOT (price < 3 OR price > 10) ORDER BY price DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE price * volume > 20 AND venue <> 'x' ORDER BY price DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol = venue OR symbol > 'F' ORDER BY price DESC LIMIT 2
+
+-- Names of inputs, and columns with their input in front.
 SELECT t.seq, t.symbol FROM trades AS t [WINDOW 20 EVERY 5 ON t] WHERE t.volume > 5 ORDER BY t.price DESC LIMIT 2
 
 SELECT tr.seq FROM trades tr [WINDOW 20 EVERY 5 ON t] ORDER BY tr.price DESC LIMIT 2
 
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY |price - 5| LIMIT 2
+-- # Columns that are shown
 
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY |price - 5| + |volume - 3| DESC LIMIT 2
-
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY 2 * |price - |volume - 3| * 2| LIMIT 2
-
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price ** 2 - volume DESC LIMIT 2
-
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY CASE WHEN symbol = 'OAK' THEN price ELSE 0 END DESC LIMIT 2
-
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY SQRT(price) + LN(volume) DESC LIMIT 2
-
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY GREATEST(price, volume) DESC LIMIT 2
-
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price / (volume - 4) DESC LIMIT 2
-
-SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY COALESCE(volume, 0) DESC LIMIT 2
-
+-- A name that is taken gets an underscore.
 SELECT seq, price AS score FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
 SELECT seq AS rank, symbol AS window_end FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
+-- The score's own column is not repeated, unless it is asked for again.
 SELECT price, price AS again FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
+-- Backticks make names, double quotes strings.
 SELECT `seq`, `price` FROM `trades` [WINDOW 20 EVERY 5 ON `t`] ORDER BY `price` DESC LIMIT 2
 
+SELECT `symbol` AS `the symbol` FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol = "ELM" ORDER BY price DESC LIMIT 2
+
+-- Computed columns.
+SELECT seq, price * 2 AS twice, |price - 5| AS off FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
+
+SELECT *, price + COALESCE(volume, 0) AS both FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY both DESC LIMIT 2
+
+-- # Tables of its own
+
+-- WITH computes columns and filters rows, one at a time, and may build on another.
 WITH worth AS (SELECT symbol, t, price * volume AS value FROM trades WHERE volume > 3) SELECT symbol, value FROM worth [WINDOW 20 EVERY 5 ON t] ORDER BY value DESC LIMIT 2
 
 WITH cheap AS (SELECT * FROM trades WHERE price < 5) SELECT seq FROM cheap [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
@@ -93,51 +196,160 @@ WITH a AS (SELECT *, price * 2 AS x FROM trades), b AS (SELECT seq, t, x + 1 AS 
 
 WITH a AS (SELECT seq, t AS moment, price FROM trades) SELECT seq FROM a AS b [WINDOW 20 EVERY 5 ON t] WHERE b.moment > 3 ORDER BY b.price DESC LIMIT 2
 
-SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 2 WITH ERROR 0.001
+WITH big AS (SELECT *, price * volume AS worth FROM trades) SELECT symbol, SUM(worth) AS total FROM big [WINDOW 20 EVERY 10 ON t] WHERE worth > 10 GROUP BY symbol
 
-SELECT seq FROM trades [WINDOW 1 HOUR EVERY 30 MINUTES ON ts LATENESS 5 SECONDS] ORDER BY price DESC LIMIT 2 EMIT WINDOWS
+WITH t1 AS (SELECT seq, t, price / 2 AS half FROM trades) SELECT a.seq, b.seq FROM t1 a, t1 b WHERE a.seq < b.seq ORDER BY |a.half - b.half| LIMIT 2 WINDOW [10 EVERY 5 ON t]
 
--- Pairs of rows of one input.
+-- # The best pairs
+
+-- The same input twice; a condition says which row of a pair comes first.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
 
 SELECT a.seq, b.seq FROM trades a [WINDOW 20 EVERY 5 ON t], trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| * 2 + |a.volume - b.volume| LIMIT 3
 
 SELECT a.seq AS one, b.seq AS other, a.price - b.price AS gap FROM trades a, trades b WHERE a.seq > b.seq ORDER BY gap DESC LIMIT 3 WINDOW [20 EVERY 5 ON t]
 
+-- Pairs with the same value of a column, or with different ones.
 SELECT a.*, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol ORDER BY |a.price - b.price| DESC LIMIT 3 WINDOW [20 EVERY 5 ON t]
 
 SELECT * FROM trades p JOIN trades q ON p.seq < q.seq WHERE p.symbol <> q.symbol ORDER BY |p.price - q.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
 
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol AND a.venue <> b.venue ORDER BY |a.price - b.price| DESC LIMIT 2 WINDOW [20 EVERY 10 ON t]
+
+-- Other conditions, on one row or on both.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.volume > 3 AND b.price < 9 ORDER BY |a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
 
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.price + b.price > 12 ORDER BY |a.price - b.price| LIMIT 2 WINDOW [20 EVERY 10 ON t]
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.price < b.price ORDER BY b.price - a.price DESC LIMIT 2 WINDOW [15 EVERY 15 ON t]
+
+-- Any score of both rows.
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY a.price * b.price DESC LIMIT 2 WINDOW [15 EVERY 5 ON t]
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.t < b.t ORDER BY (b.t - a.t) * 2 + |a.price - b.price| LIMIT 2 WINDOW [15 EVERY 5 ON t]
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY SQRT((a.price - b.price) ** 2 + (a.volume - b.volume) ** 2) LIMIT 2 WINDOW [12 EVERY 6 ON t]
+
+-- With each row, of the last rows, of a duration; what changed, or what is new.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| LIMIT 3 WINDOW [15 ROWS ORDER BY seq]
 
--- Aggregates by group, over one input and over joins.
-SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| LIMIT 1 WINDOW [10 ON t]
 
-SELECT symbol, COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol ORDER BY worth DESC LIMIT 2
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| DESC LIMIT 2 WINDOW [15 MINUTES EVERY 5 MINUTES]
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| LIMIT 2 WINDOW [10 EVERY 5 ON t] EMIT CHANGES
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| LIMIT 2 WINDOW [10 EVERY 5 ON t] EMIT ENTRIES
+
+-- # Groups
+
+-- Aggregates of one window, for each group or for all rows.
+SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
 
 SELECT COUNT(*), AVG(price), MIN(price), MAX(volume) FROM trades [WINDOW 20 EVERY 5 ON t]
 
-SELECT symbol, SUM(price) / COUNT(*) AS mean FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 2 GROUP BY symbol HAVING COUNT(*) > 1 ORDER BY mean LIMIT 2
-
 SELECT symbol, venue, COUNT(volume) FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol, venue
+
+SELECT venue, MIN(price) AS low, MAX(price) AS high, AVG(volume) AS mean FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY venue
+
+SELECT SUM(price) AS paid FROM trades [WINDOW UNTIL NOW EVERY 30 ON t]
+
+SELECT symbol, SUM(volume) AS volume FROM trades [WINDOW 30 MINUTES EVERY 10 MINUTES] GROUP BY symbol
+
+-- The best groups, by what is aggregated or computed of it.
+SELECT symbol, COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol ORDER BY worth DESC LIMIT 2
 
 SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 ROWS EVERY 5 ROWS] GROUP BY 1 ORDER BY n DESC, symbol LIMIT 2
 
+SELECT symbol, AVG(price) AS mean FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol ORDER BY mean DESC LIMIT 1
+
+SELECT symbol, MAX(price) - MIN(price) AS spread FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol ORDER BY spread DESC LIMIT 2
+
+SELECT venue, symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol ORDER BY n DESC, venue, symbol LIMIT 3
+
+-- HAVING drops groups, WHERE rows.
+SELECT symbol, SUM(price) / COUNT(*) AS mean FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 2 GROUP BY symbol HAVING COUNT(*) > 1 ORDER BY mean LIMIT 2
+
+SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] WHERE price > 3 GROUP BY symbol HAVING n > 3
+
+SELECT symbol, SUM(price) AS paid FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol HAVING SUM(price) > 30 AND COUNT(*) < 9
+
+-- With each row: what became of a group, and groups that are gone.
 SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 ON t] GROUP BY symbol
 
+SELECT symbol, MAX(price) AS high FROM trades [WINDOW 15 ON t] GROUP BY symbol
+
+SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol EMIT CHANGES
+
+-- A group that no column tells apart needs no GROUP BY.
+SELECT COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 10 EVERY 10 ON t]
+
+-- # Joins
+
+-- An input with a window is a stream, one without is a table that is there from the start.
 SELECT A.auctionID, COUNT(B.*) FROM Auction AS A [WINDOW UNTIL NOW], Bid AS B [WINDOW 1 HOUR], Person AS P WHERE A.auctionID = B.auctionID AND A.sellerID = P.personID AND P.state = "VT" GROUP BY A.auctionID;
 
 SELECT a.auctionID, COUNT(*) AS bids, MAX(b.price) AS highest FROM auction a [WINDOW UNTIL NOW EVERY 10 MINUTES] JOIN bid b [WINDOW 20 MINUTES EVERY 10 MINUTES] ON a.auctionID = b.auctionID GROUP BY a.auctionID ORDER BY bids DESC LIMIT 3
 
 SELECT p.state, SUM(b.price) AS paid FROM auction a [WINDOW UNTIL NOW EVERY 10 MINUTES], bid b [WINDOW 20 MINUTES], person p WHERE a.auctionID = b.auctionID AND p.personID = a.sellerID GROUP BY p.state
 
+SELECT p.state, COUNT(*) AS auctions FROM auction a [WINDOW UNTIL NOW EVERY 20 MINUTES], person p WHERE a.sellerID = p.personID GROUP BY p.state
+
+-- JOIN … ON, JOIN … USING, or conditions in WHERE.
 SELECT a.sellerID, COUNT(*) AS bids FROM auction a JOIN bid b USING (auctionID) GROUP BY a.sellerID WINDOW [30 MINUTES EVERY 10 MINUTES]
 
--- Objects that are scored across streams.
+SELECT a.auctionID, MIN(b.price) AS low FROM auction a JOIN bid b ON a.auctionID = b.auctionID GROUP BY a.auctionID WINDOW [60 MINUTES EVERY 20 MINUTES]
+
+SELECT COUNT(*) AS matches FROM auction a JOIN bid b USING (auctionID) WINDOW [60 MINUTES EVERY 20 MINUTES]
+
+-- Conditions on rows of either side, and groups that are ranked.
+SELECT a.auctionID, COUNT(*) AS bids FROM auction a [WINDOW UNTIL NOW EVERY 20 MINUTES], bid b [WINDOW 40 MINUTES] WHERE a.auctionID = b.auctionID AND b.price > 10 GROUP BY a.auctionID ORDER BY bids DESC, auctionID LIMIT 2
+
+SELECT a.sellerID, SUM(b.price) AS paid, COUNT(*) AS bids FROM auction a [WINDOW UNTIL NOW EVERY 20 MINUTES], bid b [WINDOW 40 MINUTES] WHERE a.auctionID = b.auctionID AND a.sellerID <> 8 GROUP BY a.sellerID HAVING COUNT(*) > 1
+
+-- An input joined with itself.
+SELECT a.symbol, COUNT(*) AS n FROM trades a, trades b WHERE a.venue = b.venue GROUP BY a.symbol WINDOW [10 EVERY 10 ON t]
+
+-- # Objects across streams
+
+-- FULL JOIN … USING: each stream says one thing of an object, at its own time. What is missing counts as the smallest value.
 SELECT flow, r1.size, r2.amount FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1)
 
 SELECT * FROM r1 FULL JOIN r2 USING (flow) ORDER BY COALESCE(r1.size, 0) + 2 * COALESCE(r2.amount, 0) DESC LIMIT 3 WINDOW [50 ON t] WITH BOUNDS (0, 1)
 
+-- Weights, and scores that never fall when a value rises.
 SELECT flow FROM r1 [WINDOW 50 EVERY 10 ON t] FULL JOIN r2 [WINDOW 50 EVERY 10 ON t] USING (flow) WHERE r1.size > 0.1 ORDER BY GREATEST(r1.size, r2.amount) DESC LIMIT 2 WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY 3 * r1.size + r2.amount DESC LIMIT 2 WINDOW [40 EVERY 20 ON t] WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size * r2.amount DESC LIMIT 2 WINDOW [60 EVERY 20 ON t] WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY LEAST(r1.size, r2.amount) DESC LIMIT 1 WINDOW [60 EVERY 20 ON t] WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY SQRT(r1.size) + r2.amount ** 2 DESC LIMIT 2 WINDOW [60 EVERY 20 ON t] WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY (r1.size + r2.amount) / 2 DESC LIMIT 2 WINDOW [60 EVERY 20 ON t] WITH BOUNDS (0, 1)
+
+-- Three streams, and names of their own.
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) FULL JOIN r3 USING (flow) ORDER BY r1.size + r2.amount + r3.weight DESC LIMIT 3 WINDOW [50 EVERY 25 ON t] WITH BOUNDS (0, 1)
+
+SELECT flow, a.size AS north, b.amount AS south FROM r1 AS a FULL JOIN r2 AS b USING (flow) ORDER BY a.size + b.amount DESC LIMIT 2 WINDOW [50 EVERY 25 ON t] WITH BOUNDS (0, 1)
+
+-- Only some rows of a stream; what changed; the score by its name.
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) WHERE r1.size > 0.2 AND r2.amount < 0.9 ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1) EMIT CHANGES
+
+SELECT flow, r1.size + r2.amount AS total FROM r1 FULL JOIN r2 USING (flow) ORDER BY total DESC LIMIT 2 WINDOW [50 EVERY 25 ON t] WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [30 EVERY 30 ON t LATENESS 4]
+
+-- From the start on, and bounds that begin below zero.
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [UNTIL NOW EVERY 40 ON t] WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [40 EVERY 40 ON t] WITH BOUNDS (-1, 1)
+
+-- A share of the objects is enough: much less is held, and a column says which share was shown lately.
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1) WITH RECALL 0.95
+
+SELECT flow, r2.amount FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 ON t] WITH RECALL 0.9 WITH BOUNDS (0, 1)

@@ -131,6 +131,8 @@ def across_layout(query: TopKAcross, schema: pa.Schema, emit: str) -> Layout:
     for field in (schema.field(query.id), *(pa.field(name, pa.float64()) for name in query.streams)):
         fields.append(field.with_name(free_name(field.name, taken)))
         taken.add(fields[-1].name)
+    if query.recall is not None:
+        fields.append(pa.field(free_name("recall", taken), pa.float64()))
     return Layout(pa.schema([*lead, *fields]), pa.schema(fields), time_type, emit, 0)
 
 

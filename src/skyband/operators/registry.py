@@ -10,7 +10,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from skyband.errors import InvalidQuery
-from skyband.operators.across import early_aggregation, estimated, sorted_lists, totals
+from skyband.operators.across import early_aggregation, estimated, learned, sorted_lists, totals
 from skyband.operators.across import recompute as recompute_across
 from skyband.operators.across import staircase as staircase_across
 from skyband.operators.across.protocol import AcrossOperator, AcrossSpec
@@ -118,6 +118,7 @@ ACROSS: dict[str, AcrossAlgorithm] = {
         )
         for module in (estimated,)
     },
+    learned.NAME: AcrossAlgorithm(learned.NAME, learned.open, learned.refuses, learned.expected_rows, exact=False),
 }
 
 ManyAlgorithm = Algorithm[many.Spec, many.ManyOperator]

@@ -11,21 +11,30 @@ from skyband.errors import InvalidQuery
 from skyband.operators.across.protocol import ONCE, REPEAT_CODES, AcrossSpec
 from skyband.operators.protocol import EMIT_CODES
 from skyband.operators.registry import ACROSS, AcrossAlgorithm, find
-from skyband.planner.objects import ASSUMED_WINDOW_ROWS, Choice, Plan
+from skyband.planner.choices import Choice, Plan
+from skyband.planner.objects import ASSUMED_WINDOW_ROWS
 from skyband.queries import TopKAcross
-from skyband.windows import FOREVER, Ticks
+from skyband.windows import FOREVER, Ticks, span_ticks
 
 
 def specify(query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> AcrossSpec:
     """`query` over rows of `schema`, in numbers."""
-    ticks = query.window.ticks(schema, query.lateness)
-    return in_numbers(query, replace(ticks, lateness=FOREVER) if external_clock else ticks)
+    ticks, idle_after = query.window.ticks(schema, query.lateness), idle_ticks(query, schema)
+    return in_numbers(query, replace(ticks, lateness=FOREVER) if external_clock else ticks, idle_after)
 
 
-def in_numbers(query: TopKAcross, ticks: Ticks) -> AcrossSpec:
+def idle_ticks(query: TopKAcross, schema: pa.Schema) -> int:
+    """How far behind the first a stream may be and still be waited for, in the unit of the window's column."""
+    if query.idle_after is None:
+        return 0
+    on = str(query.window.on)
+    return span_ticks(query.idle_after, on, schema.field(on).type, "idle_after")
+
+
+def in_numbers(query: TopKAcross, ticks: Ticks, idle_after: int = 0) -> AcrossSpec:
     low, high = zip(*query.bounds, strict=True)
     emit, repeat = EMIT_CODES[str(query.emit)], REPEAT_CODES[query.repeat]
-    return AcrossSpec(query.k, ticks, emit, query.combined(), low, high, repeat)
+    return AcrossSpec(query.k, ticks, emit, query.combined(), low, high, repeat, query.recall or 0.0, idle_after)
 
 
 def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:
@@ -37,15 +46,15 @@ def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float |
         chosen, why = _asked(asked_for, spec, rows, choices), "asked for by name"
     else:
         able = [choice for choice in choices if not choice.refused and not ACROSS[choice.algorithm].for_comparing]
-        chosen, why = min(able, key=lambda choice: choice.rows), _reason(spec)
+        chosen = min(able, key=lambda choice: choice.rows)
+        why = _reason(spec, ACROSS[chosen.algorithm].exact)
     return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, rows, assumed, choices)
 
 
 def _consider(algorithm: AcrossAlgorithm, spec: AcrossSpec, window_rows: float) -> Choice:
     refused = algorithm.refuses(spec)
-    return Choice(
-        algorithm.name, refused, math.nan if refused else algorithm.expected_rows(spec, window_rows), math.nan
-    )
+    rows = math.nan if refused else algorithm.expected_rows(spec, window_rows)
+    return Choice(algorithm.name, refused, rows, for_comparing=algorithm.for_comparing)
 
 
 def _asked(name: str, spec: AcrossSpec, window_rows: float, choices: tuple[Choice, ...]) -> Choice:
@@ -53,10 +62,12 @@ def _asked(name: str, spec: AcrossSpec, window_rows: float, choices: tuple[Choic
     if refused := algorithm.refuses(spec):
         possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
         raise InvalidQuery(f"{name!r} cannot answer this: {refused}. Possible here: {possible}.")
-    return Choice(name, None, algorithm.expected_rows(spec, window_rows), math.nan)
+    return Choice(name, None, algorithm.expected_rows(spec, window_rows))
 
 
-def _reason(spec: AcrossSpec) -> str:
+def _reason(spec: AcrossSpec, exact: bool) -> str:
+    if not exact:
+        return f"{spec.recall:g} of the objects are enough, so what is not worth its place is forgotten"
     if spec.repeat == ONCE:
         return "objects come once in a stream, so rows that cannot matter are forgotten"
     return "an object may come again, so every row of its window may matter"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from skyband.errors import InvalidQuery
 from skyband.operators.joins import plans, recompute
 from skyband.operators.joins.plans import Plan
 from skyband.operators.joins.protocol import FUNCTIONS, Aggregate, Input, JoinOperator, Spec
+from skyband.planner.choices import Choice
+from skyband.planner.choices import Plan as Choices
 from skyband.planner.join_costs import Statistics, best, cost, enumerate_plans, known_constants
 from skyband.queries.join_columns import BoundJoin
-from skyband.queries.joins import JoinAggregate, Relation, StreamInput
+from skyband.queries.joins import JoinAggregate, Relation
 from skyband.windows import FOREVER
 
 LATE, EARLY, MULTIPLY = "late", "early", "multiply"
@@ -128,69 +131,39 @@ def _slide(spec: Spec) -> float:
     return 1.0 if spec.every else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class JoinChoice:
-    """One plan, considered."""
-
-    plan: str
-    ns: float  # a row, estimated
-    refused: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JoinExplanation:
-    """What will run and why; `str` of it is for reading."""
-
-    query: JoinAggregate
-    plan: str
-    considered: tuple[JoinChoice, ...]  # the cheapest first
-    inputs: tuple[Statistics, ...]
-    assumed: bool  # nobody said what the inputs are like
-
-    def __str__(self) -> str:
-        query = self.query
-        groups = f" for each {', '.join(query.group_by)}" if query.group_by else ""
-        what = ", ".join(f"{text} AS {name}" for name, text in query.aggregates)
-        lines = [f"{what}{groups}"]
-        for (name, given), known in zip(query.inputs, self.inputs, strict=True):
-            window = "a relation"
-            if isinstance(given, StreamInput):
-                window = f"a stream, {replace(given.window, every=query.every)}"
-            said = f"{known.rows:,.0f} rows in {known.cells:,.0f} cells of {known.keys:,.0f} keys"
-            lines.append(f"  {name:<10} {window}: {said}{' (assumed)' if self.assumed else ''}")
-        lines += [f"  join       {' AND '.join(query.on)}"] if query.on else []
-        why = "asked for by name" if query.plan else "a row costs least"
-        lines += [f"  gives      {query.emit}", f"  plan       {self.plan}: {why}", "  considered"]
-        width = max(len(choice.plan) for choice in self.considered)
-        for choice in self.considered:
-            mark = "->" if choice.plan == self.plan else "  "
-            cost_of = f"cannot: {choice.refused}" if choice.refused else f"{choice.ns:,.0f} ns a row"
-            lines.append(f"    {mark} {choice.plan:<{width}} {cost_of}")
-        return "\n".join(lines)
-
-
-def explain_join(query: JoinAggregate, statistics: Mapping[str, Statistics] | None = None) -> JoinExplanation:
+def explain_join(query: JoinAggregate, statistics: Mapping[str, Statistics] | None = None) -> Choices:
     """Which plan runs `query`, and what all of them are estimated to cost, per row that arrives.
 
     `statistics` says what each input is like, by its name; rates are in rows a slide.
     """
-    spec = _shape(query)
-    if statistics is not None and set(statistics) != set(query.names):
-        raise InvalidQuery(f"Give statistics of each input: {', '.join(query.names)}; got {', '.join(statistics)}.")
-    inputs = tuple(assumed(spec) if statistics is None else (statistics[name] for name in query.names))
+    spec, inputs = _shape(query), inputs_of(query, statistics)
     rate = max(sum(each.rate for each in inputs), 1.0)
     constants, slide = known_constants(), _slide(spec)
     choices = [
-        JoinChoice(name_of(plan, query.names), cost(plan, inputs, constants, slide) / rate, plans.refuses(spec, plan))
+        Choice(name_of(plan, query.names), plans.refuses(spec, plan), ns=cost(plan, inputs, constants, slide) / rate)
         for plan in enumerate_plans(len(inputs), linear=True)
     ]
     choices.sort(key=lambda choice: (choice.refused is not None, choice.ns))
     if query.plan is None:
-        chosen = name_of(best(inputs, constants, linear=spec.linear, slide=slide), query.names)
+        chosen, why = (
+            name_of(best(inputs, constants, linear=spec.linear, slide=slide), query.names),
+            "a row costs least",
+        )
     else:
         asked = plan_named(query.plan, query, spec)
-        chosen = query.plan if asked is None else name_of(asked, query.names)
-    return JoinExplanation(query, chosen, tuple(choices), inputs, statistics is None)
+        chosen, why = query.plan if asked is None else name_of(asked, query.names), "asked for by name"
+    ns = next((choice.ns for choice in choices if choice.algorithm == chosen), math.nan)
+    rows = sum(each.rows for each in inputs)
+    return Choices(chosen, why, rows, ns, rows, statistics is None, tuple(choices))
+
+
+def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None) -> list[Statistics]:
+    """What each input is like, as told or as assumed."""
+    if statistics is None:
+        return assumed(_shape(query))
+    if set(statistics) != set(query.names):
+        raise InvalidQuery(f"Give statistics of each input: {', '.join(query.names)}; got {', '.join(statistics)}.")
+    return [statistics[name] for name in query.names]
 
 
 def _shape(query: JoinAggregate) -> Spec:

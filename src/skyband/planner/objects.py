@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
 from skyband.operators.protocol import EMIT_CODES, Spec
 from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
+from skyband.planner.choices import Choice, Plan
 from skyband.planner.costs import Costs, known_costs
 from skyband.queries import TopK
 from skyband.windows import FOREVER
@@ -17,29 +18,6 @@ from skyband.windows import FOREVER
 NEAR = 1.05  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 
 ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One algorithm, considered."""
-
-    algorithm: str
-    refused: str | None  # why it cannot answer the query
-    rows: float  # expected to be held per group, on random order; NaN if it cannot
-    ns: float  # expected to be spent on a row; NaN if it cannot, or if nobody knows
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What will run, and what else was considered."""
-
-    algorithm: str
-    why: str
-    rows: float
-    ns: float
-    window_rows: float
-    assumed: bool  # nobody said how many rows a window holds
-    considered: tuple[Choice, ...]
 
 
 def specify(query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> Spec:
@@ -82,9 +60,9 @@ def _consider(algorithm: ObjectAlgorithm, spec: Spec, window_rows: float, expect
     if refused is None and not algorithm.exact and not spec.error:
         refused = "it may miss rows, and the query allows no error"
     if refused:
-        return Choice(algorithm.name, refused, math.nan, math.nan)
+        return Choice(algorithm.name, refused, for_comparing=algorithm.for_comparing)
     ns = costs.ns_per_row(algorithm.name, spec, window_rows, expect)
-    return Choice(algorithm.name, None, algorithm.expected_rows(spec, window_rows), ns)
+    return Choice(algorithm.name, None, algorithm.expected_rows(spec, window_rows), ns, algorithm.for_comparing)
 
 
 def _asked(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,33 +14,12 @@ from skyband.operators.pairs.scoring import Scoring
 from skyband.operators.pairs.staircase import expected_pairs
 from skyband.operators.protocol import EMIT_CODES
 from skyband.operators.registry import PAIRS, find
+from skyband.planner.choices import Choice, Plan
 from skyband.planner.pair_costs import PairCosts, kind_of, known_pair_costs
 from skyband.queries import TopKPairs
 from skyband.windows import FOREVER
 
 ASSUMED_WINDOW_ROWS = 10_000  # of a window by value, when nobody says how many rows it holds
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One algorithm, considered."""
-
-    algorithm: str
-    refused: str | None  # why it cannot answer the query
-    ns: float  # expected to be spent on a row; NaN if it cannot, or if nobody knows
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What will run, and what else was considered."""
-
-    algorithm: str
-    why: str
-    ns: float
-    window_rows: float
-    pairs: float  # expected to be held, if scores come in random order
-    assumed: bool  # nobody said how many rows a window holds
-    considered: tuple[Choice, ...]
 
 
 def specify(query: TopKPairs, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
@@ -59,7 +38,12 @@ def plan(
     rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
     figures = costs or known_pair_costs()
     choices = tuple(
-        Choice(name, refused := algorithm.refuses(spec), math.nan if refused else _cost(name, spec, rows, figures))
+        Choice(
+            name,
+            refused := algorithm.refuses(spec),
+            ns=math.nan if refused or algorithm.for_comparing else _cost(name, spec, rows, figures),
+            for_comparing=algorithm.for_comparing,
+        )
         for name, algorithm in PAIRS.items()
     )
     if asked_for is not None:
@@ -69,7 +53,7 @@ def plan(
         name = min(able, key=lambda choice: math.inf if math.isnan(choice.ns) else choice.ns).algorithm
         why = _reason(spec, len(able))
     ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
-    return Plan(name, why, ns, rows, expected_pairs(spec.k, rows), assumed, choices)
+    return Plan(name, why, rows, ns, rows, assumed, choices, expected_pairs(spec.k, rows))
 
 
 def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:

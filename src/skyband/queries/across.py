@@ -14,8 +14,11 @@ from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.queries.checks import (
     Emit,
     check_emit,
+    check_idle,
+    check_jump,
     check_k,
     check_lateness,
+    check_recall,
     check_window,
     columns_of,
     fingerprint,
@@ -52,6 +55,13 @@ class TopKAcross:
     emit        "windows": the ranking of each closed window (default with `every`);
                 "changes": what entered and what left (default without `every`).
     lateness    how long windows by value wait for rows that come out of order.
+    idle_after  windows by value wait for the slowest stream, but for none that is so much behind the first: then one
+                that falls silent does not hold up the others. None: for none, the first decides.
+    max_jump    a row whose time is so much later than all before is dropped, and counted in `rows_jumped`, unless the
+                row before it was too and is as near to it. None: any time is believed.
+    recall      which share of the objects that answers should show is enough, such as 0.95: then much less is held, and
+                the column `recall` of an answer says which share answers have had lately, as far as can be told. None:
+                all of them.
     algorithm   by name, for study; None: the planner chooses.
     """
 
@@ -67,6 +77,9 @@ class TopKAcross:
     clip: bool = False
     emit: Emit | None = None
     lateness: int | timedelta | None = None
+    idle_after: int | timedelta | None = None
+    max_jump: int | timedelta | None = None
+    recall: float | None = None
     algorithm: str | None = None
 
     def __init__(
@@ -84,6 +97,9 @@ class TopKAcross:
         clip: bool = False,
         emit: Emit | None = None,
         lateness: Span | None = None,
+        idle_after: Span | None = None,
+        max_jump: Span | None = None,
+        recall: float | None = None,
         algorithm: str | None = None,
     ) -> None:
         check_k(k)
@@ -108,6 +124,9 @@ class TopKAcross:
         put(self, "clip", bool(clip))
         put(self, "emit", _check_emit(emit, window))
         put(self, "lateness", check_lateness(lateness, window))
+        put(self, "idle_after", check_idle(idle_after, window))
+        put(self, "max_jump", check_jump(max_jump, window))
+        put(self, "recall", check_recall(recall))
         put(self, "algorithm", algorithm)
         self.combined()
 
@@ -146,6 +165,9 @@ class TopKAcross:
             clip=self.clip,
             emit=self.emit,
             lateness=repr(self.lateness),
+            idle_after=repr(self.idle_after),
+            max_jump=repr(self.max_jump),
+            recall=self.recall,
             columns=columns_of(schema),
         )
 

@@ -89,6 +89,34 @@ def check_lateness(lateness: Span | None, window: Window) -> int | timedelta | N
     return parse_span(lateness, "lateness")
 
 
+def check_idle(idle_after: Span | None, window: Window) -> int | timedelta | None:
+    if idle_after is None:
+        return None
+    if window.by_count or window.every is None:
+        raise InvalidQuery(
+            f"idle_after={idle_after!r} has no meaning here: only windows by value with `every` wait for anything."
+        )
+    return parse_span(idle_after, "idle_after")
+
+
+def check_jump(max_jump: Span | None, window: Window) -> int | timedelta | None:
+    if max_jump is None:
+        return None
+    if window.by_count:
+        raise InvalidQuery(f"max_jump={max_jump!r} has no meaning in a window of arrivals: no time moves it.")
+    return parse_span(max_jump, "max_jump")
+
+
+def check_recall(recall: object) -> float | None:
+    if recall is None:
+        return None
+    if isinstance(recall, bool) or not isinstance(recall, (int, float)) or not 0 < recall < 1:
+        raise InvalidQuery(
+            f"recall must be a share below 1 of the objects that answers should show, such as 0.95; got {recall!r}."
+        )
+    return float(recall)
+
+
 def check_error(error: object) -> float | None:
     if error is None:
         return None

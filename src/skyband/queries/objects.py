@@ -17,6 +17,7 @@ from skyband.queries.checks import (
     check_emit,
     check_error,
     check_expect,
+    check_jump,
     check_k,
     check_lateness,
     check_names,
@@ -45,6 +46,9 @@ class TopK:
                 "changes": what entered and what left (default without `every`);
                 "entries": each row once, when it first enters.
     lateness    how long windows by value wait for rows that come out of order.
+    max_jump    a row whose time is so much later than all before is dropped, and counted in `rows_jumped`, unless the
+                row before it was too and is as near to it: one wrong time does not make all others late. None: any
+                time is believed.
     algorithm   by name, for study, with options if need be: "relaxed(gamma=0.5)"; None: the planner chooses.
     ad_hoc      keep what `Session.top(k, size)` needs to answer for any size up to the window's.
     error       how many rows may be missed: as a share of those that leave the window, so error * N / n of N rows in
@@ -63,6 +67,7 @@ class TopK:
     ad_hoc: bool = False
     error: float | None = None
     expect: Order | None = None
+    max_jump: int | timedelta | None = None
 
     def __init__(
         self,
@@ -78,6 +83,7 @@ class TopK:
         ad_hoc: bool = False,
         error: float | None = None,
         expect: Order | None = None,
+        max_jump: Span | None = None,
     ) -> None:
         check_k(k)
         check_text(by)
@@ -94,6 +100,7 @@ class TopK:
         put(self, "ad_hoc", bool(ad_hoc))
         put(self, "error", check_error(error))
         put(self, "expect", check_expect(expect))
+        put(self, "max_jump", check_jump(max_jump, window))
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless the columns this query names outside `by` are all there."""
@@ -120,5 +127,6 @@ class TopK:
             lateness=repr(self.lateness),
             ad_hoc=self.ad_hoc,
             error=self.error,
+            max_jump=repr(self.max_jump),
             columns=columns_of(schema),
         )

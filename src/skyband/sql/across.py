@@ -22,8 +22,6 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     """The statement as a `TopKAcross`. `schemas` by alias."""
     if statement.error is not None:
         statement.refuse("WITH ERROR is for rows of one stream")
-    if statement.recall is not None:
-        statement.refuse("WITH RECALL cannot be answered yet")
     key = _key(statement)
     ranking = ranking_of(statement)
     if ranking.per or ranking.ascending:
@@ -50,6 +48,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
             bounds=bounds,
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
+            recall=statement.recall,
         ),
         ranking.by,
     )
@@ -150,6 +149,9 @@ def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: b
             called = free_name(name, taken)
             taken.add(called)
             shown.append(Shown(called, text, is_plain=True))
+    if statement.recall is not None:
+        # The query calls it by the first name that no stream and no object has.
+        shown.append(Shown(free_name("recall", taken), free_name("recall", {*lead, key, *values}), is_plain=True))
     return tuple(shown)
 
 

@@ -11,7 +11,16 @@ from sqlglot import exp
 from skyband.engines.output import free_name
 from skyband.queries import JoinAggregate, Relation, StreamInput
 from skyband.sql.asked import Asked, Rows, Shown
-from skyband.sql.reading import all_of, check_columns, count_of, quoted, row_text, window_of, with_aliases_resolved
+from skyband.sql.reading import (
+    all_of,
+    check_columns,
+    columns_read,
+    count_of,
+    quoted,
+    row_text,
+    window_of,
+    with_aliases_resolved,
+)
 from skyband.sql.statement import Statement
 
 _POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
@@ -61,9 +70,26 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
             lateness=lateness,
         )
     )
-    output = statement.attempt(lambda: query.open(dict(schemas)).output_schema)
-    rows = {one.alias: Rows(one.name) for one in statement.inputs}
+    rows = {one.alias: Rows(one.name, None, _needed(statement, query, one.alias, schemas)) for one in statement.inputs}
+    narrow = {
+        alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
+    }
+    output = statement.attempt(lambda: query.open(narrow).output_schema)
     return Asked(query, rows, _shown(output, query, shown))
+
+
+def _needed(
+    statement: Statement, query: JoinAggregate, alias: str, schemas: Mapping[str, pa.Schema]
+) -> tuple[str, ...]:
+    """The columns of an input that the query reads; of one that is only counted, all."""
+    select, schema = statement.select, schemas[alias]
+    parts = [select.args[name] for name in ("group", "having", "order") if select.args.get(name)]
+    trees = [*select.expressions, *parts, *statement.conditions]
+    trees += [exp.column(one.name) for join in select.args.get("joins") or () for one in join.args.get("using") or ()]
+    given = dict(query.inputs)[alias]
+    return columns_read(trees, alias, schema, given.window if isinstance(given, StreamInput) else None) or tuple(
+        schema.names
+    )
 
 
 def _called(item: exp.Expr) -> str:

@@ -12,7 +12,15 @@ from skyband import expressions
 from skyband.engines.output import free_name, layout
 from skyband.queries import TopK
 from skyband.sql.asked import ONLY, Asked, Rows, Shown
-from skyband.sql.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
+from skyband.sql.reading import (
+    all_of,
+    check_columns,
+    columns_read,
+    ranking_of,
+    row_text,
+    window_of,
+    with_aliases_resolved,
+)
 from skyband.sql.statement import Statement
 
 
@@ -57,9 +65,9 @@ def _needed(statement: Statement, query: TopK, by: exp.Expr, schema: pa.Schema) 
     """The columns that the query and the SELECT list read, as they stand in the input."""
     if any(item.is_star for item in statement.select.expressions):
         return tuple(schema.names)
-    read = {column.name for tree in (by, *statement.select.expressions) for column in tree.find_all(exp.Column)}
-    read |= {name for name in (*query.per, query.window.on, query.window.order) if name}
-    return tuple(name for name in schema.names if name in read)
+    per = [exp.column(name) for name in query.per]
+    trees = [tree.unalias() for tree in (by, *per, *statement.select.expressions)]
+    return columns_read(trees, statement.inputs[0].alias, schema, query.window)
 
 
 def _shown(statement: Statement, query: TopK, schema: pa.Schema) -> tuple[Shown, ...]:

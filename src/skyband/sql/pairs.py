@@ -11,8 +11,17 @@ from skyband.engines.output import free_name, pair_layout
 from skyband.expressions import pairs as pair_expressions
 from skyband.queries import TopKPairs
 from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
-from skyband.sql.reading import check_columns, quoted, ranking_of, row_text, window_of, with_aliases_resolved
+from skyband.sql.reading import (
+    check_columns,
+    columns_read,
+    quoted,
+    ranking_of,
+    row_text,
+    window_of,
+    with_aliases_resolved,
+)
 from skyband.sql.statement import Statement
+from skyband.windows import Window
 
 _POSSIBLE = "Write for example WHERE a.id < b.id. Without it every pair would come twice, as (x, y) and as (y, x)."
 
@@ -60,7 +69,18 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
         ranking.by,
     )
     statement.attempt(lambda: pair_expressions.bind(query.by, query.where, query.ascending, schema), ranking.by)
-    return Asked(query, {ONLY: Rows(first.name)}, _shown(statement, query, schema, sides), turn)
+    needed = _needed(statement, by, turn, window, schema)
+    shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]), sides)
+    return Asked(query, {ONLY: Rows(first.name, None, needed)}, shown, turn)
+
+
+def _needed(statement: Statement, by: exp.Expr, turn: Turn, window: Window, schema: pa.Schema) -> tuple[str, ...]:
+    """The columns that the query and the SELECT list read of either row."""
+    if any(item.is_star for item in statement.select.expressions):
+        return tuple(schema.names)
+    trees = [by, exp.column(turn.column), *statement.conditions, *statement.select.expressions]
+    read = {name for one in statement.inputs for name in columns_read(trees, one.alias, schema, window)}
+    return tuple(name for name in schema.names if name in read)
 
 
 def _sorted_out(statement: Statement) -> tuple[Turn, list[str], list[str], list[exp.Expr]]:

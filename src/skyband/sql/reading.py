@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -171,6 +172,14 @@ def row_text(tree: exp.Expr) -> str:
 def all_of(conditions: list[exp.Expr]) -> str | None:
     """Conditions on the rows of one input as one text; None: there are none."""
     return " AND ".join(f"({row_text(condition)})" for condition in conditions) or None
+
+
+def columns_read(trees: Iterable[exp.Expr], alias: str, schema: pa.Schema, window: Window | None) -> tuple[str, ...]:
+    """The columns of an input that these expressions and its window read, as they stand in it."""
+    read = {column.name for tree in trees for column in tree.find_all(exp.Column) if column.table in ("", alias)}
+    if window is not None:
+        read |= {name for name in (window.on, window.order) if name is not None}
+    return tuple(name for name in schema.names if name in read)
 
 
 def check_columns(statement: Statement, tree: exp.Expr, schemas: dict[str, pa.Schema]) -> None:

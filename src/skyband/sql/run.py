@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from skyband import expressions
 from skyband.api import is_spark
 from skyband.engines.embedded import across, joins, many, objects, pairs
-from skyband.engines.embedded.inputs import Source, collect, read
+from skyband.engines.embedded.inputs import Running, Source, collect, read
 from skyband.errors import InvalidInput
-from skyband.planner.explain import explain
+from skyband.planner.explain import analyzed, explained
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
+from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark
 from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
 from skyband.sql.reading import quoted
 from skyband.sql.recognise import recognise
@@ -50,13 +51,17 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
         data = {name: read(one) for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
     asked = recognise(statement, {one.alias: schemas[one.name] for one in statement.inputs})
-    if statement.explain == "ANALYZE":
-        statement.refuse(
-            "EXPLAIN ANALYZE is not there yet", None, "EXPLAIN says what would run, and what it would cost."
-        )
-    if statement.explain == "PLAN":
-        return explain(asked.query)
-    return _run_on_spark(asked, data, schemas) if on_spark else _run(asked, data)
+    if statement.explain is not None:
+        draft = draft_of(asked, schemas, on_spark=bool(on_spark))
+        if statement.explain == "PLAN":
+            return explained(draft)
+        if on_spark:
+            return analyzed(draft, measure_on_spark(_run_on_spark(asked, data, schemas), data))
+        pieces = {name: in_pieces(source) for name, source in data.items()}
+        return analyzed(draft, measure(_start(asked, pieces)))
+    if on_spark:
+        return _run_on_spark(asked, data, schemas)
+    return _projected(_start(asked, data).collected(), asked.shown, asked.turn)
 
 
 def ask(text: str, schemas: Mapping[str, pa.Schema]) -> Asked:
@@ -115,22 +120,21 @@ def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[s
     return found
 
 
-def _run(asked: Asked, sources: Mapping[str, Source]) -> pa.Table | pa.RecordBatchReader:
+def _start(asked: Asked, sources: Mapping[str, Source]) -> Running:
     shared = Counter(rows.name for rows in asked.rows.values())
     sources = {name: _reread(source, name) if shared[name] > 1 else source for name, source in sources.items()}
     prepared: dict[str, Any] = {name: _prepared(sources[rows.name], rows) for name, rows in asked.rows.items()}
     match asked.query:
         case TopK():
-            answer = objects.top_k(prepared[ONLY], asked.query)
+            return objects.start(prepared[ONLY], asked.query)
         case TopKPairs():
-            answer = pairs.top_k_pairs(prepared[ONLY], asked.query)
+            return pairs.start(prepared[ONLY], asked.query)
         case TopKAcross():
-            answer = across.top_k_across(prepared, asked.query)
+            return across.start(prepared, asked.query)
         case TopKForEach():
-            answer = many.top_k(prepared[ONLY], asked.query.of(_whole(sources[str(asked.queries)])))
+            return many.start(prepared[ONLY], asked.query.of(_whole(sources[str(asked.queries)])))
         case JoinAggregate():
-            answer = joins.join_aggregate(prepared, asked.query)
-    return _projected(answer, asked.shown, asked.turn)
+            return joins.start(prepared, asked.query)
 
 
 def _whole(source: Source) -> pa.Table:

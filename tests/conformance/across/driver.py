@@ -102,5 +102,7 @@ class Driver:
                 time,
                 tuple(None if value != value else value for value in values),
             )
-            for at, rank, score, code, change, time, values in zip(*(column.tolist() for column in answer), strict=True)
+            for at, rank, score, code, change, time, values, _ in zip(
+                *(column.tolist() for column in answer), strict=True
+            )
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines import snapshots
-from skyband.engines.embedded.inputs import collect, read, run
-from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, with_times
+from skyband.engines.embedded.inputs import Running, Source, read, run
+from skyband.engines.embedded.merging import in_turn, sorted_by
+from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_rows, check_schema, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, across_layout
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
@@ -63,6 +64,7 @@ class TopKAcrossSession(Session):
         self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)
         self._objects = GroupCodes(pa.schema([self._plain.field(query.id)]))
         self._recount_at = 1024
+        self._jumps = Jumps(query.max_jump, query.window, self._on_type)
         self._position = 0
         self._stats = AcrossStats()
         if saved:
@@ -98,20 +100,21 @@ class TopKAcrossSession(Session):
         """Counts of rows so far, and of what is held now."""
         stats = self._stats
         stats.rows_late, stats.rows_unranked = self._operator.late, self._operator.unranked
-        stats.rows_used = stats.rows_in - stats.rows_null_time - stats.rows_late
+        stats.rows_used = stats.rows_in - stats.rows_null_time - stats.rows_jumped - stats.rows_late
         stats.rows_repeated = self._operator.repeated
         stats.rows_held = self._operator.rows_held()
         stats.groups = len(self._objects)
         return AcrossStats(**asdict(stats))
 
     def _saved(self) -> Saved:
-        return Saved({"position": self._position}, {}, {"keys": self._objects.keys})
+        return Saved({"position": self._position, **self._jumps.state()}, {}, {"keys": self._objects.keys})
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
         self._operator.restore(dict(saved.arrays))
         self._objects.load(saved.tables["keys"])
         counters = dict(saved.counters)
         self._position = counters.pop("position")
+        self._jumps.restore(counters)
         self._stats = AcrossStats(**counters)
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -145,11 +148,16 @@ class TopKAcrossSession(Session):
         if timed.num_rows < rows_in:
             kept = pc.is_valid(batch.column(str(self.query.window.on))).to_numpy(zero_copy_only=False)
             stream, value = stream[kept], value[kept]
+        with_time = timed.num_rows
+        if (kept := self._jumps.keep(time)) is not None:
+            timed, time, stream, value = timed.filter(pa.array(kept)), time[kept], stream[kept], value[kept]
         code = self._objects.encode(timed.select([self.query.id]))
         key = _keys(timed.column(self.query.id)) if self._operator.wants_keys else NO_KEYS
         # Nothing can fail from here on, so a bad batch leaves the session as it was.
         self._stats.rows_in += rows_in
-        self._stats.rows_null_time += rows_in - timed.num_rows
+        self._stats.rows_null_time += rows_in - with_time
+        self._stats.rows_jumped += with_time - timed.num_rows
+        self._jumps.accept()
         self._stats.values_clipped += clipped
         first = self._position
         self._position += timed.num_rows
@@ -195,7 +203,8 @@ class TopKAcrossSession(Session):
     def _shown(self, answer: AcrossAnswer, layout: Layout) -> pa.Table:
         objects = self._objects.keys.column(0).take(pa.array(answer.code)).combine_chunks()
         values = [pa.array(column, from_pandas=True) for column in answer.values.T]
-        rows = pa.record_batch([objects, *values], schema=layout.rows_schema)
+        recall = [] if self.query.recall is None else [pa.array(answer.recall)]
+        rows = pa.record_batch([objects, *values, *recall], schema=layout.rows_schema)
         return layout.table(answer, rows, self._spec.window, False)
 
     def _forget_objects(self) -> None:
@@ -218,23 +227,22 @@ def _keys(column: pa.Array) -> Ints:
 
 def top_k_across(data: Any, query: TopKAcross) -> pa.Table | pa.RecordBatchReader:
     """The answers of `query` over one stream, over one in which a column names the source, or over a mapping."""
-    if not isinstance(data, Mapping):
-        if query.stream is None and len(query.streams) > 1:
-            raise InvalidInput(
-                f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
-                "mapping of the streams' names to their rows, or name the column that says it with stream=."
-            )
-        return run(data, query.open)
-    merged, stream = _merged(data, query)
-    session = query.open(merged.schema)
-    batches = merged.combine_chunks().to_batches()
-    answers = [session._take(plain_batch(batch, plain_schema(batch.schema)), stream) for batch in batches]
-    answers.append(session.finish())
-    return collect(True, session.output_schema, (batch for answer in answers for batch in answer.to_batches()))
+    return start(data, query).collected()
 
 
-def _merged(data: Mapping[str, Any], query: TopKAcross) -> tuple[pa.Table, Codes]:
-    """The rows of all streams in order of arrival, and the stream of each."""
+def start(data: Any, query: TopKAcross) -> Running:
+    """The same, as it runs."""
+    if isinstance(data, Mapping):
+        return _start_all(data, query)
+    if query.stream is None and len(query.streams) > 1:
+        raise InvalidInput(
+            f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
+            "mapping of the streams' names to their rows, or name the column that says it with stream=."
+        )
+    return run(data, query.open)
+
+
+def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
     by = query.window.order if query.window.by_count else query.window.on
     if by is None:
         raise InvalidQuery(
@@ -242,31 +250,34 @@ def _merged(data: Mapping[str, Any], query: TopKAcross) -> tuple[pa.Table, Codes
             "in sliding(1000, order='seq'), or give one stream in which a column names the source (stream=)."
         )
     columns = list(dict.fromkeys([query.id, query.value, by]))
-    tables = []
-    for name in query.streams:
-        source = read(data[name])
-        if not source.is_whole:
-            raise InvalidInput(
-                f"Stream {name!r} is a {type(data[name]).__name__}: of several streams, only whole tables can be "
-                "put in order. Push its batches to query.open(schema), or give one reader with a column that names the "
-                "stream."
-            )
+    sources = [read(data[name]) for name in query.streams]
+    schemas = []
+    for name, source in zip(query.streams, sources, strict=True):
         query.check_columns(source.schema.names)
-        batches = [batch.select(columns) for batch in source.batches]
-        tables.append(pa.Table.from_batches(batches, pa.schema([source.schema.field(c) for c in columns])))
-        if tables[-1].schema.types != tables[0].schema.types:
+        schemas.append(pa.schema([source.schema.field(column) for column in columns]))
+        if schemas[-1].types != schemas[0].types:
             raise InvalidInput(
                 f"Streams {query.streams[0]!r} and {name!r} have columns of different types: "
-                f"{_types(tables[0].schema)} and {_types(tables[-1].schema)}."
+                f"{_types(schemas[0])} and {_types(schemas[-1])}."
             )
-    merged = pa.concat_tables(table.cast(tables[0].schema) for table in tables)
-    stream = np.repeat(np.arange(len(tables), dtype=np.int32), [table.num_rows for table in tables])
-    # Stable: of rows that come at once, those of the first stream come first.
-    order = pc.sort_indices(
-        merged.select([by]).append_column("row", pa.array(np.arange(merged.num_rows))),
-        sort_keys=[(by, "ascending"), ("row", "ascending")],
-    )
-    return merged.take(order), stream[order.to_numpy()]
+    session = query.open(schemas[0])
+    is_whole = all(source.is_whole for source in sources)
+    return Running(session, _answers(session, sources, by), is_whole)
+
+
+def _answers(session: TopKAcrossSession, sources: list[Source], by: str) -> Iterator[pa.Table]:
+    plain, schema = plain_schema(session.schema), session.schema
+    is_whole = all(source.is_whole for source in sources)
+    streams = [_rows_of(source, schema) for source in sources]
+    for batch, stream in sorted_by(streams, schema, by) if is_whole else in_turn(streams, by):
+        yield session._take(plain_batch(batch, plain), stream)
+    yield session.finish()
+
+
+def _rows_of(source: Source, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in source.batches:
+        for part in batch.to_batches() if isinstance(batch, pa.Table) else (batch,):
+            yield pa.record_batch(part.select(schema.names).columns, schema=schema)
 
 
 def _types(schema: pa.Schema) -> str:

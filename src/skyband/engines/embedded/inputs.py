@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from skyband.errors import InvalidInput
+from skyband.operators.protocol import Ints
 
 
 class Source(NamedTuple):
@@ -30,11 +32,24 @@ class TakesRows(Protocol):
     def finish(self) -> pa.Table: ...
 
 
-def run(data: Any, open_session: Callable[[pa.Schema], TakesRows]) -> pa.Table | pa.RecordBatchReader:
-    """A session's answers over Arrow data: a table for a table, a reader for a reader or an iterator of batches."""
+class Running(NamedTuple):
+    """A session, and what it says of its input: a table for each time that rows are pushed."""
+
+    session: Any
+    answers: Iterator[pa.Table]
+    is_whole: bool
+
+    def collected(self) -> pa.Table | pa.RecordBatchReader:
+        """All of it: a table for a table, a reader for a reader or an iterator of batches."""
+        batches = (batch for answer in self.answers for batch in answer.to_batches())
+        return collect(self.is_whole, self.session.output_schema, batches)
+
+
+def run(data: Any, open_session: Callable[[pa.Schema], TakesRows]) -> Running:
+    """A session's answers over Arrow data."""
     source = read(data)
     session = open_session(source.schema)
-    return collect(source.is_whole, session.output_schema, _answers(session, source.batches))
+    return Running(session, _answers(session, source.batches), source.is_whole)
 
 
 def collect(is_whole: bool, schema: pa.Schema, answers: Iterator[pa.RecordBatch]) -> pa.Table | pa.RecordBatchReader:
@@ -80,7 +95,18 @@ def _read_iterator(batches: Iterator[Any]) -> Source:
     return Source(first.schema, chain([first], batches), is_whole=False)
 
 
-def _answers(session: TakesRows, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.RecordBatch]:
+def ready_until(places: Ints, i: int, bound: tuple[int, int] | None) -> int:
+    """How many rows of stream i come before all that is still to come, of streams that are put together by time.
+
+    `places` are the largest times so far; `bound` is that of the stream that is furthest behind, and its number.
+    """
+    if bound is None:
+        return len(places)
+    time, first = bound
+    return int(np.searchsorted(places, time, side="right" if i <= first else "left"))
+
+
+def _answers(session: TakesRows, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
     for batch in batches:
-        yield from session.push(batch).to_batches()
-    yield from session.finish().to_batches()
+        yield session.push(batch)
+    yield session.finish()

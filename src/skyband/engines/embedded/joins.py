@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines import snapshots
-from skyband.engines.embedded.inputs import Source, collect, read
+from skyband.engines.embedded.inputs import Running, Source, read, ready_until
 from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_rows, check_schema, with_times
 from skyband.engines.join_codes import JoinCodes
 from skyband.engines.join_output import Layout
@@ -267,25 +267,29 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> pa.Table | 
     With a slide, windows close when the slowest stream has reached their end. With each arrival, rows arrive in the
     order of their times, and of equal times in the order of the inputs.
     """
+    return start(data, query).collected()
+
+
+def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
+    """The same, as it runs."""
     if not isinstance(data, Mapping) or set(data) != set(query.names):
         given = ", ".join(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
         raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {given}.")
     sources = {name: read(data[name]) for name in query.names}
     session = query.open({name: source.schema for name, source in sources.items()})
     is_whole = all(source.is_whole for source in sources.values())
-    return collect(is_whole, session.output_schema, _answers(session, sources))
+    return Running(session, _answers(session, sources), is_whole)
 
 
-def _answers(session: JoinSession, sources: Mapping[str, Source]) -> Iterator[pa.RecordBatch]:
+def _answers(session: JoinSession, sources: Mapping[str, Source]) -> Iterator[pa.Table]:
     streams = [name for name, _ in session.query.streams]
     for name, source in sources.items():
         if name not in streams:
             for batch in source.batches:
                 session.push(batch, name)
     merge = _by_arrival if len(streams) > 1 and session.query.every is None else _by_watermark
-    for table in merge(session, {name: iter(sources[name].batches) for name in streams}):
-        yield from table.to_batches()
-    yield from session.finish().to_batches()
+    yield from merge(session, {name: iter(sources[name].batches) for name in streams})
+    yield session.finish()
 
 
 def _by_watermark(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iterator[pa.Table]:
@@ -331,7 +335,7 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
             continue
         # Rows up to here cannot be preceded by any that is still to come.
         bound = min(((reached[i], i) for i in open_streams), default=None)
-        ready = {i: _ready(places[i], i, bound) for i in held}
+        ready = {i: ready_until(places[i], i, bound) for i in held}
         order = np.concatenate([np.full(n, i) for i, n in ready.items()])
         when = np.concatenate([places[i][:n] for i, n in ready.items()])
         rows = {i: held[i].part(slice(0, n)) for i, n in ready.items()}
@@ -339,11 +343,3 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
         places = {i: places[i][ready[i] :] for i in held}
         yield session._take(rows, order[np.lexsort((order, when))].astype(np.int32), *counts)
         counts = []
-
-
-def _ready(places: Ints, i: int, bound: tuple[int, int] | None) -> int:
-    """How many of a stream's rows come before all that is still to come."""
-    if bound is None:
-        return len(places)
-    time, first = bound
-    return int(np.searchsorted(places, time, side="right" if i <= first else "left"))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines import snapshots
-from skyband.engines.embedded.inputs import run
+from skyband.engines.embedded.inputs import Running, run
 from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, many_layout
@@ -266,4 +266,9 @@ def _whole(batch: pa.RecordBatch, name: str, what: str) -> Ints:
 
 def top_k(data: Any, query: TopKForEach) -> pa.Table | pa.RecordBatchReader:
     """The answers of `query` over Arrow data."""
+    return start(data, query).collected()
+
+
+def start(data: Any, query: TopKForEach) -> Running:
+    """The same, as it runs."""
     return run(data, query.open)

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from skyband import expressions
-from skyband.engines.embedded.inputs import run
+from skyband.engines.embedded.inputs import Running, run
 from skyband.engines.embedded.ranking import RankingSession
-from skyband.engines.embedded.session import Stats, check_schema, with_times
+from skyband.engines.embedded.session import Jumps, Stats, check_schema, with_times
 from skyband.engines.groups import Codes, GroupCodes
 from skyband.engines.output import Layout, layout
 from skyband.engines.rows import RowStore
@@ -54,6 +54,7 @@ class TopKSession(RankingSession):
         self._rows = RowStore(self._layout.rows_schema)
         self._groups = GroupCodes(pa.schema([self._plain.field(name) for name in query.per])) if query.per else None
         self._recount_groups_at = 1024
+        self._jumps = Jumps(query.max_jump, query.window, self._on_type)
         self._position = 0
         self._stats = Stats()
         if saved:
@@ -64,7 +65,8 @@ class TopKSession(RankingSession):
     def stats(self) -> Stats:
         """Counts of rows so far, and of what is held now."""
         self._stats.rows_late, self._stats.rows_unranked = self._operator.late, self._operator.unranked
-        self._stats.rows_used = self._stats.rows_in - self._stats.rows_null_time - self._stats.rows_late
+        dropped = self._stats.rows_null_time + self._stats.rows_jumped + self._stats.rows_late
+        self._stats.rows_used = self._stats.rows_in - dropped
         self._stats.rows_held = len(self._operator.held())
         self._stats.groups = 1 if self._groups is None else len(self._groups)
         return Stats(**asdict(self._stats))
@@ -78,13 +80,18 @@ class TopKSession(RankingSession):
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
         batch, time = with_times(batch, self.query.window.on)
+        timed = batch.num_rows
+        if (kept := self._jumps.keep(time)) is not None:
+            batch, time = batch.filter(pa.array(kept)), time[kept]
         score = self._score.evaluate(batch)
         if self.query.ascending:
             score = -score
         group = self._codes(batch)
         # Nothing can fail from here on, so a bad batch leaves the session as it was.
         self._stats.rows_in += rows_in
-        self._stats.rows_null_time += rows_in - batch.num_rows
+        self._stats.rows_null_time += rows_in - timed
+        self._stats.rows_jumped += timed - batch.num_rows
+        self._jumps.accept()
         first = self._position
         self._position += batch.num_rows
         answer = self._operator.push(Batch(score, time, group, first))
@@ -129,4 +136,9 @@ class TopKSession(RankingSession):
 
 def top_k(data: Any, query: TopK) -> pa.Table | pa.RecordBatchReader:
     """The answers of `query` over Arrow data."""
+    return start(data, query).collected()
+
+
+def start(data: Any, query: TopK) -> Running:
+    """The same, as it runs."""
     return run(data, query.open)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.embedded.inputs import run
+from skyband.engines.embedded.inputs import Running, run
 from skyband.engines.embedded.ranking import RankingSession
-from skyband.engines.embedded.session import Stats, check_schema, with_times
+from skyband.engines.embedded.session import Jumps, Stats, check_schema, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, pair_layout
 from skyband.engines.rows import RowStore
@@ -62,6 +62,7 @@ class PairsSession(RankingSession):
             if names
         ]
         self._recount_at = 1024
+        self._jumps = Jumps(None, query.window, self._on_type)
         self._position = 0
         self._stats = Stats()
         if saved:
@@ -157,4 +158,9 @@ class PairsSession(RankingSession):
 
 def top_k_pairs(data: Any, query: TopKPairs) -> pa.Table | pa.RecordBatchReader:
     """The answers of `query` over Arrow data."""
+    return start(data, query).collected()
+
+
+def start(data: Any, query: TopKPairs) -> Running:
+    """The same, as it runs."""
     return run(data, query.open)

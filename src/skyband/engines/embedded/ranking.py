@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines import snapshots
-from skyband.engines.embedded.session import Saved, Session, Stats, check_rows
+from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_rows
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout
 from skyband.engines.rows import RowStore
@@ -46,6 +46,7 @@ class RankingSession(Session):
     _many_layout: Layout  # of those of many
     _rows: RowStore
     _position: int  # rows so far
+    _jumps: Jumps
     _stats: Stats
 
     @property
@@ -136,7 +137,7 @@ class RankingSession(Session):
         self._rows.keep(held)
         tables = {"rows": pa.Table.from_batches([self._rows.take(held)])}
         tables |= {name: codes.keys for name, codes in self._codes_to_save().items()}
-        return Saved({"position": self._position}, {"held": held}, tables)
+        return Saved({"position": self._position, **self._jumps.state()}, {"held": held}, tables)
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
         arrays = dict(saved.arrays)
@@ -146,4 +147,5 @@ class RankingSession(Session):
             codes.load(saved.tables[name])
         counters = dict(saved.counters)
         self._position = counters.pop("position")
+        self._jumps.restore(counters)
         self._stats = Stats(**counters)

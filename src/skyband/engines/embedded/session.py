@@ -8,26 +8,29 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines import snapshots
 from skyband.errors import InvalidInput, InvalidQuery, SnapshotCorrupt, SnapshotMismatch
 from skyband.operators.protocol import Arrays, Ints, Operator
+from skyband.structures.jumps import NO_TIME, set_aside
 from skyband.structures.panes import all_within
-from skyband.windows import FOREVER, Window
+from skyband.windows import FOREVER, Span, Window, parse_span, span_ticks
 
 _NO_TIMES = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
 class Stats:
-    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time."""
+    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped."""
 
     rows_in: int = 0
     rows_used: int = 0  # took their place in a window
     rows_late: int = 0  # dropped: every window that would hold them had closed
     rows_null_time: int = 0  # dropped: no event time
+    rows_jumped: int = 0  # dropped: with `max_jump`, too far ahead of all before
     rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
     rows_held: int = 0  # kept now because they may still be shown
     groups: int = 0
@@ -171,6 +174,32 @@ def with_times(batch: pa.RecordBatch, on: str | None) -> tuple[pa.RecordBatch, I
     if not all_within(time, FOREVER):
         raise InvalidInput(f"Column {on!r} has values beyond ±2**62: too far for a window.")
     return batch, time
+
+
+class Jumps:
+    """Keeps out rows whose time lies so far ahead of all before that one alone would make the others late."""
+
+    def __init__(self, most: Span | None, window: Window, on_type: pa.DataType | None) -> None:
+        self._most = None if most is None else span_ticks(parse_span(most, "max_jump"), window.on, on_type, "max_jump")
+        self._clocks = np.full(2, NO_TIME, np.int64)
+        self._next = self._clocks
+
+    def keep(self, time: Ints) -> npt.NDArray[np.bool_] | None:
+        """Which rows stay; None: all of them. Nothing is remembered before `accept`."""
+        if self._most is None or not len(time):
+            return None
+        self._next, kept = self._clocks.copy(), np.empty(len(time), np.bool_)
+        # A copy: kernels would be compiled a second time for an array that cannot be written to.
+        return kept if set_aside(time.copy(), self._most, self._next, kept) else None
+
+    def accept(self) -> None:
+        self._clocks = self._next
+
+    def state(self) -> dict[str, int]:
+        return {f"jumps_{i}": int(clock) for i, clock in enumerate(self._clocks)}
+
+    def restore(self, counters: dict[str, int]) -> None:
+        self._clocks = self._next = np.array([counters.pop(f"jumps_{i}") for i in range(2)], np.int64)
 
 
 def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) -> int:

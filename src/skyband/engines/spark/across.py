@@ -10,7 +10,7 @@ windows are not closed by the watermark (windows of arrivals, and answers with e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -26,10 +26,11 @@ from skyband.engines.spark.candidates import pane_tally, times_of
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import BatchFunction, Tally
 from skyband.engines.spark.plan import run
-from skyband.engines.spark.recipe import PREFIX, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.recipe import PREFIX, Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
 from skyband.expressions import as_floats
 from skyband.operators.across.protocol import AcrossAnswer
-from skyband.planner.across import plan, specify
+from skyband.planner.across import idle_ticks, plan, specify
+from skyband.planner.distribution import spread
 from skyband.queries import TopKAcross
 from skyband.structures.panes import shape_of
 
@@ -105,11 +106,15 @@ def _top_k(df: DataFrame, query: TopKAcross, stream: str) -> DataFrame:
     shown = [name for name in answers.columns if name != LATEST]
     # All that is said of a window comes to one place.
     together = answers.repartition(quoted("window_end"))
-    return together.mapInArrow(best_of_all(query.k), answers.select(*map(quoted, shown)).schema)
+    recall = None if query.recall is None else shown[-1]
+    return together.mapInArrow(best_of_all(query.k, recall), answers.select(*map(quoted, shown)).schema)
 
 
-def best_of_all(k: int) -> BatchFunction:
-    """For mapInArrow: of what buckets say of each window, the k best objects, ranked."""
+def best_of_all(k: int, recall: str | None = None) -> BatchFunction:
+    """For mapInArrow: of what buckets say of each window, the k best objects, ranked.
+
+    The recall of a window, in the column of that name, is the mean of those of the buckets that its objects come from.
+    """
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tables = [pa.Table.from_batches([batch]) for batch in batches]
@@ -123,7 +128,12 @@ def best_of_all(k: int) -> BatchFunction:
         first[starts + 1] = starts + 1
         rank = (np.arange(len(rows)) - np.maximum.accumulate(first) + 1).astype(np.int32)
         rows = rows.drop_columns([LATEST]).set_column(rows.schema.names.index("rank"), "rank", pa.array(rank))
-        yield from rows.filter(pa.array(rank <= k)).to_batches()
+        rows = rows.filter(pa.array(rank <= k))
+        if recall is not None:
+            window = rows["window_end"].combine_chunks().dictionary_encode().indices.to_numpy()
+            mean = np.bincount(window, rows[recall].to_numpy()) / np.bincount(window)
+            rows = rows.set_column(rows.schema.names.index(recall), recall, pa.array(mean[window]))
+        yield from rows.to_batches()
 
     return merge
 
@@ -135,21 +145,23 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
     check_order(query.window, whole)
     plan(specify(query, whole), query.algorithm)  # refuses an algorithm that cannot answer
     ticks = query.window.ticks(whole, query.lateness)
+    # There is one watermark for all streams, that of the first: so it waits as long as any may be behind.
+    ticks = replace(ticks, lateness=ticks.lateness + idle_ticks(query, whole))
+    check_no_jump(df, query.max_jump)
     needed = [query.id, query.value, query.window.on, query.window.order, None if added else stream]
     names = dict.fromkeys(name for name in needed if name is not None)
     fields = [whole.field(name) for name in names]
     schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in added)])
     output = across_layout(query, whole, str(query.emit)).schema
-    by_pane = not ticks.by_count and ticks.every > 0
     return AcrossRecipe(
         window=query.window,
         ticks=ticks,
         schema=schema,
         added=tuple(added),
         output=output.append(pa.field(LATEST, pa.int64())),
-        sources=(*[None] * 4, query.id, *[None] * len(query.streams), None),
+        sources=(*[None] * 4, query.id, *[None] * (len(output) - 5), None),
         changes=query.emit != "windows",
-        is_spread=by_pane and query.emit == "windows",
+        is_spread=spread(query, ticks).is_spread,
         fingerprint=query.fingerprint(whole),
         query=_of_a_bucket(query, stream),
     )
@@ -169,6 +181,7 @@ def _of_a_bucket(query: TopKAcross, stream: str) -> TopKAcross:
         repeat=query.repeat,
         clip=query.clip,
         emit=query.emit,
+        recall=query.recall,
         algorithm=query.algorithm,
     )
 

@@ -3,8 +3,9 @@
     rows of each stream ─ filter ─ union ─ pack by bucket ─ one session per bucket ─ merge, per window
     relations ─ collected ─ into every session
 
-Rows that match must meet in one bucket; how they are spread, and what is left to merge, `join_spreading.py` says. All
-buckets have the same watermark, so what they say of a window comes in one micro-batch: merging takes no state.
+Rows that match must meet in one bucket; how they are spread, and what is left to merge, `planner/join_spreading.py`
+says. All buckets have the same watermark, so what they say of a window comes in one micro-batch: merging takes no
+state.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from skyband.engines.embedded.joins import JoinSession
 from skyband.engines.embedded.session import Stats
 from skyband.engines.join_output import Layout
 from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.join_spreading import Spread, spread
 from skyband.engines.spark.pages import BatchFunction
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
 from skyband.errors import InvalidInput, InvalidQuery
+from skyband.planner.join_spreading import Spread, spread
 from skyband.queries import JoinAggregate
 from skyband.queries.join_columns import BoundInput, BoundJoin, bind
 from skyband.queries.joins import Relation, StreamInput

@@ -24,9 +24,10 @@ from skyband.engines.output import layout
 from skyband.engines.spark.candidates import GROUP, SCORE, WEIGHT, CandidateGatherer, group_key, only_candidates
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.plan import run
-from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
 from skyband.errors import InvalidExpression, UnknownColumn
 from skyband.expressions import Score
+from skyband.planner.distribution import spread
 from skyband.planner.objects import plan, specify
 from skyband.queries import TopK
 
@@ -82,6 +83,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     schema = arrow_schema(df.schema)
     query.check_columns(schema.names)
     check_order(query.window, schema)
+    check_no_jump(df, query.max_jump)
     ticks = query.window.ticks(schema, query.lateness)
     plan(specify(query, schema), query.algorithm, expect=query.expect)  # refuses an algorithm that cannot answer
     function = None
@@ -107,7 +109,6 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     output = layout(query, schema, str(query.emit))
     others = [name for name in output.rows_schema.names if name not in query.per]
     added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
-    by_pane = not ticks.by_count and ticks.every > 0
     recipe = TopKRecipe(
         window=query.window,
         ticks=ticks,
@@ -116,8 +117,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         output=output.schema,
         sources=(*[None] * added_first, *query.per, None, None, *others),
         changes=query.emit != "windows",
-        # Groups may be told apart in different places, but not if each row moves the one clock that they all share.
-        is_spread=bool(query.per) and (by_pane or ticks.by_count),
+        is_spread=spread(query, ticks).is_spread,
         fingerprint=query.fingerprint(schema),
         query=asked_of_a_bucket,
         score=function,

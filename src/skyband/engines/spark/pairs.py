@@ -34,6 +34,7 @@ from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
 from skyband.expressions import pairs as pair_expressions
 from skyband.operators.pairs.scoring import scoring_of
+from skyband.planner.distribution import spread
 from skyband.planner.pairs import plan, specify
 from skyband.queries import TopKPairs
 from skyband.structures.panes import shape_of
@@ -91,7 +92,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
     score = pair_expressions.bind(query.by, query.where, query.ascending, schema)
     scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
     plan(specify(query, schema, scoring), query.algorithm)  # refuses an algorithm that cannot answer
-    is_spread = not ticks.by_count and ticks.every > 0 and query.emit == "windows"
+    is_spread = spread(query, ticks).is_spread
     added = [pa.field(ROW, pa.int64())] if is_spread else []
     where = query.where
     if is_spread and not query.same:

@@ -19,6 +19,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantT
 
 from skyband.engines.embedded.session import Stats
 from skyband.errors import InvalidInput, InvalidQuery
+from skyband.planner.distribution import by_pane
 from skyband.windows import Ticks, Window
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Recipe(ABC):
     @property
     def by_pane(self) -> bool:
         """Do answers come at the ends of windows by value?"""
-        return not self.ticks.by_count and self.ticks.every > 0
+        return by_pane(self.ticks)
 
     @property
     def plain_names(self) -> dict[str, str]:
@@ -89,6 +90,15 @@ def check_order(window: Window, schema: pa.Schema) -> None:
         )
     if order is not None and pa.types.is_nested(schema.field(order).type):
         raise InvalidQuery(f"order={order!r} cannot put rows in order: the column is {schema.field(order).type}.")
+
+
+def check_no_jump(df: DataFrame, max_jump: object) -> None:
+    """Raise unless no time has to be doubted: Spark's watermark believes every row before we see it."""
+    if max_jump is not None and df.isStreaming:
+        raise InvalidQuery(
+            f"max_jump={max_jump!r} cannot be kept on a Spark stream: its watermark believes every row, before Skyband "
+            "sees it. Filter times that cannot be: df.where('ts <= current_timestamp() + INTERVAL 1 HOUR')."
+        )
 
 
 def quoted(name: str) -> Column:

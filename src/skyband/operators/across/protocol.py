@@ -36,6 +36,8 @@ class AcrossSpec:
     low: tuple[float, ...] = (0.0,)  # by stream: the smallest value, which a missing one counts as
     high: tuple[float, ...] = (1.0,)  # by stream: the largest value; may be infinite
     repeat: int = ONCE
+    recall: float = 0.0  # the share of the answers' objects that is enough; 0: all of them
+    idle_after: int = 0  # how far a stream may be behind the others, and still be waited for
 
     @property
     def streams(self) -> int:
@@ -81,6 +83,7 @@ class AcrossAnswer(NamedTuple):
     values: (
         Floats  # a row for each entry, a column for each stream; NaN where it has none. Of one that leaves, as before
     )
+    recall: Floats  # the share of objects that answers now have of those they should; 1 if they are exact
 
 
 class AcrossOperator(Operator[AcrossBatch, AcrossAnswer], Protocol):

@@ -66,6 +66,7 @@ class Recompute:
         self._shown: list[Ranked] = []  # the last answer, if changes are asked for
         self._arrivals = 0
         self._now: int | None = None  # the largest time seen
+        self._reached: dict[int, int] = {}  # the same by stream, of those that have come
         self._closed: int | None = None  # every window that ends here or before has closed
         self._due: int | None = None  # landmark: the end of the last window that has a row which no other had before
         self._out: list[tuple[int, int, Ranked, np.int8]] = []
@@ -136,6 +137,7 @@ class Recompute:
             "shown_time": np.array([shown.time for shown in self._shown], np.int64),
             "shown_values": self._matrix([shown.values for shown in self._shown]),
             "clocks": np.array(clocks, np.int64),
+            "reached": np.array([*self._reached.items()], np.int64),
         }
 
     def restore(self, state: Arrays) -> None:
@@ -155,6 +157,8 @@ class Recompute:
             clock if known else None for known, clock in zip(clocks[::2], clocks[1::2], strict=True)
         )
 
+        self._reached = dict(state["reached"].reshape(-1, 2).tolist())
+
     def check(self) -> None:
         positions = [row.position for row in self._rows]
         assert positions == sorted(set(positions)), "rows are held once each, in arrival order"
@@ -172,7 +176,9 @@ class Recompute:
 
     def _arrive_by_value(self, row: Row) -> None:
         self._now = row.time if self._now is None else max(self._now, row.time)
-        self._close_until(self._now - self.spec.window.lateness)
+        self._reached[row.stream] = max(self._reached.get(row.stream, row.time), row.time)
+        slowest = min(self._reached.get(s, -FOREVER) for s in range(self.spec.streams))
+        self._close_until(max(slowest, self._now - self.spec.idle_after) - self.spec.window.lateness)
         assert self._closed is not None
         if self._last_end(row.time) <= self._closed:
             self.late += 1
@@ -293,6 +299,7 @@ class Recompute:
             np.array([change for *_, change in out], np.int8),
             np.array([each.time for _, _, each, _ in out], np.int64),
             self._matrix([each.values for _, _, each, _ in out]),
+            np.ones(len(out)),
         )
 
     def _matrix(self, rows: list[tuple[float | None, ...]]) -> npt.NDArray[np.float64]:

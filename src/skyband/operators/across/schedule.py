@@ -62,6 +62,7 @@ class Schedule:
         self.unranked = 0
         self._arrivals = 0
         self._now = -FOREVER  # the largest time seen
+        self._reached = np.full(spec.streams, -FOREVER)  # by stream: the largest time seen, if streams are waited for
         every = spec.window.every or 1
         self._closed = -FOREVER // every * every  # every window that ends here or before has closed
         self._longest = -FOREVER  # by value, with a slide: the last moment of any row that has begun
@@ -81,7 +82,7 @@ class Schedule:
             self._now = int(now[-1])
         if not window.every:
             return self._each_by_value(batch, position, now)
-        closed = self._closes(now)
+        closed = self._closes(self._waited_for(batch, now) if self.spec.idle_after else now)
         endless = window.size == FOREVER
         last = np.full(len(now), FOREVER) if endless else (batch.time + window.size) // window.every * window.every
         begins = np.maximum((batch.time // window.every + 1) * window.every, closed + window.every)
@@ -163,6 +164,17 @@ class Schedule:
         self.unranked += int(np.count_nonzero(np.isnan(rows.value)))
         return Steps(rows, now, np.arange(len(now), dtype=np.int64), each=True)
 
+    def _waited_for(self, batch: AcrossBatch, now: Ints) -> Ints:
+        """When each row has come: how far all streams have, but for those that are too far behind the first."""
+        if not len(now):
+            return now
+        behind = now
+        for s in range(self.spec.streams):
+            mine = np.maximum.accumulate(np.where(batch.stream == s, batch.time, self._reached[s]))
+            self._reached[s] = mine[-1]
+            behind = np.minimum(behind, mine)
+        return np.maximum(behind, now - self.spec.idle_after)
+
     def _closes(self, now: Ints) -> Ints:
         """Up to where windows have closed when each row has come."""
         every, lateness = self.spec.window.every, self.spec.window.lateness
@@ -229,6 +241,7 @@ class Schedule:
         numbers = [self.late, self.unranked, self._arrivals, self._now, self._closed, self._longest, int(self._shown)]
         return {
             "schedule": np.array(numbers, np.int64),
+            "reached": self._reached.copy(),
             "begins": self._begins.copy(),
             **{f"waiting_{name}": column.copy() for name, column in self._waiting._asdict().items()},
         }
@@ -237,6 +250,7 @@ class Schedule:
         numbers = (int(number) for number in state["schedule"])
         self.late, self.unranked, self._arrivals, self._now, self._closed, self._longest, shown = numbers
         self._shown = bool(shown)
+        self._reached = state["reached"].copy()
         self._begins = state["begins"].copy()
         columns: list[Any] = [state[f"waiting_{name}"].copy() for name in Rows._fields]
         self._waiting = Rows(*columns)

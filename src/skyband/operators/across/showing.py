@@ -36,6 +36,7 @@ class Out(NamedTuple):
     change: npt.NDArray[np.int8]
     time: Ints
     values: Floats
+    recall: Floats  # 1 unless an algorithm that misses objects writes something else
 
 
 def new_shown(entries: int, codes: int, streams: int) -> Shown:
@@ -55,6 +56,7 @@ def new_out(entries: int, streams: int) -> Out:
         np.empty(entries, np.int8),
         np.empty(entries, np.int64),
         np.empty((entries, streams)),
+        np.ones(entries),
     )
 
 

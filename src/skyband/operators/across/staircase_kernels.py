@@ -139,7 +139,7 @@ def _leave(front, score, numbers, code, k):  # type: ignore[no-untyped-def]
 
 
 @part
-def _replace(state, code, old, new, old_time, old_position, time, position, k):  # type: ignore[no-untyped-def]
+def replace_points(state, code, old, new, old_time, old_position, time, position, k):  # type: ignore[no-untyped-def]
     """The object's points were `old` ones, and are `new` ones now."""
     front, score, points, scores, numbers = state.front, state.score, state.points, state.scores, state.numbers
     size = numbers[SIZE]
@@ -190,7 +190,7 @@ def _prune_object(slots, front, score, numbers, code, clock, k, scoring):  # typ
 
 
 @part
-def _take(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-untyped-def]
+def take_row(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-untyped-def]
     slots, front, score, points, scores, numbers = (
         state.slots, state.front, state.score, state.points, state.scores, state.numbers,
     )  # fmt: skip
@@ -215,7 +215,7 @@ def _take(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-unty
             return
     new = points_of(slots, code, clock, scoring, points[NEW_LAST], scores[NEW], points[NEW_BEFORE])
     time, position = latest_row(slots, code, clock)
-    _replace(state, code, old, new, old_time, old_position, time, position, k)
+    replace_points(state, code, old, new, old_time, old_position, time, position, k)
     numbers[SINCE_SWEEP] += 1
     if not numbers[STALE]:
         numbers[STALE] = _touches_top(state.top, numbers, scores[NEW, new - 1], time, position, k, top_score)
@@ -279,7 +279,7 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, wr
         expire(state.front, state.score, numbers, clocks[step])
         r = steps[step]
         if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
-            _take(rows, r, clocks[step], k, state, scoring, shown.top_score)
+            take_row(rows, r, clocks[step], k, state, scoring, shown.top_score)
         if r == ANSWER_DUE or (rule.each and numbers[STALE]):
             found = rank(state, k, shown) if numbers[STALE] else numbers[FOUND]
             written = show(clocks[step], found, rule.emit, shown, out, written)

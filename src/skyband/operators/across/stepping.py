@@ -25,6 +25,7 @@ class Stepping(ABC):
 
     repeated = 0
     wants_keys = False
+    recall = 1.0
 
     def __init__(self, spec: AcrossSpec) -> None:
         self.spec = spec
@@ -102,9 +103,9 @@ class Stepping(ABC):
             copy.restore(self.state())
             copy._run(copy._schedule.until_now())
             found = copy._rank_now(self._schedule.now())
-            return _top_of(copy._shown, min(found, k), self._schedule.now())
+            return _top_of(copy._shown, min(found, k), self._schedule.now(), self.recall)
         found = self._rank_now(self._schedule.now())
-        return _top_of(self._shown, min(found, k), self._schedule.now())
+        return _top_of(self._shown, min(found, k), self._schedule.now(), self.recall)
 
     def live_codes(self) -> npt.NDArray[np.bool_]:
         live = self._live()
@@ -189,7 +190,7 @@ def _copied(out: Out, written: int) -> AcrossAnswer:
     return AcrossAnswer(*columns)
 
 
-def _top_of(shown: Shown, found: int, at: int) -> AcrossAnswer:
+def _top_of(shown: Shown, found: int, at: int, recall: float) -> AcrossAnswer:
     return AcrossAnswer(
         np.full(found, at),
         np.arange(1, found + 1, dtype=np.int32),
@@ -198,4 +199,5 @@ def _top_of(shown: Shown, found: int, at: int) -> AcrossAnswer:
         np.full(found, ENTER),
         shown.top_time[:found].copy(),
         shown.top_values[:found].copy(),
+        np.full(found, recall),
     )

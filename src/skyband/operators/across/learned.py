@@ -1,0 +1,307 @@
+"""Learned: as many objects as a promised share of the answers needs, by what the streams have shown so far.
+
+Paper:      ours, after Haghani, Michel, Aberer, CIKM 2009, section 4.
+Invariant:  an object is held as long as it is worth its place: as the share of its time in which it is expected to be
+            in the answer is at least a bar. Of those that are not, some are held by chance, and each stands for all
+            that were let go alike: so what is missed is measured, and the bar is the highest that misses no more than
+            was allowed. The first two windows are held as `staircase` holds them: that is when it learns.
+Cost:       push as `staircase`, on fewer objects; judging an object takes some microseconds, and all are judged 20
+            times a window. State: the objects held, and some kilobytes of what was learnt, whatever the window.
+Choose it:  recall=0.95, that is, a share of the objects is enough, and memory matters.
+
+What an object is worth is worked out by looking ahead: values that it lacks come as often, as late and as large as they
+came to others (the waits of objects held, by age; each stream's latest values), and k scores that are sure, or usual
+by then, are to be beaten. A model that is wrong costs memory, not recall, which is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.operators.across import learned_kernels as kernels
+from skyband.operators.across.learned_kernels import Lottery
+from skyband.operators.across.protocol import AcrossAnswer, AcrossBatch, AcrossSpec
+from skyband.operators.across.schedule import Steps
+from skyband.operators.across.slots import current_score, new_slots
+from skyband.operators.across.staircase import Staircase
+from skyband.operators.across.staircase import expected_rows as exact_rows
+from skyband.operators.across.staircase import refuses as refused_by_staircase
+from skyband.operators.across.staircase_kernels import CLOCK, SIZE
+from skyband.operators.across.worth_kernels import (
+    AGES,
+    BAR,
+    CAME,
+    FACTS,
+    FIGURES,
+    HOPES,
+    LEAST,
+    LEVELS,
+    LOOKED,
+    LOT,
+    ROWS,
+    TICKS,
+    UNTIL,
+    WEIGHT,
+    Learnt,
+    level_of,
+)
+from skyband.operators.protocol import Arrays, Codes, Ints
+from skyband.windows import FOREVER
+
+NAME = "learned"
+
+LOOKS: Final = 20  # how often a window all objects are looked at
+FEWEST_ROWS: Final = 16  # between two looks
+MEMORY: Final = 6.0  # windows after which what was learnt counts a third
+MOMENTS: Final = 8  # at which an object's future is looked at
+DRAWS: Final = 8  # of what may come
+QUANTILES: Final = 32  # of a stream's values
+STEPS: Final = 6  # of what may be needed to be in the answer
+SPREAD: Final = 1.1  # of how many objects come, against that of independent ones: what is usual is not quite known
+RECENT: Final = 256  # values of a stream that are remembered
+FEW_STREAMS: Final = 5  # up to which every set of streams has waits of its own
+LOTTERY: Final = Lottery(most=0.03, fewest=0.005)
+TRUST: Final = 3.0  # in what is expected: as if it had been seen for so many windows
+
+
+class Rule(NamedTuple):
+    k: int
+    emit: int
+    each: bool
+    sweep_after: int
+    size: int
+
+
+def refuses(spec: AcrossSpec) -> str | None:
+    if not spec.recall:
+        return "it needs recall=, the share of objects that is enough"
+    if spec.window.size == FOREVER:
+        return "nothing leaves a window from the start on, so it never knows what it is worth to hold an object"
+    return refused_by_staircase(spec)
+
+
+def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
+    """As measured for recall=0.95, three streams half in step, objects that come again within 1/7 of the window."""
+    return exact_rows(spec, window_rows) / 5
+
+
+def open(spec: AcrossSpec) -> Learned:
+    return Learned(spec)
+
+
+class Learned(Staircase):
+    wants_keys = True
+
+    def __init__(self, spec: AcrossSpec) -> None:
+        super().__init__(spec)
+        d, k = spec.streams, spec.k
+        sets = 1 << d if d <= FEW_STREAMS else d + 1
+        random = np.random.default_rng(1)
+        places = np.array([[random.permutation(DRAWS) for _ in range(d)] for _ in range(2)], np.float64)
+        draws = np.ascontiguousarray(places.transpose(0, 2, 1))
+        draws[0] = -np.log((draws[0] + 0.5) / DRAWS)
+        draws[1] = (draws[1] + 0.5) * QUANTILES / DRAWS
+        figures = np.zeros(FIGURES)
+        figures[TICKS] = 1.0
+        self._learnt = Learnt(
+            facts=np.ones((FACTS, 0)),
+            recent=np.zeros((d, RECENT)),
+            taken=np.zeros(d, np.int64),
+            waits=np.zeros((2, sets, d, AGES)),
+            coming=np.zeros((sets, d, AGES + 1)),
+            values=np.zeros((d, QUANTILES)),
+            draws=draws,
+            moments=np.zeros(MOMENTS, np.int64),
+            needed=np.full((MOMENTS, STEPS), -np.inf),
+            spread=SPREAD * np.array([NormalDist().inv_cdf((i + 0.5) / STEPS) for i in range(STEPS)]),
+            sure=np.full(k, -np.inf),
+            ladder=np.full(4 * k, -np.inf),
+            least=np.full(d, -np.inf),
+            shares=np.zeros(MOMENTS),
+            waiting=np.zeros(MOMENTS),
+            hopes=np.zeros((HOPES, d, MOMENTS)),
+            open=np.zeros(d, np.int64),
+            lost=np.zeros(LEVELS),
+            figures=figures,
+        )
+        self._scratch = new_slots(1, d)
+        self._began = FOREVER  # the clock's first moment
+        self._looked = FOREVER  # its moment at the last look
+        self._pace = np.zeros(2)  # how much the clock moved on, and rows came, with less and less weight
+        self._shown_mass = np.zeros(LEVELS)  # what answers showed, by the least that it was ever worth
+        self._phase = 0  # 1: the first window is full
+
+    @property
+    def recall(self) -> float:  # type: ignore[override]
+        bar = self._learnt.figures[BAR]
+        return 1.0 - float(self._missed()[level_of(bar)]) if bar else 1.0
+
+    def push(self, batch: AcrossBatch) -> AcrossAnswer:
+        self._make_room(batch.codes)
+        key = batch.key if len(batch.key) else batch.code.astype(np.int64)
+        self._learnt.facts[LOT, batch.code] = _lots(key)
+        return super().push(batch)
+
+    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
+        figures, window = self._learnt.figures, self.spec.window
+        if self._began == FOREVER:
+            self._began = self._looked = int(steps.clock[step])
+        rows = window.size / figures[TICKS] if window.by_count or figures[LOOKED] else 0
+        after = max(FEWEST_ROWS, int(rows / LOOKS))
+        if figures[ROWS] - figures[LOOKED] >= after:
+            self._look()
+        if self._s.numbers[SIZE] + self.spec.streams > len(self._s.score):
+            self._widen(2 * len(self._s.score))
+        rule = Rule(self.spec.k, self.spec.emit, steps.each, after, window.size)
+        step, after_it = kernels.execute(
+            rule, self._scoring, steps.rows, steps.clock, steps.row, step, end,
+            self._s, self._scratch, self._learnt, LOTTERY, self._shown, self._out, written,
+        )  # fmt: skip
+        self._out.recall[written:after_it] = self.recall
+        return step, after_it
+
+    # -- learning -----------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Learn from what has happened since the last look, and judge every object anew."""
+        learnt, k, size, clock = self._learnt, self.spec.k, self.spec.window.size, self._clock()
+        current = np.empty(len(self._s.slots))
+        kernels.wait(self._s.slots, clock, learnt, self._scoring, current)
+        share = self._pace_of(clock)
+        learnt.waits[:] *= share
+        kernels.accumulate(learnt.waits, learnt.coming)
+        self._learn_scores(current)
+        self._learn_values()
+        learnt.moments[:] = clock + ((np.arange(MOMENTS) + 0.5) * size / MOMENTS).astype(np.int64)
+        kernels.foresee(self._s.front, self._s.score, self._s.numbers[SIZE], clock, size, k, learnt)
+        found = self._rank_now(clock)
+        shown = self._shown.top_code[:found]
+        if self._phase == 0 and clock - self._began >= size:
+            self._phase = 1
+            learnt.facts[LEAST] = 1.0
+            learnt.lost[:] = 0.0
+        if self._phase:
+            learnt.lost[:] *= share
+            self._learn_losses(shown, share)
+        if clock - self._began >= 2 * size:
+            learnt.figures[BAR] = self._bar()
+        self._prune()
+        mark = self._shown.mark
+        mark[shown] = 1
+        kernels.judge_all(self._s, k, learnt, LOTTERY, self._scoring, mark)
+        mark[shown] = 0
+        high = self._scoring.table[2]
+        highest = np.where(np.isfinite(high), high, learnt.values[:, -1])
+        kernels.least_values(self._scratch, clock, size, learnt, self._scoring, highest)
+
+    def _pace_of(self, clock: int) -> float:
+        """How much the clock moves on with a row; returns how much of what was learnt before still counts."""
+        figures = self._learnt.figures
+        moved, rows = clock - self._looked, figures[ROWS] - figures[LOOKED]
+        share = math.exp(-moved / (MEMORY * self.spec.window.size))
+        self._pace = self._pace * share + (moved, rows)
+        if self._pace[0] > 0:
+            figures[TICKS] = self._pace[0] / self._pace[1]
+        self._looked, figures[LOOKED] = clock, figures[ROWS]
+        return share
+
+    def _learn_scores(self, current: npt.NDArray[np.float64]) -> None:
+        ladder = self._learnt.ladder
+        there = -np.sort(-current[~np.isnan(current)])[: len(ladder)]
+        now = np.full(len(ladder), self._lowest())
+        now[: len(there)] = there
+        ladder[:] = now if ladder[0] == -np.inf else ladder + (now - ladder) * 2 / LOOKS
+
+    def _lowest(self) -> float:
+        scratch = self._scratch
+        return float(current_score(scratch, 0, 0, self._scoring))
+
+    def _learn_values(self) -> None:
+        learnt = self._learnt
+        for s, taken in enumerate(learnt.taken.tolist()):
+            if taken:
+                known = np.sort(learnt.recent[s, : min(taken, RECENT)])
+                learnt.values[s] = known[((np.arange(QUANTILES) + 0.5) / QUANTILES * len(known)).astype(np.int64)]
+
+    def _learn_losses(self, shown: Codes, share: float) -> None:
+        facts = self._learnt.facts
+        level = np.clip(-12 * np.log2(facts[LEAST, shown]), 0, LEVELS - 1).astype(np.int64)
+        self._shown_mass *= share
+        np.add.at(self._shown_mass, level, facts[WEIGHT, shown])
+
+    def _missed(self) -> npt.NDArray[np.float64]:
+        """By level of the bar: which share of the objects that answers should show is missed.
+
+        What is expected of all objects, and what was seen of those held, the more of it the more it counts.
+        """
+        lost, seen = self._learnt.lost, np.append(np.cumsum(self._shown_mass[::-1])[::-1][1:], 0.0)
+        trust = TRUST * LOOKS * self.spec.k
+        expected = lost / lost[0] if lost[0] else np.ones(LEVELS)
+        missed: npt.NDArray[np.float64] = (trust * expected + seen) / (trust + self._shown_mass.sum())
+        return missed
+
+    def _bar(self) -> float:
+        """The most that can be asked of an object to be worth, without missing more than is allowed."""
+        level = int(np.argmax(self._missed() <= 1 - self.spec.recall))
+        return float(2.0 ** (-level / 12))
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def rows_held(self) -> int:
+        return (
+            int(kernels.count(self._s.slots, self._s.numbers[CLOCK], self._learnt.facts[UNTIL]))
+            + self._schedule.rows_waiting()
+        )
+
+    def _live(self) -> npt.NDArray[np.bool_]:
+        return np.asarray((self._s.slots["last"] >= self._s.numbers[CLOCK]).any(axis=1))
+
+    def _grow(self, codes: int) -> None:
+        super()._grow(codes)
+        facts = np.ones((FACTS, codes))
+        facts[:, : self._learnt.facts.shape[1]] = self._learnt.facts
+        self._learnt = self._learnt._replace(facts=facts)
+
+    def _recode(self, kept: Ints, code_of: Codes) -> None:
+        super()._recode(kept, code_of)
+        self._learnt = self._learnt._replace(facts=np.ascontiguousarray(self._learnt.facts[:, kept]))
+
+    def _state(self) -> Arrays:
+        saved = {f"learnt_{name}": array.copy() for name, array in self._learnt._asdict().items() if name != "draws"}
+        return {
+            **super()._state(),
+            **saved,
+            "learnt": np.array([self._began, self._looked, self._phase], np.int64),
+            "pace": self._pace.copy(),
+            "shown_mass": self._shown_mass.copy(),
+        }
+
+    def _restore(self, state: Arrays) -> None:
+        super()._restore(state)
+        for name, array in self._learnt._asdict().items():
+            if name == "facts":
+                saved = state["learnt_facts"].reshape(FACTS, -1)
+                array[:, : saved.shape[1]] = saved
+            elif name != "draws":
+                array[:] = state[f"learnt_{name}"].reshape(array.shape)
+        self._began, self._looked, self._phase = (int(number) for number in state["learnt"])
+        self._pace[:] = state["pace"]
+        self._shown_mass[:] = state["shown_mass"]
+
+    def check(self) -> None:
+        facts, alive = self._learnt.facts, self._live()
+        assert (facts[WEIGHT, alive] >= 1).all(), "an object stands at least for itself"
+        assert (facts[CAME, alive] <= self._learnt.figures[ROWS]).all(), "and came before now"
+        assert 0 < self.recall <= 1, "answers have no more than all objects"
+
+
+def _lots(key: Ints) -> npt.NDArray[np.float64]:
+    """A number from [0, 1) for each object that is the same whenever it comes."""
+    mixed = key.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53

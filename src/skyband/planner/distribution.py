@@ -1,0 +1,81 @@
+"""How the work is spread on Spark: over buckets by a key whose rows belong together, or in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+from skyband.planner import join_spreading
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
+from skyband.queries.join_columns import BoundJoin
+from skyband.windows import Ticks
+
+Query = TopK | TopKForEach | TopKPairs | TopKAcross | JoinAggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Over several buckets, or not, and why."""
+
+    is_spread: bool
+    why: str
+
+
+def by_pane(ticks: Ticks) -> bool:
+    """Do answers come at the ends of windows by value?"""
+    return not ticks.by_count and ticks.every > 0
+
+
+@singledispatch
+def spread(query: Query, ticks: Ticks) -> Spread:
+    """How `query`, whose window is `ticks`, is spread."""
+    raise NotImplementedError
+
+
+@spread.register
+def _(query: TopK, ticks: Ticks) -> Spread:
+    if not query.per:
+        return Spread(False, "in one place: there is one ranking")
+    if not (by_pane(ticks) or ticks.by_count):
+        return Spread(False, "in one place: each row moves the one clock that all groups share")
+    return Spread(True, f"over buckets by {', '.join(query.per)}: each ranks its own groups")
+
+
+@spread.register
+def _(query: TopKForEach, ticks: Ticks) -> Spread:
+    return Spread(True, "over buckets by query: each of them gets every row")
+
+
+@spread.register
+def _(query: TopKPairs, ticks: Ticks) -> Spread:
+    if not by_pane(ticks) or query.emit != "windows":
+        return Spread(False, "in one place: answers do not come window by window")
+    if query.same:
+        return Spread(True, f"over buckets by {', '.join(query.same)}, merged for each window")
+    return Spread(True, "over a triangle of buckets, in one of which any two rows meet; merged for each window")
+
+
+@spread.register
+def _(query: TopKAcross, ticks: Ticks) -> Spread:
+    if not by_pane(ticks) or query.emit != "windows":
+        return Spread(False, "in one place: answers do not come window by window")
+    return Spread(True, f"over buckets by {query.id}, merged for each window")
+
+
+def spread_join(query: JoinAggregate, bound: BoundJoin) -> Spread:
+    """The same of a join, which needs to know the columns."""
+    how = join_spreading.spread(query, bound)
+    if how is None:
+        return Spread(False, f"in one place: {_why_not(query)}")
+    by = ", ".join(f"{name}.{column}" for name, columns in how.columns.items() for column in columns)
+    if not how.adds_up:
+        return Spread(True, f"over buckets by {by}: each has whole groups" + (", ranked once more" if query.k else ""))
+    return Spread(True, f"over buckets {f'by {by}' if by else 'by turns'}, whose parts of groups are added up")
+
+
+def _why_not(query: JoinAggregate) -> str:
+    if query.every is None:
+        return "each row moves the windows of all"
+    if query.emit != "windows":
+        return "what changed is known only there"
+    return "parts of these aggregates cannot be added up exactly"

@@ -1,0 +1,78 @@
+"""EXPLAIN and EXPLAIN ANALYZE: what would run, and what it does when it runs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.engines.embedded.inputs import Running, Source
+from skyband.errors import InvalidInput
+from skyband.planner.rules import Draft, Measured, Read
+from skyband.sql.asked import ONLY, Asked
+
+PIECES = 64  # in which the rows of a table are pushed, so that there is more than one moment to look at
+FEWEST_ROWS = 500
+
+
+def draft_of(asked: Asked, schemas: Mapping[str, pa.Schema], *, on_spark: bool) -> Draft:
+    """The query with what is known of its inputs; `schemas` by the names they were given as."""
+    reads = []
+    for name, rows in asked.rows.items():
+        schema = schemas[rows.name]
+        columns = schema.names if rows.columns is None else [*rows.columns, *(column for _, column in rows.renamed)]
+        reads.append(Read(rows.name if name == ONLY else name, schema, tuple(dict.fromkeys(columns)), rows.where))
+    return Draft(asked.query, tuple(reads), on_spark)
+
+
+def in_pieces(source: Source) -> Source:
+    """The same rows, a whole table in smaller batches."""
+    if not source.is_whole:
+        return source
+    table = pa.Table.from_batches(source.batches, source.schema)
+    size = max(FEWEST_ROWS, -(-len(table) // PIECES))
+    return source._replace(batches=table.to_batches(max_chunksize=size))
+
+
+def measure(running: Running) -> Measured:
+    """Run it to its end, and see what it holds and how long it takes on the way."""
+    held, costs, seconds, rows_in, rows_out = [], [], 0.0, 0, 0
+    answers: Iterator[pa.Table] = running.answers
+    while True:
+        started = time.perf_counter()
+        answer = next(answers, None)
+        took = time.perf_counter() - started
+        if answer is None:
+            break
+        seconds += took
+        rows_out += len(answer)
+        stats = running.session.stats()
+        if stats.rows_in > rows_in:
+            costs.append(1e9 * took / (stats.rows_in - rows_in))
+            held.append(stats.rows_held)
+            rows_in = stats.rows_in
+    stats = running.session.stats()
+    if not costs:
+        return Measured(rows_in, stats.rows_late, rows_out, seconds, math.nan, math.nan, math.nan)
+    # The first batches may have waited for kernels to be compiled; half of all take no longer than this.
+    return Measured(
+        rows_in, stats.rows_late, rows_out, seconds, float(np.median(costs)), float(max(held)), float(np.mean(held))
+    )
+
+
+def measure_on_spark(answer: Any, inputs: Mapping[str, Any]) -> Measured:
+    """The same of batch DataFrames: how long Spark takes for all of it. What its workers hold cannot be seen here."""
+    if answer.isStreaming:
+        raise InvalidInput(
+            "EXPLAIN ANALYZE runs a query to its end, and a stream has none. EXPLAIN says what would run; what a "
+            "running query does is in its progress, under observedMetrics."
+        )
+    rows_in = sum(df.count() for df in inputs.values())
+    started = time.perf_counter()
+    rows_out = answer.count()
+    seconds = time.perf_counter() - started
+    return Measured(rows_in, 0, rows_out, seconds, 1e9 * seconds / max(rows_in, 1), math.nan, math.nan)

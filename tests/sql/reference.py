@@ -1,0 +1,55 @@
+"""Writes docs/sql-reference.md from the statements that are tested: `python tests/sql/reference.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "sql-reference.md"
+
+HEAD = """# SQL, statement by statement
+
+Made from the tests of the language by `python tests/sql/reference.py`: every statement of the first part is run on both
+engines and compared with recomputation, and each error of the second is compared word for word. [SQL](sql.md) explains,
+with answers.
+
+The inputs: `trades` (seq, t, ts, symbol, venue, price, volume), `auction` (ts, auctionID, sellerID), `bid` (ts,
+auctionID, price), `person` (personID, state), and the streams `r1` (flow, size, t), `r2` (flow, amount, t) and `r3`
+(flow, weight, t); `ts` is a timestamp, `t` and `seq` are whole numbers.
+"""
+
+
+def page() -> str:
+    """The page as it should be."""
+    return "\n".join([HEAD, *_accepted(), "## What is refused, and what is said", "", *_rejected()])
+
+
+def _accepted() -> list[str]:
+    lines: list[str] = []
+    statements: list[str] = []
+
+    def close() -> None:
+        if statements:
+            lines.extend(["```sql", *(f"{statement};" for statement in statements), "```", ""])
+            statements.clear()
+
+    for line in (HERE / "accepted.sql").read_text().splitlines():
+        if line.startswith("-- # "):
+            close()
+            lines.extend([f"## {line.removeprefix('-- # ')}", ""])
+        elif line.startswith("-- ") and lines:
+            close()
+            lines.extend([line.removeprefix("-- "), ""])
+        elif line and not line.startswith("--"):
+            statements.append(line.removesuffix(";"))
+    close()
+    return lines
+
+
+def _rejected() -> list[str]:
+    blocks = (HERE / "rejected.txt").read_text().strip().split("\n\n")
+    return ["```text", *(line for block in blocks for line in (*block.split("\n")[1:], "")), "```", ""]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.window import Window
 
 from skyband.errors import EnvironmentProblem, PipelineFailed
+from skyband.pipelines.answers import Answers
 from skyband.pipelines.model import Pipeline, Sink
 from skyband.pipelines.secrets import resolve
 from skyband.pipelines.session import POSTGRESQL
@@ -45,16 +46,16 @@ class JdbcTarget:
         self._beside = f"{self._table[: _LONGEST_NAME - 8]}_skyband"
         self._options = {name: resolve(value) for name, value in sink.options.items()}
 
-    def write(self, answers: DataFrame, batch: int) -> None:
-        rows = answers
+    def write(self, answers: Answers, batch: int) -> None:
+        rows = answers.frame
         changed = "change" in answers.columns
         if changed:
             latest = Window.partitionBy(*self._key).orderBy(sf.col("at").desc(), sf.col("change"))
-            rows = answers.withColumn("__nth", sf.row_number().over(latest)).where("__nth = 1").drop("__nth")
+            rows = rows.withColumn("__nth", sf.row_number().over(latest)).where("__nth = 1").drop("__nth")
         writer = rows.coalesce(1).write.format("jdbc").mode("overwrite").options(**self._options)
         writer = writer.option("url", self._url).option("driver", "org.postgresql.Driver")
         writer.option("dbtable", _quoted(self._beside)).save()
-        self._execute(answers, self._statements(answers.columns, changed))
+        self._execute(rows, self._statements(answers.columns, changed))
 
     def _statements(self, columns: list[str], changed: bool) -> list[str]:
         """From the table beside to the one that people read."""
@@ -78,9 +79,9 @@ class JdbcTarget:
             statements.append(f"DELETE FROM {table} t USING {beside} b WHERE b.change = 'delete' AND {same}")
         return [*statements, f"DROP TABLE {beside}"]
 
-    def _execute(self, answers: DataFrame, statements: list[str]) -> None:
+    def _execute(self, rows: DataFrame, statements: list[str]) -> None:
         """All of them or none."""
-        jvm: Any = answers.sparkSession._jvm
+        jvm: Any = rows.sparkSession._jvm
         properties = jvm.java.util.Properties()
         for name, value in self._options.items():
             properties.setProperty(name, value)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from skyband.errors import EnvironmentProblem
+from skyband.pipelines.answers import Answers
 from skyband.pipelines.model import Pipeline, Sink
 from skyband.pipelines.secrets import resolve
 
@@ -45,14 +45,14 @@ class LeaderboardTarget:
         except redis.RedisError as error:
             raise EnvironmentProblem(f"No Redis answers at {sink.url}: {error}") from error
 
-    def write(self, answers: DataFrame, batch: int) -> None:
+    def write(self, answers: Answers, batch: int) -> None:
         for needed in ("window_end", "rank"):
             if needed not in answers.columns:
                 raise self._pipeline.wrong(
                     "A leaderboard shows the ranks of windows: the statement needs ORDER BY … LIMIT and EMIT WINDOWS.",
                     *("sinks", self._sink.name),
                 )
-        for board, rows in self._boards(answers.toArrow()).items():
+        for board, rows in self._boards(answers.table).items():
             end = max(row["window_end"] for row in rows)
             latest = [row for row in rows if row["window_end"] == end]
             scores = [part for row in latest for part in (_score(row), str(row[self._member]))]

@@ -20,7 +20,7 @@ from skyband.pipelines.figures import Figures
 from skyband.pipelines.model import AVAILABLE_NOW, Pipeline
 from skyband.pipelines.secrets import hide
 from skyband.pipelines.sinks import FileTarget, Show, Target, open_target
-from skyband.pipelines.streams import Output, Stream, streams_of
+from skyband.pipelines.streams import Stream, streams_of
 
 _POLL_SECONDS: Final = 0.1
 _PATIENCE_SECONDS: Final = 600  # for the micro-batch that runs when a stop is asked for
@@ -155,8 +155,10 @@ class Running:
         def write(rows: DataFrame, batch: int) -> None:
             rows.persist()
             try:
-                for name, count in stream.rows_answered(rows).items():
-                    self._write(name, stream.outputs[name], rows, count, targets[name], batch)
+                for name, answers in stream.answers(self._spark, rows).items():
+                    for target in targets[name]:
+                        target.write(answers, batch)
+                    self.figures[name].changes.update(answers.by_change())
             except Exception as error:
                 self._failed[stream.name] = readable(error)
                 raise
@@ -164,15 +166,6 @@ class Running:
                 rows.unpersist()
 
         return write
-
-    def _write(self, name: str, output: Output, rows: DataFrame, count: int, targets: list[Target], batch: int) -> None:
-        answers = output.answers(rows)
-        kinds = {"shown": count}
-        if "change" in answers.columns:
-            kinds = {str(change): int(number) for change, number in answers.groupBy("change").count().collect()}
-        for target in targets:
-            target.write(answers, batch)
-        self.figures[name].changes.update(kinds)
 
 
 def _batches_done(query: StreamingQuery) -> int:

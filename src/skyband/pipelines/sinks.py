@@ -7,15 +7,19 @@ files of their own) are changed by key. The console and memory are for looking.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from rich.table import Table
 
 from skyband.errors import PipelineChanged
+from skyband.pipelines.answers import Answers
 from skyband.pipelines.checkpoints import Checkpoint
 from skyband.pipelines.model import Pipeline, Sink
 from skyband.pipelines.secrets import resolve
@@ -29,7 +33,7 @@ Show = Callable[[Any], None]
 class Target(Protocol):
     """A sink as one query uses it."""
 
-    def write(self, answers: DataFrame, batch: int) -> None:
+    def write(self, answers: Answers, batch: int) -> None:
         """Write the answers of a micro-batch; a second time, leave what the first left."""
         ...
 
@@ -49,10 +53,14 @@ class FileTarget:
                 "Delete those answers, name another path, or bring the checkpoint back."
             )
 
-    def write(self, answers: DataFrame, batch: int) -> None:
+    def write(self, answers: Answers, batch: int) -> None:
+        folder = f"{self._path.rstrip('/')}/{BATCH}{batch}"
+        if answers.in_hand and self._sink.format == "parquet" and not self._options and "://" not in folder:
+            _write_parquet(answers.table, Path(folder))  # sooner than Spark could
+            return
         # Answers are few: one file each time, not one for every partition.
-        writer = answers.coalesce(1).write.format(self._sink.format).mode("overwrite").options(**self._options)
-        writer.save(f"{self._path.rstrip('/')}/{BATCH}{batch}")
+        writer = answers.frame.coalesce(1).write.format(self._sink.format).mode("overwrite").options(**self._options)
+        writer.save(folder)
 
 
 class ConsoleTarget:
@@ -62,8 +70,8 @@ class ConsoleTarget:
         self._query, self._show = query, show
         self._rows = int(sink.options.get("numRows", _SHOWN_ROWS))
 
-    def write(self, answers: DataFrame, batch: int) -> None:
-        rows = in_order(answers).limit(self._rows + 1).toArrow()
+    def write(self, answers: Answers, batch: int) -> None:
+        rows = in_order(answers.table)
         shown = Table(title=f"{self._query}, batch {batch}", title_justify="left", box=None, title_style="bold")
         for name in rows.column_names:
             shown.add_column(name, overflow="fold")
@@ -81,8 +89,8 @@ class MemoryTarget:
         self._spark, self._query = spark, query  # micro-batches have a session of their own, and views nobody sees
         self._tables: list[pa.Table] = []
 
-    def write(self, answers: DataFrame, batch: int) -> None:
-        self._tables.append(answers.toArrow())
+    def write(self, answers: Answers, batch: int) -> None:
+        self._tables.append(answers.table)
         self._spark.createDataFrame(pa.concat_tables(self._tables)).createOrReplaceTempView(self._query)
 
 
@@ -97,9 +105,10 @@ class KafkaTarget:
             "topic": resolve(str(sink.topic)).replace("{query}", query),
         }
 
-    def write(self, answers: DataFrame, batch: int) -> None:
-        key = [answers[f"`{name}`"] for name in self._key or answers.columns]
-        records = answers.select(
+    def write(self, answers: Answers, batch: int) -> None:
+        frame = answers.frame
+        key = [frame[f"`{name}`"] for name in self._key or answers.columns]
+        records = frame.select(
             sf.to_json(sf.struct(sf.lit(self._query).alias("query"), *key)).alias("key"),
             sf.to_json(sf.struct("*"), {"ignoreNullFields": "false"}).alias("value"),
         )
@@ -129,10 +138,21 @@ def open_target(
             return FileTarget(pipeline.located(resolve(str(sink.path)).replace("{query}", query)), sink)
 
 
-def in_order(answers: DataFrame) -> DataFrame:
+def _write_parquet(table: pa.Table, folder: Path) -> None:
+    """Whole or not at all: the folder gets its name when what is in it is done, as Spark's would be."""
+    new = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    pq.write_table(table, new / "part-00000.parquet")
+    (new / "_SUCCESS").touch()
+    shutil.rmtree(folder, ignore_errors=True)
+    new.rename(folder)
+
+
+def in_order(answers: pa.Table) -> pa.Table:
     """As a person reads them: by window or time, and by rank."""
-    order = [name for name in ("window_end", "at", "rank") if name in answers.columns]
-    return answers.orderBy(*order) if order else answers
+    order = [(name, "ascending") for name in ("window_end", "at", "rank") if name in answers.column_names]
+    return answers.sort_by(order) if order else answers
 
 
 def _shown(value: Any) -> str:

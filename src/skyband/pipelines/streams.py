@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from skyband.engines.spark import clock_column, schema_of
 from skyband.engines.spark.plan import BUCKETS_SETTING, DEFAULT_BUCKETS
 from skyband.engines.spark.sharing import QUESTION, number_of
+from skyband.pipelines.answers import Answers
 from skyband.pipelines.checking import asked_of, check_key, key_of, source_of, understood
 from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
@@ -28,6 +30,7 @@ from skyband.sql import sql
 from skyband.sql.asked import Asked as Meaning
 from skyband.sql.run import together
 
+MOST_BYTES: Final = 1 << 21  # of one packed answer, for all answers of a micro-batch to be brought to this process
 BAD_RECORDS: Final = "_bad_records"  # behind the name of a source: the query that writes its bad records
 
 
@@ -36,6 +39,7 @@ class Output:
     """What one query gets out of a stream's micro-batch."""
 
     answers: Callable[[DataFrame], DataFrame]  # from the micro-batch to its answers
+    table: Callable[[list[bytes]], pa.Table] | None  # the same where what was packed is in this process
     key: tuple[str, ...] | None  # the columns that tell the rows of answers apart
     to: tuple[str, ...]
     asked: Asked
@@ -57,18 +61,25 @@ class Stream:
     def is_shared(self) -> bool:
         return any(output.number is not None for output in self.outputs.values())
 
-    def rows_answered(self, batch: DataFrame) -> dict[str, int]:
-        """How many rows a micro-batch has for each query; those that have none are left out."""
+    def answers(self, spark: SparkSession, batch: DataFrame) -> dict[str, Answers]:
+        """What a micro-batch says to each query; those that it says nothing to are left out."""
         if not self.is_shared:
-            rows = batch.count()
-            return dict.fromkeys(self.outputs, rows) if rows else {}
-        counted = batch.groupBy(QUESTION).agg(sf.sum("rows_answered")).collect()
-        rows_of_number = {number: int(rows) for number, rows in counted if rows}
-        return {
-            name: rows_of_number[output.number]
-            for name, output in self.outputs.items()
-            if output.number in rows_of_number
-        }
+            return {} if batch.isEmpty() else {name: Answers(spark, batch) for name in self.outputs}
+        small = sf.when(sf.length("answer") <= MOST_BYTES, sf.col("answer")).alias("answer")
+        packed: dict[int, list[bytes | None]] = {}
+        for number, answer in batch.where("answer IS NOT NULL").select(QUESTION, small).collect():
+            packed.setdefault(number, []).append(answer)
+        found = {}
+        for name, output in self.outputs.items():
+            pages = packed.get(output.number or 0, [])
+            if not pages:
+                continue
+            in_hand = [bytes(page) for page in pages if page is not None]
+            if output.table is not None and len(in_hand) == len(pages):
+                found[name] = Answers(spark, output.table(in_hand))
+            else:
+                found[name] = Answers(spark, output.answers(batch))
+        return found
 
 
 @dataclass(frozen=True)
@@ -140,7 +151,9 @@ def _together(
 def _shared(name: str, several: Mapping[str, _Asked], checkpoint: Checkpoint, df: DataFrame) -> Stream:
     shared = together({name: one.meaning for name, one in several.items()}, df)
     outputs = {
-        name: Output(shared.answers[name], key_of(one.meaning), one.query.to, one.asked, number_of(name))
+        name: Output(
+            shared.answers[name], shared.tables[name], key_of(one.meaning), one.query.to, one.asked, number_of(name)
+        )
         for name, one in several.items()
     }
     return Stream(name, shared.packed, shared.mode, outputs, checkpoint)
@@ -150,7 +163,7 @@ def _alone(spark: SparkSession, pipeline: Pipeline, one: _Asked) -> Stream:
     name = one.query.name
     answers = sql(one.query.sql, **one.inputs)
     mode = "append" if one.meaning.query.emit == "windows" else "update"
-    output = Output(_as_they_are, key_of(one.meaning), one.query.to, one.asked)
+    output = Output(_as_they_are, None, key_of(one.meaning), one.query.to, one.asked)
     return Stream(name, answers, mode, {name: output}, _checkpoint(spark, pipeline, f"query_{name}"))
 
 
@@ -158,7 +171,7 @@ def _bad(spark: SparkSession, pipeline: Pipeline, source: Source) -> Stream:
     name = f"{source.name}{BAD_RECORDS}"
     asked = Asked("", {source.name: source.identity()}, {source.name: str(source.schema)}, "")
     key = ("topic", "partition", "offset") if source.format == "kafka" else None
-    output = Output(_as_they_are, key, (str(source.dead_letters),), asked)
+    output = Output(_as_they_are, None, key, (str(source.dead_letters),), asked)
     records = bad_records_of(spark, pipeline, source)
     return Stream(name, records, "append", {name: output}, _checkpoint(spark, pipeline, name), is_stateful=False)
 

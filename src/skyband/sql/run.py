@@ -162,12 +162,16 @@ def together(asked: Mapping[str, Asked], df: Any) -> Any:
         assert not rows.renamed
         questions[name] = spark.Question(one.query, _where_in_spark(rows, schema), rows.columns)
     shared = spark.top_k_together(df, questions)
-    answers = {name: partial(_answered, shared.answers[name], _Shower(one)) for name, one in asked.items()}
-    return shared._replace(answers=answers)
+    answers = {name: partial(_then, shared.answers[name], _Shower(one)) for name, one in asked.items()}
+    tables = {
+        name: partial(_then, shared.tables[name], partial(_projected, shown=one.shown, turn=one.turn))
+        for name, one in asked.items()
+    }
+    return shared._replace(answers=answers, tables=tables)
 
 
-def _answered(unpack: Callable[[Any], Any], show: _Shower, packed: Any) -> Any:
-    return show(unpack(packed))
+def _then(first: Callable[[Any], Any], second: Callable[[Any], Any], value: Any) -> Any:
+    return second(first(value))
 
 
 def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:

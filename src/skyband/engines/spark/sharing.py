@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -32,7 +33,7 @@ from skyband.engines.spark.candidates import WEIGHT, weight
 from skyband.engines.spark.clock import Clock, with_clock
 from skyband.engines.spark.gathering import GATHERED_ROWS, by_bucket
 from skyband.engines.spark.objects import TopKRecipe, columns_to_gather, resolve
-from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, unpacker
+from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, read_table, unpacker
 from skyband.engines.spark.plan import buckets_of, check_state_store, counts, output_type
 from skyband.engines.spark.processor import STATE_COLUMNS, STATE_NAME, BucketProcessor
 from skyband.engines.spark.recipe import PREFIX, quoted
@@ -55,6 +56,7 @@ class Question:
 class Together(NamedTuple):
     packed: DataFrame
     answers: Mapping[str, Callable[[DataFrame], DataFrame]]  # by name: from packed rows of a micro-batch to answers
+    tables: Mapping[str, Callable[[list[bytes]], pa.Table]]  # the same where what was packed is in this process
     mode: str  # Spark's output mode
 
 
@@ -107,8 +109,12 @@ def top_k_together(df: DataFrame, questions: Mapping[str, Question]) -> Together
     for name, part in parts.items():
         packed = packed.observe(f"skyband_{name}", *counts(sf.col(QUESTION) == part.number))
     changes = any(part.recipe.changes for part in parts.values())
-    answers = {name: _unpacking(part) for name, part in parts.items()}
-    return Together(packed, answers, "update" if changes else "append")
+    return Together(
+        packed,
+        {name: _unpacking(part) for name, part in parts.items()},
+        {name: partial(_unpacked, part.recipe.output) for name, part in parts.items()},
+        "update" if changes else "append",
+    )
 
 
 def _part(name: str, df: DataFrame, question: Question) -> _Part:
@@ -184,6 +190,11 @@ def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
             group = []
     if group:
         yield group
+
+
+def _unpacked(schema: pa.Schema, packed: list[bytes]) -> pa.Table:
+    tables = [read_table(page).select(schema.names) for page in packed]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
 def _unpacking(part: _Part) -> Callable[[DataFrame], DataFrame]:

@@ -9,16 +9,19 @@ from functools import singledispatch
 from typing import Any
 
 from skyband.errors import InvalidQuery
+from skyband.expressions import many as many_expressions
 from skyband.expressions import pairs as pair_expressions
+from skyband.operators.many.protocol import Spec as ManySpec
+from skyband.operators.many.scoring import scoring_of as many_scoring_of
 from skyband.operators.pairs.protocol import Spec as PairSpec
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.protocol import EMIT_CODES, Spec
-from skyband.operators.registry import ACROSS, OBJECTS, PAIRS
-from skyband.planner import across, pairs
+from skyband.operators.registry import ACROSS, MANY, OBJECTS, PAIRS
+from skyband.planner import across, many, pairs
 from skyband.planner.join_costs import Statistics
 from skyband.planner.joins import JoinExplanation, explain_join
 from skyband.planner.objects import Choice, Plan, plan
-from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKPairs
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
 from skyband.windows import FOREVER, Ticks, Window
 
 
@@ -139,6 +142,45 @@ class AcrossExplanation:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class ForEachExplanation:
+    """What will run for many queries and why; `str` of it is for reading."""
+
+    query: TopKForEach
+    plan: many.Plan
+
+    def __str__(self) -> str:
+        query, chosen = self.query, self.plan
+        rows = f"{chosen.window_rows:,.0f} rows of a window{' (assumed)' if chosen.assumed else ''}"
+        sizes = f", each as far back as {query.size} says" if query.size else ""
+        lines = [
+            f"top {query.k} by {query.by}{' (smallest first)' if query.ascending else ''}",
+            f"  for each   of {chosen.queries:,} queries, told apart by {', '.join(query.key)}",
+            f"  window     {query.window}{sizes}",
+            f"  gives      {query.emit}",
+            f"  algorithm  {chosen.algorithm}: {chosen.why}",
+            f"  holds      the {rows}, once for all, and a list somewhat longer than k for each query",
+            f"  costs      {_nanoseconds(chosen.ns)} a row" if not math.isnan(chosen.ns) else "",
+            "  considered",
+        ]
+        lines = [line for line in lines if line]
+        shown = [choice for choice in chosen.considered if choice.algorithm not in OBJECTS]
+        width = max(len(choice.algorithm) for choice in shown)
+        for choice in sorted(shown, key=_by_cost):
+            mark = "->" if choice.algorithm == chosen.algorithm.partition("(")[0] else "  "
+            lines.append(f"    {mark} {choice.algorithm:<{width}} {self._verdict(choice)}")
+        return "\n".join([*lines, "       any algorithm for rows, once for each query: for comparing"])
+
+    def _verdict(self, choice: many.Choice) -> str:
+        if choice.refused:
+            return f"cannot: {choice.refused}"
+        if MANY[choice.algorithm].for_comparing:
+            return "for comparing"
+        if math.isnan(self.plan.ns) or choice.algorithm == self.plan.algorithm.partition("(")[0]:
+            return f"{_nanoseconds(choice.ns)} a row"
+        return f"{_nanoseconds(choice.ns)} a row ({_ratio(choice.ns, self.plan.ns)})"
+
+
 @singledispatch
 def explain(query: Any, *, window_rows: float | None = None) -> Any:
     """Which algorithm the planner chooses for `query`, why, and what it expects it to hold and to cost.
@@ -165,6 +207,15 @@ def _(query: TopKPairs, *, window_rows: float | None = None) -> PairsExplanation
 
 
 @explain.register
+def _(query: TopKForEach, *, window_rows: float | None = None) -> ForEachExplanation:
+    score = many_expressions.outline(query.by, query.ascending)
+    spec = ManySpec(_ticks(query.window), many_scoring_of(score), EMIT_CODES[str(query.emit)])
+    known = {} if isinstance(query.k, str) else {"k": query.k}
+    chosen = many.plan(spec, len(query.queries), query.algorithm, window_rows=window_rows, **known)
+    return ForEachExplanation(query, chosen)
+
+
+@explain.register
 def _(query: TopKAcross, *, window_rows: float | None = None) -> AcrossExplanation:
     spec = across.in_numbers(query, _ticks(query.window))
     return AcrossExplanation(query, across.plan(spec, query.algorithm, window_rows=window_rows))
@@ -187,7 +238,7 @@ def _ticks(window: Window) -> Ticks:
     return Ticks(size, 0 if window.every is None else _number(window.every), 0, window.by_count)
 
 
-def _by_cost(choice: Choice | pairs.Choice) -> tuple[bool, float]:
+def _by_cost(choice: Choice | pairs.Choice | many.Choice) -> tuple[bool, float]:
     return choice.refused is not None, math.inf if math.isnan(choice.ns) else choice.ns
 
 

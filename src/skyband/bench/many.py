@@ -72,7 +72,7 @@ def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
 def _compared(line: Line, passes: int, say: Say) -> Result:
     title = f"{line.queries:,} queries, d = {line.columns}, k = {line.k}"
     spec = spec_of(line.columns)
-    ours = plan(spec, line.queries).algorithm
+    ours = plan(spec, line.queries, k=line.k).algorithm
     rng = np.random.default_rng(1)
     queries = same(line.queries, line.k, WINDOW, rng.random((line.columns, line.queries)))
     rows = rng.random((line.columns, WINDOW + ROWS))

@@ -29,7 +29,7 @@ def by_pane(ticks: Ticks) -> bool:
 @singledispatch
 def spread(query: Query, ticks: Ticks) -> Spread:
     """How `query`, whose window is `ticks`, is spread."""
-    raise NotImplementedError
+    raise AssertionError(f"a query of no known kind: {query}")
 
 
 @spread.register

@@ -63,7 +63,7 @@ def _ran(measured: Measured) -> Step:
 
 @singledispatch
 def _title(query: Query) -> str:
-    raise NotImplementedError
+    raise AssertionError(f"a query of no known kind: {query}")
 
 
 @_title.register
@@ -75,7 +75,8 @@ def _(query: TopK) -> str:
 
 @_title.register
 def _(query: TopKForEach) -> str:
-    return f"top {query.k} by {query.by}{' (smallest first)' if query.ascending else ''} for each query"
+    of = f"for each of {len(query.queries):,} queries, told apart by {', '.join(query.key)}"
+    return f"top {query.k} by {query.by}{' (smallest first)' if query.ascending else ''} {of}"
 
 
 @_title.register

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
+from skyband.operators.many.boxes import ROWS, SPLIT
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import Scoring
 from skyband.operators.protocol import EMIT_CODES
@@ -16,8 +18,15 @@ from skyband.planner.choices import Choice, Plan
 from skyband.queries import TopKForEach
 from skyband.windows import FOREVER
 
-MANY_QUERIES = 100  # from here on it pays to put rows into boxes,
-FEW_COLUMNS = 4  # if there are no more columns than these
+ASSUMED_WINDOW_ROWS: Final = 10_000  # of a window by value, when nobody says how many rows it holds
+ASSUMED_K: Final = 10  # where it is a column
+
+# Measured on one core, in nanoseconds.
+SCORE: Final = (0.35, 0.15)  # for a row and a query, and for each column that the score reads
+LAYING: Final = (20.0, 8.0)  # to put a row into its box, and for each column
+BOUND: Final = 0.15  # for a row and a query: boxes that are passed over
+LISTED: Final = 200.0  # for a row that comes into a query's list, and goes
+BLOCK_ROWS: Final = 5_000  # that are put into boxes together
 
 
 def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
@@ -28,25 +37,56 @@ def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external
     return Spec(ticks, scoring, EMIT_CODES[str(query.emit)])
 
 
-def plan(spec: Spec, queries: int, asked_for: str | None = None) -> Plan:
+def plan(
+    spec: Spec,
+    queries: int,
+    asked_for: str | None = None,
+    *,
+    k: int = ASSUMED_K,
+    window_rows: float | None = None,
+) -> Plan:
     """The algorithm asked for by name, or else the one whose rows cost least."""
+    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
+    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
     choices = tuple(
-        Choice(name, algorithm.refuses(spec), for_comparing=algorithm.for_comparing) for name, algorithm in MANY.items()
+        Choice(
+            name,
+            refused := algorithm.refuses(spec),
+            ns=math.nan if refused else _cost(name, spec, queries, k, rows),
+            for_comparing=algorithm.for_comparing,
+        )
+        for name, algorithm in MANY.items()
     )
     if asked_for is not None:
         if refused := find(asked_for, MANY).refuses(spec):
             possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
             raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
-        return _plan(asked_for, "asked for by name", choices)
-    if (
-        queries >= MANY_QUERIES
-        and MANY["boxes"].refuses(spec) is None
-        and len(spec.scoring.score.columns) <= FEW_COLUMNS
-    ):
-        return _plan("boxes", "what a score can be is known from few columns", choices)
-    return _plan("scan", "each row is scored for each query", choices)
+        name, why = asked_for, "asked for by name"
+    else:
+        able = [choice for choice in choices if not choice.refused and not choice.for_comparing]
+        name = min(able, key=lambda choice: choice.ns).algorithm
+        why = _REASONS[name]
+    ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
+    return Plan(name, why, math.nan, ns, rows, assumed, choices)
 
 
-def _plan(algorithm: str, why: str, choices: tuple[Choice, ...]) -> Plan:
-    """What it holds and costs has not been measured."""
-    return Plan(algorithm, why, math.nan, math.nan, math.nan, assumed=False, considered=choices)
+_REASONS: Final = {
+    "scan": "to score each row for each query costs least",
+    "boxes": "most rows are known to be no answer to most queries by the box they are in",
+}
+
+
+def _cost(name: str, spec: Spec, queries: int, k: int, rows: float) -> float:
+    """What a row costs. Of a list's share of all rows follows how far a query sees, if rows are spread evenly."""
+    columns = max(1, len(spec.scoring.score.columns))
+    score = SCORE[0] + SCORE[1] * columns
+    share = min(1.0, (k + 6 * math.sqrt(k)) / rows)
+    if name == "scan":
+        return queries * (score + LISTED * share)
+    if name == "boxes":
+        split = min(columns, SPLIT)
+        side = (ROWS / BLOCK_ROWS) ** (1 / split)
+        ball = math.pi ** (columns / 2) / math.gamma(columns / 2 + 1)
+        seen = min(1.0, side + 2 * (share / ball) ** (1 / columns)) ** split
+        return LAYING[0] + LAYING[1] * columns + queries * (BOUND + 1.3 * seen * score + LISTED * share)
+    return math.nan

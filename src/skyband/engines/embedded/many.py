@@ -54,8 +54,9 @@ class ForEachSession(Session):
         self._on_type = None if query.window.on is None else schema.field(query.window.on).type
         self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
         saved = None if state is None else self._read(state)
-        count = len(query.queries)
-        self.algorithm = saved.algorithm if saved else plan(self._spec, count, query.algorithm).algorithm
+        known = {} if isinstance(query.k, str) else {"k": query.k}
+        chosen = plan(self._spec, len(query.queries), query.algorithm, **known)
+        self.algorithm = saved.algorithm if saved else chosen.algorithm
         self._operator = find(self.algorithm, MANY).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
         self._keys = GroupCodes(pa.schema([self._queries_schema.field(name) for name in query.key]))

@@ -30,7 +30,7 @@ def algorithm(draft: Draft) -> Draft:
 @singledispatch
 def choose(query: Query, draft: Draft) -> Plan:
     """The plan of the query's problem."""
-    raise NotImplementedError
+    raise AssertionError(f"a query of no known kind: {query}")
 
 
 @choose.register
@@ -44,7 +44,8 @@ def _(query: TopK, draft: Draft) -> Plan:
 def _(query: TopKForEach, draft: Draft) -> Plan:
     scoring = many_scoring(many_expressions.outline(query.by, query.ascending))
     spec = ManySpec(ticks_of(query.window), scoring, EMIT_CODES[str(query.emit)])
-    return many.plan(spec, len(query.queries), query.algorithm)
+    known = {} if isinstance(query.k, str) else {"k": query.k}
+    return many.plan(spec, len(query.queries), query.algorithm, window_rows=draft.window_rows, **known)
 
 
 @choose.register
@@ -91,7 +92,8 @@ def _holds(draft: Draft, plan: Plan) -> str:
             for name, each in zip(query.names, known, strict=True)
         )
     if isinstance(query, TopKForEach):
-        return "the rows of the window, once, and for each query a list of its best"
+        rows = f"{plan.window_rows:,.0f} rows of a window{assumed}"
+        return f"the {rows}, once for all, and a list somewhat longer than k for each query"
     if isinstance(query, TopKPairs):
         rows = f"{plan.window_rows:,.0f} rows of a window{assumed}"
         return f"the {rows} and about {plan.pairs:,.0f} pairs, if scores come in random order"

@@ -1,0 +1,34 @@
+"""Example: which algorithm is chosen for many queries, and what is said about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+
+
+def asked(queries: int, columns: int, by: str | None = None) -> sb.TopKForEach:
+    names = [f"x{i}" for i in range(columns)]
+    table = pa.table({"id": np.arange(queries), **{name: np.zeros(queries) for name in names}})
+    nearest = " + ".join(f"abs({name} - q.{name})" for name in names)
+    return sb.TopKForEach(queries=table, k=9, by=by or nearest, ascending=True, window=sb.sliding(40_000))
+
+
+@pytest.mark.parametrize(
+    ("query", "chosen"),
+    [
+        (asked(400, 2), "boxes"),
+        (asked(10_000, 2), "boxes"),
+        (asked(400, 10), "scan"),
+        (asked(5, 2), "scan"),
+        (asked(400, 2, "exp(x0 - q.x0)"), "scan"),
+    ],
+)
+def test_the_planner_chooses_by_queries_and_columns(query: sb.TopKForEach, chosen: str) -> None:
+    said = str(sb.explain(query))
+    assert f"algorithm  {chosen}: " in said
+    assert f"of {len(query.queries):,} queries, told apart by id" in said
+    schema = pa.schema([(name, pa.float64()) for name in query.queries.column_names if name != "id"])
+    assert query.open(schema).algorithm == chosen

@@ -41,6 +41,7 @@ from skyband.operators.across.worth_kernels import (
     HOPES,
     LEAST,
     LEVELS,
+    LEVELS_AN_OCTAVE,
     LOOKED,
     LOT,
     ROWS,
@@ -64,9 +65,11 @@ QUANTILES: Final = 32  # of a stream's values
 STEPS: Final = 6  # of what may be needed to be in the answer
 SPREAD: Final = 1.1  # of how many objects come, against that of independent ones: what is usual is not quite known
 RECENT: Final = 256  # values of a stream that are remembered
+FEWEST_TO_GO_BY: Final = 4  # scores
 FEW_STREAMS: Final = 5  # up to which every set of streams has waits of its own
-LOTTERY: Final = Lottery(most=0.03, fewest=0.005)
+LOTTERY: Final = Lottery(most=0.03, fewest=0.015)
 TRUST: Final = 3.0  # in what is expected: as if it had been seen for so many windows
+DOUBT: Final = 0.02  # a share of objects that is too small to be told from chance
 
 
 class Rule(NamedTuple):
@@ -102,10 +105,11 @@ class Learned(Staircase):
         d, k = spec.streams, spec.k
         sets = 1 << d if d <= FEW_STREAMS else d + 1
         random = np.random.default_rng(1)
-        places = np.array([[random.permutation(DRAWS) for _ in range(d)] for _ in range(2)], np.float64)
+        number = DRAWS if d <= 3 else 4 * DRAWS  # the more may come, the more ways there are
+        places = np.array([[random.permutation(number) for _ in range(d)] for _ in range(2)], np.float64)
         draws = np.ascontiguousarray(places.transpose(0, 2, 1))
-        draws[0] = -np.log((draws[0] + 0.5) / DRAWS)
-        draws[1] = (draws[1] + 0.5) * QUANTILES / DRAWS
+        draws[0] = -np.log((draws[0] + 0.5) / number)
+        draws[1] = (draws[1] + 0.5) * QUANTILES / number
         figures = np.zeros(FIGURES)
         figures[TICKS] = 1.0
         self._learnt = Learnt(
@@ -135,11 +139,7 @@ class Learned(Staircase):
         self._pace = np.zeros(2)  # how much the clock moved on, and rows came, with less and less weight
         self._shown_mass = np.zeros(LEVELS)  # what answers showed, by the least that it was ever worth
         self._phase = 0  # 1: the first window is full
-
-    @property
-    def recall(self) -> float:  # type: ignore[override]
-        bar = self._learnt.figures[BAR]
-        return 1.0 - float(self._missed()[level_of(bar)]) if bar else 1.0
+        self.recall = 1.0  # as of the last look
 
     def push(self, batch: AcrossBatch) -> AcrossAnswer:
         self._make_room(batch.codes)
@@ -189,7 +189,7 @@ class Learned(Staircase):
             learnt.lost[:] *= share
             self._learn_losses(shown, share)
         if clock - self._began >= 2 * size:
-            learnt.figures[BAR] = self._bar()
+            self._set_bar()
         self._prune()
         mark = self._shown.mark
         mark[shown] = 1
@@ -211,10 +211,14 @@ class Learned(Staircase):
         return share
 
     def _learn_scores(self, current: npt.NDArray[np.float64]) -> None:
-        ladder = self._learnt.ladder
+        """The usual scores: of the best k as they are; below, where objects are missing, as these fall."""
+        ladder, k = self._learnt.ladder, self.spec.k
         there = -np.sort(-current[~np.isnan(current)])[: len(ladder)]
         now = np.full(len(ladder), self._lowest())
         now[: len(there)] = there
+        if k >= FEWEST_TO_GO_BY and len(there) >= k:
+            below = np.log2(np.arange(k + 1, len(ladder) + 1) / k)
+            now[k:] = np.maximum(now[k:], now[k - 1] - (now[k // 2 - 1] - now[k - 1]) * below)
         ladder[:] = now if ladder[0] == -np.inf else ladder + (now - ladder) * 2 / LOOKS
 
     def _lowest(self) -> float:
@@ -230,25 +234,38 @@ class Learned(Staircase):
 
     def _learn_losses(self, shown: Codes, share: float) -> None:
         facts = self._learnt.facts
-        level = np.clip(-12 * np.log2(facts[LEAST, shown]), 0, LEVELS - 1).astype(np.int64)
+        level = np.clip(-LEVELS_AN_OCTAVE * np.log2(facts[LEAST, shown]), 0, LEVELS - 1).astype(np.int64)
         self._shown_mass *= share
         np.add.at(self._shown_mass, level, facts[WEIGHT, shown])
+
+    def _set_bar(self) -> None:
+        """The most that can be asked of an object to be worth, without missing more than is allowed."""
+        missed = self._missed()
+        level = int(np.argmax(missed <= 1 - self.spec.recall))
+        self._learnt.figures[BAR] = 2.0 ** (-level / LEVELS_AN_OCTAVE)
+        self.recall = 1.0 - float(missed[level])
 
     def _missed(self) -> npt.NDArray[np.float64]:
         """By level of the bar: which share of the objects that answers should show is missed.
 
         What is expected of all objects, and what was seen of those held, the more of it the more it counts.
         """
-        lost, seen = self._learnt.lost, np.append(np.cumsum(self._shown_mass[::-1])[::-1][1:], 0.0)
-        trust = TRUST * LOOKS * self.spec.k
+        lost, total = self._learnt.lost, self._shown_mass.sum()
+        seen = np.append(np.cumsum(self._shown_mass[::-1])[::-1][1:], 0.0)
         expected = lost / lost[0] if lost[0] else np.ones(LEVELS)
-        missed: npt.NDArray[np.float64] = (trust * expected + seen) / (trust + self._shown_mass.sum())
-        return missed
+        trust = TRUST * LOOKS * self.spec.k
+        missed = (trust * expected * self._optimism(expected, seen / max(total, 1.0)) + seen) / (trust + total)
+        return np.minimum(missed, 1.0)
 
-    def _bar(self) -> float:
-        """The most that can be asked of an object to be worth, without missing more than is allowed."""
-        level = int(np.argmax(self._missed() <= 1 - self.spec.recall))
-        return float(2.0 ** (-level / 12))
+    def _optimism(self, expected: npt.NDArray[np.float64], seen: npt.NDArray[np.float64]) -> float:
+        """How many times more is seen than expected, where both are known: well above the bar, where all are held."""
+        bar = self._learnt.figures[BAR]
+        known = LEVELS if not bar else max(level_of(bar) - LEVELS_AN_OCTAVE // 2, 1)
+        found = 1.0
+        for share in (0.3, 0.15):
+            level = int(np.argmax(seen[:known] <= share)) if seen[known - 1] <= share else known - 1
+            found = max(found, (seen[level] + DOUBT) / (expected[level] + DOUBT))
+        return float(found)
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -277,7 +294,7 @@ class Learned(Staircase):
             **super()._state(),
             **saved,
             "learnt": np.array([self._began, self._looked, self._phase], np.int64),
-            "pace": self._pace.copy(),
+            "pace": np.append(self._pace, self.recall),
             "shown_mass": self._shown_mass.copy(),
         }
 
@@ -290,7 +307,7 @@ class Learned(Staircase):
             elif name != "draws":
                 array[:] = state[f"learnt_{name}"].reshape(array.shape)
         self._began, self._looked, self._phase = (int(number) for number in state["learnt"])
-        self._pace[:] = state["pace"]
+        self._pace[:], self.recall = state["pace"][:2], float(state["pace"][2])
         self._shown_mass[:] = state["shown_mass"]
 
     def check(self) -> None:

@@ -23,7 +23,8 @@ BAR, ROWS, LOOKED, TICKS, TURNED_AWAY, FIGURES = range(6)
 # row count at its latest row, a number from [0, 1) that decides whether chance holds it, until when it is worth most.
 WEIGHT, LEAST, CAME, LOT, UNTIL, FACTS = range(6)
 
-LEVELS = 144  # of what objects are worth, twelve an octave
+LEVELS_AN_OCTAVE = 12
+LEVELS = 12 * LEVELS_AN_OCTAVE  # of what objects are worth
 AGES = 48  # two an octave: up to 2**24 rows
 EVENTS, WAITED = range(2)
 HOPE, LIMIT, COMES, LACKS, HOPES = range(5)  # of what may come by a moment: how often; drawn below; a draw's weights
@@ -147,6 +148,10 @@ def _hope(slots, code, some, age, clock, moments, learnt):  # type: ignore[no-un
         for j in range(moments):
             rows = age + max(np.int64((learnt.moments[j] - clock) / learnt.figures[TICKS]), np.int64(0))
             hope = _rises(learnt.coming, some, s, rows) - now
+            if learnt.waits.shape[1] == slots.shape[1] + 1:
+                # By then others are likely to have come: half of the way it goes on as with one more.
+                more_come = 1.0 - math.exp(-0.5 * hope * (slots.shape[1] - some))
+                hope += more_come * (_rises(learnt.coming, some + 1, s, (rows - age) >> 1) - 0.5 * hope)
             learnt.hopes[HOPE, s, j] = hope
         if hope <= 1e-9:
             continue
@@ -257,7 +262,7 @@ def worth(slots, code, came, clock, learnt, scoring):  # type: ignore[no-untyped
 
 @part
 def level_of(worth):  # type: ignore[no-untyped-def]
-    return max(np.int64(0), min(np.int64(-12.0 * math.log2(worth)), np.int64(LEVELS - 1)))
+    return max(np.int64(0), min(np.int64(-LEVELS_AN_OCTAVE * math.log2(worth)), np.int64(LEVELS - 1)))
 
 
 @part

@@ -18,8 +18,11 @@ from skyband.expressions import many
 from skyband.operators.many.protocol import Batch, Queries, Spec
 from skyband.operators.many.scoring import BLOCK, scoring_of
 from skyband.operators.protocol import ENTRIES, WINDOWS, Floats
-from skyband.operators.registry import MANY, find
+from skyband.operators.protocol import Batch as RowBatch
+from skyband.operators.protocol import Spec as RowSpec
+from skyband.operators.registry import MANY, OBJECTS, find
 from skyband.planner.many import plan
+from skyband.planner.objects import plan as plan_rows
 from skyband.windows import Ticks
 
 WINDOW: Final = 40_000
@@ -45,7 +48,7 @@ LINES: Final = (
     Line("many-10000", 10_000, 2, 9, LOOP, 5.0),
     Line("many-d10", 400, 10, 9, LOOP, 1.5, at_most=True),
 )
-NAMES: Final = tuple(line.name for line in LINES)
+NAMES: Final = (*(line.name for line in LINES), SHARED)
 
 
 def spec_of(columns: int, *, size: int = WINDOW, every: int = 0) -> Spec:
@@ -67,6 +70,8 @@ def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
     for line in LINES:
         if line.name in wanted:
             yield _compared(line, passes, say)
+    if SHARED in wanted:
+        yield _shared(passes, say)
 
 
 def _compared(line: Line, passes: int, say: Say) -> Result:
@@ -99,6 +104,48 @@ def _compared(line: Line, passes: int, say: Say) -> Result:
     )
 
 
+def _shared(passes: int, say: Say) -> Result:
+    """1,000 queries that differ only in k and in how far they look back, against the one that asks for most."""
+    title, size, every, k, count = "1,000 queries with one score, k to 10, windows to 1M", 1_000_000, 100_000, 10, 1_000
+    say(title)
+    scoring = scoring_of(many.bind("x", False, pa.schema([("x", pa.float64())]), pa.schema([])))
+    spec = Spec(Ticks(size, every, 0, by_count=True), scoring, WINDOWS)
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(every, size, count, endpoint=True)
+    ours = plan(spec, count).algorithm
+    operator = find(ours, MANY).open(spec)
+    operator.add(Queries(rng.integers(1, k, count, endpoint=True), sizes, np.empty((0, count))), backfill=False)
+    row_spec = RowSpec(k, spec.window, WINDOWS)
+    one = plan_rows(row_spec).algorithm
+    alone = find(one, OBJECTS).open(row_spec)
+    rows = rng.random((1, size))
+    none, times = np.empty(0, np.int32), np.empty(0, np.int64)
+    contenders: dict[str, Callable[[int], Any]] = {
+        ours: lambda turn: operator.push(Batch(_slide(rows, turn, every), times, turn * every)),
+        one: lambda turn: alone.push(RowBatch(_slide(rows, turn, every)[0], times, none, turn * every)),
+    }
+    take_turns(contenders, size // every + 1, every)
+    seconds = take_turns(contenders, 3 * passes, every, first=size // every + 1)
+    return Result(
+        SHARED,
+        f"{title}: {ours}",
+        f"one query with k 10, window 1M: {one}",
+        seconds[ours] / seconds[one],
+        3.0,
+        at_most=True,
+        rows_per_second=1 / seconds[ours],
+        reference_rows_per_second=1 / seconds[one],
+        rows_held=float(operator.rows_held()),
+        rows_expected=f"{size:,}",
+        how=f"seconds a row, of the processor, best of {3 * passes} slides of {every:,} rows, answers included",
+    )
+
+
+def _slide(rows: Floats, turn: int, every: int) -> Floats:
+    begin = turn * every % rows.shape[1]
+    return rows[:, begin : begin + every]
+
+
 def opened(name: str, spec: Spec, queries: Queries, rows: Floats) -> Callable[[int], Any]:
     """An operator whose window is full; called with the turn, it takes rows in."""
     operator = find(name, MANY).open(spec)
@@ -128,12 +175,14 @@ def scoring_all(spec: Spec, queries: Queries, rows: Floats) -> Callable[[int], A
     return take
 
 
-def take_turns(contenders: dict[str, Callable[[int], Any]], turns: int) -> dict[str, float]:
+def take_turns(
+    contenders: dict[str, Callable[[int], Any]], turns: int, rows: int = ROWS, first: int = 0
+) -> dict[str, float]:
     """Seconds a row of the fastest turn of each."""
     best = dict.fromkeys(contenders, float("inf"))
-    for turn in range(turns):
+    for turn in range(first, first + turns):
         for name, take in contenders.items():
             begun = time.thread_time()
             take(turn)
-            best[name] = min(best[name], (time.thread_time() - begun) / ROWS)
+            best[name] = min(best[name], (time.thread_time() - begun) / rows)
     return best

@@ -19,6 +19,7 @@ from skyband.operators.many import each as many_each
 from skyband.operators.many import grids as many_grids
 from skyband.operators.many import protocol as many
 from skyband.operators.many import scan as many_scan
+from skyband.operators.many import shared as many_shared
 from skyband.operators.objects import (
     filtered,
     hybrid,
@@ -142,7 +143,7 @@ def _for_each(name: str, algorithm: ObjectAlgorithm) -> ManyAlgorithm:
 MANY: dict[str, ManyAlgorithm] = {
     **{
         module.NAME: ManyAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
-        for module in (many_scan, many_boxes)
+        for module in (many_scan, many_boxes, many_shared)
     },
     **{
         name: ManyAlgorithm(

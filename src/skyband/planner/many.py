@@ -26,6 +26,7 @@ SCORE: Final = (0.35, 0.15)  # for a row and a query, and for each column that t
 LAYING: Final = (20.0, 8.0)  # to put a row into its box, and for each column
 BOUND: Final = 0.15  # for a row and a query: boxes that are passed over
 LISTED: Final = 200.0  # for a row that comes into a query's list, and goes
+SHARED: Final = 5.0  # to put a row into the band of all queries
 BLOCK_ROWS: Final = 5_000  # that are put into boxes together
 
 
@@ -72,6 +73,7 @@ def plan(
 
 _REASONS: Final = {
     "scan": "to score each row for each query costs least",
+    "shared": "a row is worth the same to all queries, so one skyband answers for every k and every size",
     "boxes": "most rows are known to be no answer to most queries by the box they are in",
 }
 
@@ -83,6 +85,8 @@ def _cost(name: str, spec: Spec, queries: int, k: int, rows: float) -> float:
     share = min(1.0, (k + 6 * math.sqrt(k)) / rows)
     if name == "scan":
         return queries * (score + LISTED * share)
+    if name == "shared":
+        return score + SHARED
     if name == "boxes":
         split = min(columns, SPLIT)
         side = (ROWS / BLOCK_ROWS) ** (1 / split)

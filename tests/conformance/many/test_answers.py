@@ -50,7 +50,7 @@ def compare(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(CASES))
-@pytest.mark.parametrize("name", ["scan", "boxes"])
+@pytest.mark.parametrize("name", ["scan", "boxes", "shared"])
 def test_each_query_is_told_what_it_would_be_told_alone(name: str, seed: int) -> None:
     compare(name, seed)
 

@@ -162,7 +162,7 @@ def arrive(  # type: ignore[no-untyped-def]
         base, n = query.offset, query.length
         outlive = horizon + (now[last] - now[0]) + 1  # and as many rows again
         oldest = oldest_of(rows, base, min(k, n))  # of the answer; behind it, expired rows may stay for a while
-        by_time = expires(now, last, oldest + size)
+        by_time = expires(now, last, oldest, size)
         while True:
             by_hit = hit[p] if p < p_end else last + 1
             i = min(by_hit, by_time)
@@ -201,7 +201,7 @@ def arrive(  # type: ignore[no-untyped-def]
             if by_time == i or new < k:
                 before, oldest = oldest, oldest_of(rows, base, min(k, n))
                 if oldest != before:
-                    by_time = expires(now, last, oldest + size)
+                    by_time = expires(now, last, oldest, size)
             if n > most:
                 n = trim(rows, base, n, q, query, threshold, outlive, LATEST)
                 most = max(most, 2 * n)
@@ -211,10 +211,11 @@ def arrive(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def expires(now, last, at):  # type: ignore[no-untyped-def]
-    """The first row with which the clock reaches `at`; behind the last one if none does."""
-    if now[last] < at:
+def expires(now, last, oldest, size):  # type: ignore[no-untyped-def]
+    """The row with which the oldest one leaves the window; behind the last one if it stays."""
+    if oldest > now[last] - size:  # so that nothing overflows where there is none
         return last + 1
+    at = oldest + size
     # By count, and where a row comes with each tick, it is known at once.
     guess = at - now[0]
     if 0 < guess <= last and now[guess] >= at and now[guess - 1] < at:

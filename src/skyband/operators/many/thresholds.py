@@ -350,6 +350,8 @@ class Thresholds:
             return following
         if self.endless:
             earliest = self._earliest
+        elif self.spec.window.by_count:
+            return max(following, every) if self._arrivals else None
         else:
             time = self._store.time
             earliest = int(np.min(time, where=time >= following - self.spec.window.size, initial=LATEST))

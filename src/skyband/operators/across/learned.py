@@ -69,6 +69,7 @@ FEWEST_TO_GO_BY: Final = 4  # scores
 FEW_STREAMS: Final = 5  # up to which every set of streams has waits of its own
 LOTTERY: Final = Lottery(most=0.03, fewest=0.015)
 TRUST: Final = 3.0  # in what is expected: as if it had been seen for so many windows
+UNFORESEEN: Final = 3.0  # with many streams, what comes in one makes others likelier: more is missed than expected
 DOUBT: Final = 0.02  # a share of objects that is too small to be told from chance
 
 
@@ -181,10 +182,9 @@ class Learned(Staircase):
         kernels.foresee(self._s.front, self._s.score, self._s.numbers[SIZE], clock, size, k, learnt)
         found = self._rank_now(clock)
         shown = self._shown.top_code[:found]
-        if self._phase == 0 and clock - self._began >= size:
-            self._phase = 1
+        begins = self._phase == 0 and clock - self._began >= size
+        if begins:
             learnt.facts[LEAST] = 1.0
-            learnt.lost[:] = 0.0
         if self._phase:
             learnt.lost[:] *= share
             self._learn_losses(shown, share)
@@ -195,6 +195,10 @@ class Learned(Staircase):
         mark[shown] = 1
         kernels.judge_all(self._s, k, learnt, LOTTERY, self._scoring, mark)
         mark[shown] = 0
+        if begins:
+            # From now on, what is expected is told as objects come; not of those that were there before.
+            self._phase = 1
+            learnt.lost[:] = 0.0
         high = self._scoring.table[2]
         highest = np.where(np.isfinite(high), high, learnt.values[:, -1])
         kernels.least_values(self._scratch, clock, size, learnt, self._scoring, highest)
@@ -252,7 +256,9 @@ class Learned(Staircase):
         """
         lost, total = self._learnt.lost, self._shown_mass.sum()
         seen = np.append(np.cumsum(self._shown_mass[::-1])[::-1][1:], 0.0)
-        expected = lost / lost[0] if lost[0] else np.ones(LEVELS)
+        expected = lost * (LOOKS / MOMENTS) / max(total, 1.0)
+        if self.spec.streams > FEW_STREAMS:
+            expected *= UNFORESEEN
         trust = TRUST * LOOKS * self.spec.k
         missed = (trust * expected * self._optimism(expected, seen / max(total, 1.0)) + seen) / (trust + total)
         return np.minimum(missed, 1.0)

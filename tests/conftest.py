@@ -29,6 +29,7 @@ numba.config.CACHE_DIR = str(Path(__file__).parents[1] / ".pytest_cache" / "chec
 os.environ["SKYBAND_CACHE"] = str(Path(__file__).parent / "no_such_cache")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads groups in the same hook, and is asked before a conftest
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With several workers (`-n 2 --dist loadgroup`), one runs all that shares a Spark session, which costs seconds.
 

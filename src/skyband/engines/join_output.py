@@ -89,11 +89,14 @@ class Layout:
         """One line for each window and group, out of lines of some of its rows each."""
         ways = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
         asked = [(each.name, ways[each.function]) for each in self._bound.aggregates]
-        for name, way in asked:
-            if way == "sum":
-                rough = parts.select(keys).append_column(name, parts[name].cast(pa.float64())).group_by(keys)
-                if pc.any(pc.greater(pc.abs(rough.aggregate([(name, way)])[f"{name}_{way}"]), _LARGEST)).as_py():
-                    raise AggregateOverflow(f"{name} exceeds what 64 bits hold.")
+        sums = [name for name, way in asked if way == "sum"]
+        rough = parts.select(keys)
+        for name in sums:
+            rough = rough.append_column(name, parts[name].cast(pa.float64(), safe=False))
+        rough = rough.group_by(keys).aggregate([(name, "sum") for name in sums])
+        for name in sums:
+            if pc.any(pc.greater(pc.abs(rough[f"{name}_sum"]), _LARGEST)).as_py():
+                raise AggregateOverflow(f"{name} exceeds what 64 bits hold.")
         added = parts.group_by(keys).aggregate(asked)
         return added.select([*keys, *(f"{name}_{way}" for name, way in asked)]).rename_columns(
             [*keys, *(name for name, _ in asked)]

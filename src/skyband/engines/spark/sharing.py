@@ -92,6 +92,7 @@ def top_k_together(df: DataFrame, questions: Mapping[str, Question]) -> Together
     if len({part.number for part in parts.values()}) < len(parts):
         raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(parts)}. Rename one.")
     buckets = buckets_of(df)
+    mode = "update" if any(part.recipe.changes for part in parts.values()) else "append"
     df, clocks = _with_clocks(df, parts)
     packed = (
         _rows_to_gather(df, parts, buckets)
@@ -102,18 +103,17 @@ def top_k_together(df: DataFrame, questions: Mapping[str, Question]) -> Together
                 {part.number: BucketProcessor(part.recipe, clocks[name], buckets) for name, part in parts.items()}
             ),
             outputStructType=f"{ANSWER_COLUMNS}, {QUESTION} int",
-            outputMode="Update" if any(part.recipe.changes for part in parts.values()) else "Append",
+            outputMode=mode.capitalize(),
             timeMode="EventTime" if any(clocks.values()) else "None",
         )
     )
     for name, part in parts.items():
         packed = packed.observe(f"skyband_{name}", *counts(sf.col(QUESTION) == part.number))
-    changes = any(part.recipe.changes for part in parts.values())
     return Together(
         packed,
         {name: _unpacking(part) for name, part in parts.items()},
         {name: partial(_unpacked, part.recipe.output) for name, part in parts.items()},
-        "update" if changes else "append",
+        mode,
     )
 
 

@@ -1,0 +1,39 @@
+"""Example: what buckets say of a window, put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.engines.join_output import Layout
+from skyband.queries.join_columns import bind
+
+SCHEMAS = {"a": pa.schema({"t": pa.int64(), "g": pa.int64(), "x": pa.int64()})}
+
+
+def layout(**aggregates: str) -> Layout:
+    query = sb.JoinAggregate(inputs={"a": sb.tumbling(10, on="t")}, group_by="g", aggregates=aggregates)
+    return Layout(query, bind(query, SCHEMAS))
+
+
+def merged(lines: Layout, **columns: list[Any]) -> list[dict[str, Any]]:
+    parts = pa.table({"window_end": [10, 10], "g": [1, 1], **columns}, schema=lines.schema)
+    return lines.merged(parts, adds_up=True).to_pylist()  # type: ignore[no-any-return]
+
+
+def test_parts_of_a_group_are_added_up() -> None:
+    lines = layout(n="COUNT(*)", total="SUM(x)", least="MIN(x)")
+    assert merged(lines, n=[2, 3], total=[5, None], least=[4, 2]) == [
+        {"window_end": 10, "g": 1, "n": 5, "total": 5, "least": 2}
+    ]
+    assert merged(layout(least="MIN(x)"), least=[4, 2]) == [{"window_end": 10, "g": 1, "least": 2}]
+
+
+def test_large_sums_are_exact_and_too_large_ones_refused() -> None:
+    lines = layout(total="SUM(x)")
+    assert merged(lines, total=[2**62, 2**61 + 1])[0]["total"] == 2**62 + 2**61 + 1
+    with pytest.raises(sb.SkybandError, match="total exceeds what 64 bits hold"):
+        merged(lines, total=[2**62, 2**62])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +65,33 @@ def test_kernels_are_cached_so() -> None:
     assert twice(21) == 42
     assert isinstance(twice._cache, KernelCache)
     assert isinstance(twice._cache._cache_file, OneFileEach)
+
+
+_WORKER = """
+import sys, time
+from pathlib import Path
+from skyband.structures.compiling import kernel
+
+@kernel
+def twice(x):
+    return 2 * x
+
+mine, other = (Path(__file__).with_name(name) for name in sys.argv[1:])
+mine.touch()
+while not other.exists():
+    time.sleep(0.001)
+assert twice(21) == 42
+print(sum(twice.stats.cache_misses.values()))
+"""
+
+
+def test_processes_that_start_together_compile_once(tmp_path: Path) -> None:
+    """Spark starts a worker for each core, and all of them need the same kernels first."""
+    script = tmp_path / "worker.py"
+    script.write_text(_WORKER)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    workers = [
+        subprocess.Popen([sys.executable, script, *names], stdout=subprocess.PIPE, text=True, env=environment)
+        for names in (("one", "other"), ("other", "one"))
+    ]
+    assert sorted(worker.communicate(timeout=60)[0] for worker in workers) == ["0\n", "1\n"]

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.typed_passes import AnnotateTypes
 from numba.extending import register_jitable
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where several processes may compile the same
+    fcntl = None  # type: ignore[assignment]
 
 
 def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -22,7 +33,15 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compiling(function: Callable[..., Any]) -> Any:
         compiled = njit(**options)(function)
-        compiled._cache = KernelCache(function)
+        compiled._cache = cache = KernelCache(function)
+        compile_now = compiled.compile
+
+        @functools.wraps(compile_now)
+        def compile_in_turn(signature: Any) -> Any:
+            with cache.turn():
+                return compile_now(signature)
+
+        compiled.compile = compile_in_turn
         return compiled
 
     return compiling
@@ -38,6 +57,21 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp(), stamp_of_parts()
         self._cache_file = OneFileEach(self._cache_path, self._impl.filename_base, stamp)
+        self._turn = Path(self._cache_path, f"{self._impl.filename_base}.turn")
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One process at a time: those that wait find the code on disk. Spark starts several workers at once.
+
+        A kernel that is waited for waits only for those it calls, so none waits for itself; and in a process no more
+        than one is compiled at a time, which is what numba's lock says.
+        """
+        with global_compiler_lock, ExitStack() as open_files:
+            if fcntl:
+                with suppress(OSError):  # nowhere to keep code, or no locks there
+                    # Closing the file gives the lock back, and so does the end of the process.
+                    fcntl.lockf(open_files.enter_context(self._turn.open("w")), fcntl.LOCK_EX)
+            yield
 
 
 class OneFileEach(IndexDataCacheFile):  # type: ignore[misc]
@@ -66,8 +100,56 @@ def _number(data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest())
 
 
+class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a part, for linking into kernels.
+
+    Numba would optimise it, and translate it, on its own and again in every function that calls it. Here that is done
+    once, in the kernel, as a C compiler does with static functions: a first answer comes a third sooner.
+    """
+
+    def finalize(self) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0  # there is no wrapper for Python
+
+    @property
+    def codegen(self) -> PartLibrary:
+        return self
+
+    def set_env(self, name: str, environment: object) -> None:
+        """Asked of the code generator, for wrappers."""
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class LinkOnly(AnalysisPass):  # type: ignore[misc]
+    """What is compiled is a part."""
+
+    _name = "skyband_link_only"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return False
+
+
+class PartCompiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(LinkOnly, AnnotateTypes)
+        passes.finalize()
+        return [passes]
+
+
 # It allocates nothing, so no references need be counted: it runs two to three times as fast so. See decision 0002.
 kernel: Final[Any] = cached(_nrt=False, no_cfunc_wrapper=True)
 allocating: Final[Any] = cached(_nrt=True, no_cfunc_wrapper=True)  # said outright, or its callers decide it
-part: Final[Any] = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-inlined: Final[Any] = register_jitable(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_part: Final[Any] = {"pipeline_class": PartCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+part: Final[Any] = register_jitable(**_part)
+inlined: Final[Any] = register_jitable(**_part, forceinline=True)

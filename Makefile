@@ -19,6 +19,7 @@ demo: setup ## top 10 of a stream of trades, live, on Spark; ARGS="--engine embe
 	@$(BIN)/skyband demo $(ARGS)
 
 test: check ## everything CI runs: the checks, then all tests; ARGS="-k name" for some
+	@$(BIN)/python -m compileall -q src  # for the hundreds of processes that tests start, also where none may write bytecode
 	@echo "pytest, two workers: one for what needs Spark, one for the rest"
 	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
 

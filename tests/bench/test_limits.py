@@ -64,10 +64,10 @@ def test_a_fresh_process_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lines_of_spark_are_measured() -> None:
     """In a process of its own: the benchmark stops its Spark session, which other tests share.
 
-    One line of each kind; with SKYBAND_TESTS=all every one, which takes two minutes.
+    One line; with SKYBAND_TESTS=all every one, which takes two minutes.
     """
     every = [*SPARK_LINES, *SPARK_JOIN_LINES]
-    names = every if os.environ.get("SKYBAND_TESTS") == "all" else ["spark-scan", "joins-spark-union"]
+    names = every if os.environ.get("SKYBAND_TESTS") == "all" else ["spark-scan"]
     program = (
         "import json; from dataclasses import asdict\n"
         "from skyband.bench import spark; from skyband.bench.sizes import SparkSizes\n"

@@ -33,12 +33,13 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compiling(function: Callable[..., Any]) -> Any:
         compiled = njit(**options)(function)
-        compiled._cache = cache = KernelCache(function)
         compile_now = compiled.compile
 
         @functools.wraps(compile_now)
         def compile_in_turn(signature: Any) -> Any:
-            with cache.turn():
+            if not isinstance(compiled._cache, KernelCache):  # only now: looking for its place takes a while
+                compiled._cache = KernelCache(function)
+            with compiled._cache.turn():
                 return compile_now(signature)
 
         compiled.compile = compile_in_turn

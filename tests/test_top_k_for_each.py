@@ -82,6 +82,32 @@ def test_backfill_gives_what_a_query_from_the_start_has() -> None:
         assert other.push(rows.slice(1_000)).equals(one.push(rows.slice(1_000)))
 
 
+def test_one_skyband_for_all_keeps_what_matters_to_the_largest_k() -> None:
+    rng = np.random.default_rng(5)
+    rows = pa.table({"x": rng.random(3_000)})
+    asked = {"k": "q.k", "by": "x", "size": "q.n", "window": sb.sliding(1_000, every=500)}
+    queries = pa.table({"id": [0, 1], "k": [3, 5], "n": [1_000, 700]})
+    session = sb.TopKForEach(queries=queries, **asked).open(rows.schema)
+    session.push(rows.slice(0, 2_200))
+    assert session.algorithm == "shared"
+    assert session.stats().rows_held < 100
+    more = pa.table({"id": [2], "k": [5], "n": [800]})
+    session.add(more, backfill=True)
+    x = rows.column("x").to_numpy()
+    now = session.top(size=600)
+    for q, (k, n) in enumerate([(3, 600), (5, 600), (5, 600)]):
+        mine = [row["score"] for row in now.to_pylist() if row["id"] == q]
+        assert mine == sorted(x[2_200 - n : 2_200], reverse=True)[:k]
+    with pytest.raises(sb.InvalidQuery, match="k up to 5, the largest so far"):
+        session.add(pa.table({"id": [3], "k": [6], "n": [1_000]}), backfill=True)
+    assert session.queries.num_rows == 3
+    session.add(pa.table({"id": [3], "k": [6], "n": [1_000]}))
+    answer = [row for row in session.push(rows.slice(2_200)).to_pylist() if row["window_end"] == 2_500]
+    seen = {0: x[1_500:2_500], 1: x[1_800:2_500], 2: x[1_700:2_500], 3: x[2_200:2_500]}
+    for q, k in enumerate([3, 5, 5, 6]):
+        assert [row["score"] for row in answer if row["id"] == q] == sorted(seen[q], reverse=True)[:k]
+
+
 @pytest.mark.parametrize("count", [0, 1, 5_000])
 def test_any_number_of_queries(count: int) -> None:
     rng = np.random.default_rng(3)
@@ -137,6 +163,26 @@ def test_a_statement_asks_the_same() -> None:
     assert told(sb.sql(text, rows=ROWS, queries=QUERIES)) == told(
         called.select(["id", "at", "change", "rank", "score", "name", "x"])
     )
+
+
+def test_in_a_statement_too_k_and_size_may_be_columns() -> None:
+    called = sb.top_k(
+        ROWS, k="q.k", size="q.n", by=NEAR, ascending=True, window=sb.sliding(3), for_each=QUERIES
+    ).select(["id", "at", "change", "rank", "score", "name"])
+    ranked = "ROW_NUMBER() OVER (PARTITION BY q.id ORDER BY abs(r.x - q.x))"
+    for ending in ("ORDER BY abs(r.x - q.x) LIMIT q.k BY q.id", f"QUALIFY {ranked} <= q.k"):
+        text = f"SELECT name FROM rows r [WINDOW q.n UP TO 3 ROWS], queries q {ending}"
+        assert told(sb.sql(text, rows=ROWS, queries=QUERIES)) == told(called)
+    for text, says in (
+        (
+            "SELECT name FROM rows [WINDOW rows.t UP TO 3 ROWS] ORDER BY x LIMIT 1",
+            "Only where there is a ranking",
+        ),
+        ("SELECT name FROM rows r [WINDOW r.t UP TO 3 ROWS], queries q ORDER BY r.x LIMIT 1 BY q.id", "no input 'r'"),
+        ("SELECT name FROM rows r [WINDOW 3 ROWS], queries q ORDER BY r.x LIMIT q.z BY q.id", "no column 'z'"),
+    ):
+        with pytest.raises(sb.InvalidQuery, match=says):
+            sb.sql(text, rows=ROWS, queries=QUERIES)
 
 
 def test_statements_that_run_together_read_their_input_once() -> None:

@@ -167,12 +167,13 @@ class Problem(StrEnum):
     pairs = "pairs"
     across = "across"
     joins = "joins"
+    many = "many"
 
 
 @bench_app.command()
 def papers(
     problem: Annotated[
-        Problem, typer.Argument(help="Which papers: those about rows, pairs, several streams, or joins.")
+        Problem, typer.Argument(help="Which papers: those about rows, pairs, several streams, joins, or many queries.")
     ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
@@ -201,6 +202,7 @@ def papers(
     *pairs*: K-skybands and staircases of pairs (2014).
     *across*: top-k over streams that are never in step (2009).
     *joins*: aggregation before or after a join (2009).
+    *many*: hundreds of k-NN queries on one stream (2015).
 
     Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
     holds here follows from the figures. All of one kind takes about a quarter of an hour.

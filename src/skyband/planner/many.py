@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
+from skyband.operators.many import cells
 from skyband.operators.many.boxes import ROWS, SPLIT
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import Scoring
@@ -24,8 +25,10 @@ ASSUMED_K: Final = 10  # where it is a column
 # Measured on one core, in nanoseconds.
 SCORE: Final = (0.35, 0.15)  # for a row and a query, and for each column that the score reads
 LAYING: Final = (20.0, 8.0)  # to put a row into its box, and for each column
-BOUND: Final = 0.15  # for a row and a query: boxes that are passed over
-LISTED: Final = 200.0  # for a row that comes into a query's list, and goes
+BOUND: Final = 0.03  # for a row and a query: boxes that are passed over
+MET: Final = 12.0  # for a row and each query that it meets in its cell
+DRAWN: Final = 0.05  # for a row and a query: the grid, which is made anew now and then
+LISTED: Final = 160.0  # for a row that comes into a query's list, and goes
 SHARED: Final = 5.0  # to put a row into the band of all queries
 BLOCK_ROWS: Final = 5_000  # that are put into boxes together
 
@@ -74,6 +77,7 @@ def plan(
 _REASONS: Final = {
     "scan": "to score each row for each query costs least",
     "shared": "a row is worth the same to all queries, so one skyband answers for every k and every size",
+    "cells": "most rows meet only the few queries of the cell they are in",
     "boxes": "most rows are known to be no answer to most queries by the box they are in",
 }
 
@@ -89,8 +93,16 @@ def _cost(name: str, spec: Spec, queries: int, k: int, rows: float) -> float:
         return score + SHARED
     if name == "boxes":
         split = min(columns, SPLIT)
-        side = (ROWS / BLOCK_ROWS) ** (1 / split)
-        ball = math.pi ** (columns / 2) / math.gamma(columns / 2 + 1)
-        seen = min(1.0, side + 2 * (share / ball) ** (1 / columns)) ** split
+        seen = _seen((ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
         return LAYING[0] + LAYING[1] * columns + queries * (BOUND + 1.3 * seen * score + LISTED * share)
+    if name == "cells":
+        split = min(columns, cells.SPLIT)
+        met = _seen(1 / cells.resolution_of(columns), share, columns, split)
+        return LAYING[0] + LAYING[1] * columns + queries * (DRAWN + MET * met + LISTED * share)
     return math.nan
+
+
+def _seen(side: float, share: float, columns: int, split: int) -> float:
+    """The share of boxes of that side in which a query finds something, if its list has that share of all rows."""
+    ball = math.pi ** (columns / 2) / math.gamma(columns / 2 + 1)
+    return min(1.0, side + 2 * (share / ball) ** (1 / columns)) ** split

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import timedelta
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import pyarrow as pa
 
@@ -17,6 +19,16 @@ from skyband.windows import Span, Window, parse_span
 
 Emit = Literal["windows", "changes", "entries"]
 Order = Literal["random", "rising", "falling", "bursty"]
+Q = TypeVar("Q")
+
+
+def but(query: Q, **changes: Any) -> Q:
+    """The same query, but for these fields. They are taken as they are kept, and nothing is checked again."""
+    assert set(changes) <= {field.name for field in fields(query)}, "a query has these fields"  # type: ignore[arg-type]
+    copied = copy.copy(query)
+    for name, value in changes.items():
+        object.__setattr__(copied, name, value)
+    return copied
 
 
 def fingerprint(**described: Any) -> str:

@@ -13,6 +13,7 @@ from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
 from skyband.expressions.many import check_by, parameter
 from skyband.queries.checks import (
     Emit,
+    but,
     check_emit,
     check_k,
     check_lateness,
@@ -99,18 +100,7 @@ class TopKForEach:
 
     def of(self, queries: Any) -> TopKForEach:
         """The same for other queries, in the same columns."""
-        return TopKForEach(
-            queries=queries,
-            k=self.k,
-            by=self.by,
-            window=self.window,
-            key=self.key,
-            size=self.size,
-            ascending=self.ascending,
-            emit=self.emit,
-            lateness=self.lateness,
-            algorithm=self.algorithm,
-        )
+        return but(self, queries=as_table(queries))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> ForEachSession:
         """An operator for rows of `schema`, fed by `push`; from a snapshot, exactly where that one stopped.

@@ -24,10 +24,11 @@ class Span(exp.Expression):
 
 
 class StreamWindow(exp.Expression):
-    """`WINDOW 1 HOUR EVERY 1 MINUTE ON ts`; without a size, UNTIL NOW."""
+    """`WINDOW 1 HOUR EVERY 1 MINUTE ON ts`; without a size, UNTIL NOW; with one a query, `q.size UP TO 1 HOUR`."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": False,
+        "column": False,
         "every": False,
         "on": False,
         "order": False,
@@ -157,6 +158,7 @@ class SkybandSql(Spark):
             """What stands between the brackets, behind WINDOW where that is inside."""
             parts: dict[str, Any] = {}
             if not self._match_text_seq("UNTIL", "NOW"):
+                parts["column"] = self._parse_column_of_sizes()
                 parts["this"] = self._parse_span()
             if self._match_texts(("EVERY",)):
                 parts["every"] = self._parse_span()
@@ -167,6 +169,21 @@ class SkybandSql(Spark):
             if self._match_texts(("LATENESS",)):
                 parts["lateness"] = self._parse_span()
             return self.expression(StreamWindow(**parts))
+
+        def _parse_column_of_sizes(self) -> exp.Column | None:
+            """`q.size UP TO`: how far each query looks back is a column of the queries."""
+            if self._next.token_type != TokenType.DOT:
+                return None
+            table = self._parse_id_var()
+            self._advance()
+            name = self._parse_id_var()
+            if not isinstance(table, exp.Identifier) or not isinstance(name, exp.Identifier):
+                self.raise_error("Expected a column of the queries: q.size")
+                return None
+            column = exp.column(name, table)
+            if not self._match_text_seq("UP", "TO"):
+                self.raise_error("Expected UP TO and the longest window behind the column that says how long each is")
+            return column
 
         def _parse_span(self) -> Span:
             number = self._parse_number()
@@ -207,7 +224,8 @@ class SkybandSql(Spark):
 
 
 def _window_text(self: Any, node: StreamWindow) -> str:
-    said = [self.sql(node, "this") if node.this else "UNTIL NOW"]
+    said = [f"{self.sql(node, 'column')} UP TO"] if node.args.get("column") else []
+    said.append(self.sql(node, "this") if node.this else "UNTIL NOW")
     for name, words in (("every", "EVERY"), ("on", "ON"), ("order", "ORDER BY"), ("lateness", "LATENESS")):
         if node.args.get(name):
             said.append(f"{words} {self.sql(node, name)}")

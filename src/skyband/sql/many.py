@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -29,13 +30,15 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     rows, queries = schemas[stream.alias], schemas[asking.alias]
     if statement.error is not None or statement.recall is not None:
         statement.refuse("Many queries are answered exactly: there is no error to allow")
-    ranking = ranking_of(statement)
+    numbered, counting = _with_a_number(statement)
+    ranking = ranking_of(numbered)
     by = with_aliases_resolved(statement, ranking.by)
     listed = [item for item in statement.select.expressions if not item.is_star]
     for tree in (by, *ranking.per, *statement.conditions, *listed):
         check_columns(statement, tree, dict(schemas))
     key = _key(statement, ranking.per, asking, queries)
-    window, lateness = window_of(statement, stream, rows)
+    window, lateness = window_of(statement, stream, rows, sizes=True)
+    sizes = stream.window.args.get("column") if stream.window else None
     of_rows = [one for one in statement.conditions if not _reads(one, asking, rows)]
     others = [one for one in statement.conditions if _reads(one, asking, rows)]
     text = _over(by, stream, asking, rows)
@@ -45,10 +48,11 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     query = statement.attempt(
         lambda: TopKForEach(
             queries=queries.empty_table(),
-            k=ranking.k,
+            k=ranking.k if counting is None else _column(statement, counting, asking, queries),
             by=text,
             window=window,
             key=key,
+            size=None if sizes is None else _column(statement, sizes, asking, queries),
             ascending=ranking.ascending,
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
@@ -58,6 +62,25 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     statement.attempt(lambda: many.bind(text, ranking.ascending, rows, queries), ranking.by)
     shown = _shown(statement, query, rows, stream, asking)
     return Asked(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
+
+
+def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
+    """Where a column says how many rows are shown, LIMIT q.k or ROW_NUMBER() … <= q.k: that column, and the statement
+    with a number in its place."""
+    select = statement.select.copy()
+    limit, qualify = (select.args.get(name) for name in ("limit", "qualify"))
+    holder = qualify.this if qualify else limit
+    if not isinstance(holder, (exp.Limit, exp.LTE)) or not isinstance(holder.expression, exp.Column):
+        return statement, None
+    column = holder.expression
+    holder.set("expression", exp.Literal.number(1))
+    return replace(statement, select=select), column
+
+
+def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> str:
+    """A column of the queries, as a query writes it."""
+    check_columns(statement, column, {asking.alias: queries})
+    return f"{many.PREFIX}{column.name}"
 
 
 def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input, queries: pa.Schema) -> list[str]:

@@ -26,9 +26,17 @@ class Ranking:
     per: tuple[exp.Expr, ...] = ()
 
 
-def window_of(statement: Statement, one: Input, schema: pa.Schema) -> tuple[Window, str | int | None]:
-    """The window of an input, and how long it waits for late rows."""
+def window_of(
+    statement: Statement, one: Input, schema: pa.Schema, *, sizes: bool = False
+) -> tuple[Window, str | int | None]:
+    """The window of an input, and how long it waits for late rows. `sizes`: a column may say how long each one is."""
     said = one.window or statement.window
+    if said is not None and said.args.get("column") and not sizes:
+        statement.refuse(
+            "Only where there is a ranking for each query can a column say how long its window is",
+            said.args["column"],
+            "Write FROM taxis [WINDOW q.last UP TO 100 ROWS], people AS q … LIMIT 1 BY q.id.",
+        )
     if said is None:
         statement.refuse(
             f"{one.name!r} has no window, so its answer would need every row there ever was",

@@ -83,6 +83,12 @@ class Driver:
         parameters = np.ascontiguousarray(values[["xy".index(name) for name in score.parameters]])
         self._say(self.operator.add(Queries(ks, sizes, parameters), backfill=any(query.backfill for query in queries)))
 
+    def forget(self, last: int) -> None:
+        """The last queries were refused."""
+        for number in self.alive[-last:]:
+            del self.lines[number]
+        del self.alive[-last:], self.asked[-last:]
+
     def remove(self, numbers: Sequence[int]) -> None:
         kept = [i for i, number in enumerate(self.alive) if number not in numbers]
         for number in numbers:
@@ -132,7 +138,12 @@ class Driver:
             self.lines[line.group].append(line._replace(group=0))
 
     def expected(self, question: Question, score: str, *, finished: bool) -> dict[int, list[Shown]]:
-        return {
-            number: answers_of(question, asked, self.events, SCORES[score].of, finished)
-            for number, asked in enumerate(self.asked)
-        }
+        return {number: self._expected(question, asked, score, finished) for number, asked in enumerate(self.asked)}
+
+    def _expected(self, question: Question, asked: Asked, score: str, finished: bool) -> list[Shown]:
+        lines = answers_of(question, asked, self.events, SCORES[score].of, finished)
+        if not asked.backfill:
+            return lines
+        # Of the windows that closed before it came it is told nothing.
+        before = answers_of(question, asked._replace(removed=asked.added), self.events, SCORES[score].of, False)
+        return lines[len(before) :]

@@ -59,13 +59,16 @@ def random_case(draw: random.Random) -> Case:
             events.append(Point((value(draw, number), value(draw, number)), None if by_count else time))
             if kind.external_clock and draw.random() < 0.25:
                 events.append(Advance(time + draw.randint(-15, 15)))
-        added = [_query(draw, question, value) for _ in range(draw.choice([0, 1, 3]))]
+        backfill = question.emit == "windows" and question.size is not None and draw.random() < 0.4
+        added = [_query(draw, question, value, backfill) for _ in range(draw.choice([0, 1, 3]))]
         steps.append((events, added, [draw.random()] if draw.random() < 0.3 else []))
     return Case(question, draw.choice(list(SCORES)), steps)
 
 
-def _query(draw: random.Random, question: Question, value: Callable[[random.Random, int], float]) -> Asked:
+def _query(
+    draw: random.Random, question: Question, value: Callable[[random.Random, int], float], backfill: bool
+) -> Asked:
     size = question.size
     if size is not None and draw.random() < 0.5:
         size = draw.randint(question.every or 1, size)
-    return Asked(draw.choice([1, 2, 3, 5, 17]), size, (value(draw, 1), value(draw, 2)))
+    return Asked(draw.choice([1, 2, 3, 5, 17]), size, (value(draw, 1), value(draw, 2)), backfill=backfill)

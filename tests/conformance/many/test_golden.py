@@ -16,7 +16,7 @@ TRACE = [4, 1, 2, 7, 5, 10, 3, 7.5, 6, 11, 9]
 FIRST_SHOWN = [(1, 1), (2, 2), (8, 3), (9, 7)]  # after which arrival, which of them
 
 
-@pytest.mark.parametrize("name", ["scan", "boxes", "cpmw", "snn", "relaxed", "probabilistic"])
+@pytest.mark.parametrize("name", ["scan", "boxes", "cells", "cpmw", "snn", "relaxed", "probabilistic"])
 def test_the_worked_trace(name: str) -> None:
     question = Question(k=1, size=6, by_count=True, emit="entries")
     driver = Driver(question, "distance", find(name, MANY).open)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from skyband.bench.papers import experiments, haghani, mintopk, pairs, pripuzic, shen, tran
+from skyband.bench.papers import experiments, haghani, many, mintopk, pairs, pripuzic, shen, tran
 from skyband.bench.papers.effort import FULL, QUICK
 from skyband.bench.papers.experiments import Experiment, Outcome
 from skyband.bench.papers.report import shown, summary, write
@@ -21,6 +21,7 @@ EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
     "pairs": pairs.EXPERIMENTS,
     "across": haghani.EXPERIMENTS,
     "joins": tran.EXPERIMENTS,
+    "many": many.EXPERIMENTS,
 }
 NO_FIGURES: Final = "No figures: they need matplotlib, which is not installed: pip install 'skyband[bench]'."
 

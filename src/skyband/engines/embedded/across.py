@@ -13,7 +13,16 @@ import pyarrow.compute as pc
 from skyband.engines import snapshots
 from skyband.engines.embedded.inputs import Running, Source, read, run
 from skyband.engines.embedded.merging import in_turn, sorted_by
-from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_rows, check_schema, with_times
+from skyband.engines.embedded.session import (
+    Jumps,
+    Saved,
+    Session,
+    Stats,
+    check_rows,
+    check_schema,
+    measured_type,
+    with_times,
+)
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, across_layout
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
@@ -56,9 +65,8 @@ class TopKAcrossSession(Session):
         self._spec = specify(query, schema, external_clock=external_clock)
         self._layout = across_layout(query, self._plain, str(query.emit))
         self._answer_layout = across_layout(query, self._plain, "windows")
-        self._on_type = None if query.window.on is None else schema.field(query.window.on).type
-        self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
-        saved = None if state is None else self._read(state)
+        on_type = measured_type(query.window.on, schema)
+        saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
         self._operator = find(self.algorithm, ACROSS).open(self._spec)
         self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)

@@ -66,9 +66,8 @@ class JoinSession(Session):
         self._bound = bind(query, self._plain)
         self._spec = specify(query, self._bound, external_clock=external_clock)
         self._layout = Layout(query, self._bound)
-        self._on_type = None if self._bound.by_count else self._bound.time_type
-        self._fingerprint = query.fingerprint(schemas) + (" with an external clock" if external_clock else "")
-        saved = None if state is None else self._read(state)
+        on_type = None if self._bound.by_count else self._bound.time_type
+        saved = self._begin(query.fingerprint(schemas), on_type, state, external_clock=external_clock)
         self.algorithm = choose(query, self._spec) if saved is None or query.plan else saved.algorithm
         if saved and (saved.algorithm == RECOMPUTE) != (self.algorithm == RECOMPUTE):
             raise SnapshotMismatch(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from skyband.engines import snapshots
 from skyband.engines.embedded.inputs import Running, run
-from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, with_times
+from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, measured_type, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, many_layout
 from skyband.engines.rows import RowStore
@@ -51,9 +51,8 @@ class ForEachSession(Session):
         self._ticks = self._spec.window
         self._layout = many_layout(query, self._plain, str(query.emit))
         self._answer_layout = many_layout(query, self._plain, "windows")
-        self._on_type = None if query.window.on is None else schema.field(query.window.on).type
-        self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
-        saved = None if state is None else self._read(state)
+        on_type = measured_type(query.window.on, schema)
+        saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         known = {} if isinstance(query.k, str) else {"k": query.k}
         chosen = plan(self._spec, len(query.queries), query.algorithm, **known)
         self.algorithm = saved.algorithm if saved else chosen.algorithm
@@ -100,8 +99,13 @@ class ForEachSession(Session):
                 f"Queries are told apart by {', '.join(self.query.key)}, and two of these have the same. Give key=, or "
                 "remove() the one that is there first."
             )
+        try:
+            answer = self._operator.add(in_numbers, backfill=backfill)
+        except SkybandError:
+            self._keys.load(known)
+            raise
         self._sizes = np.concatenate([self._sizes, in_numbers.size])
-        return self._table(self._operator.add(in_numbers, backfill=backfill))
+        return self._table(answer)
 
     def remove(self, keys: Any) -> None:
         """Forget queries: their keys, as a table with the key columns, or as a list if there is one such column."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from skyband import expressions
 from skyband.engines.embedded.inputs import Running, run
 from skyband.engines.embedded.ranking import RankingSession
-from skyband.engines.embedded.session import Jumps, Stats, check_schema, with_times
+from skyband.engines.embedded.session import Jumps, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import Codes, GroupCodes
 from skyband.engines.output import Layout, layout
 from skyband.engines.rows import RowStore
@@ -46,9 +46,8 @@ class TopKSession(RankingSession):
         self._layout = layout(query, self._plain, str(query.emit))
         self._answer_layout = layout(query, self._plain, "windows")
         self._many_layout = layout(query, self._plain, "questions")
-        self._on_type = None if query.window.on is None else schema.field(query.window.on).type
-        self._fingerprint = query.fingerprint(schema) + (" with an external clock" if external_clock else "")
-        saved = None if state is None else self._read(state)
+        on_type = measured_type(query.window.on, schema)
+        saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm, expect=query.expect).algorithm
         self._operator = find(self.algorithm, OBJECTS).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)

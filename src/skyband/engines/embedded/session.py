@@ -112,6 +112,14 @@ class Session(ABC):
             )
         )
 
+    def _begin(
+        self, fingerprint: str, on_type: pa.DataType | None, state: bytes | None, *, external_clock: bool
+    ) -> snapshots.Snapshot | None:
+        """Once the query is checked: what it is known by, and the snapshot to go on from, if there is one."""
+        self._on_type = on_type
+        self._fingerprint = fingerprint + (" with an external clock" if external_clock else "")
+        return None if state is None else self._read(state)
+
     def _read(self, state: bytes) -> snapshots.Snapshot:
         """A snapshot of this very query, or an error that says what it is instead."""
         if not isinstance(state, (bytes, bytearray, memoryview)):
@@ -133,6 +141,11 @@ def check_schema(schema: object) -> None:
     """Raise unless it is one."""
     if not isinstance(schema, pa.Schema):
         raise InvalidInput(f"The schema must be a pyarrow.Schema, got {type(schema).__name__}.")
+
+
+def measured_type(on: str | None, schema: pa.Schema) -> pa.DataType | None:
+    """Of the column that a window measures; None: it counts arrivals."""
+    return None if on is None else schema.field(on).type
 
 
 def check_rows(rows: object, schema: pa.Schema) -> None:

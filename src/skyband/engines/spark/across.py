@@ -32,6 +32,7 @@ from skyband.operators.across.protocol import AcrossAnswer
 from skyband.planner.across import idle_ticks, plan, specify
 from skyband.planner.distribution import spread
 from skyband.queries import TopKAcross
+from skyband.queries.checks import but
 from skyband.structures.panes import shape_of
 
 STREAM: Final = PREFIX + "stream"
@@ -163,26 +164,8 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
         changes=query.emit != "windows",
         is_spread=spread(query, ticks).is_spread,
         fingerprint=query.fingerprint(whole),
-        query=_of_a_bucket(query, stream),
-    )
-
-
-def _of_a_bucket(query: TopKAcross, stream: str) -> TopKAcross:
-    """The same query, asked of a bucket: a column names the stream of each row, and Spark does the waiting."""
-    return TopKAcross(
-        k=query.k,
-        id=query.id,
-        value=query.value,
-        window=query.window,
-        streams=query.streams,
-        stream=stream,
-        combine=dict(query.combine) if isinstance(query.combine, tuple) else query.combine,
-        bounds=dict(zip(query.streams, query.bounds, strict=True)),
-        repeat=query.repeat,
-        clip=query.clip,
-        emit=query.emit,
-        recall=query.recall,
-        algorithm=query.algorithm,
+        # Asked of a bucket: a column names the stream of each row, and Spark does the waiting.
+        query=but(query, stream=stream, lateness=None, idle_after=None, max_jump=None),
     )
 
 

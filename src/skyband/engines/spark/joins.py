@@ -11,7 +11,7 @@ state.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +32,7 @@ from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, q
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.planner.join_spreading import Spread, spread
 from skyband.queries import JoinAggregate
+from skyband.queries.checks import but
 from skyband.queries.join_columns import BoundInput, BoundJoin, bind
 from skyband.queries.joins import Relation, StreamInput
 from skyband.windows import FOREVER, Ticks, Window
@@ -115,7 +116,7 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     }
     how = spread(query, bound)
     union = _union(streams, query, bound, needed, filters, how)
-    asked = _but(query, inputs={name: _after(given, filters.get(name)) for name, given in query.inputs})
+    asked = but(query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs))
     recipe = _recipe(union, query, asked, bound, needed, relations, how)
     answers = run(union, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
     if how is None or not (how.adds_up or asked.order_by):
@@ -145,13 +146,6 @@ def _filter(source: BoundInput) -> Column | None:
 def _after(given: StreamInput | Relation, filtered: Column | None) -> StreamInput | Relation:
     """An input as a bucket sees it: Spark has filtered a stream already."""
     return StreamInput(given.window) if isinstance(given, StreamInput) and filtered is not None else given
-
-
-def _but(query: JoinAggregate, **changes: Any) -> JoinAggregate:
-    """The same query, but for these."""
-    given = {field.name: getattr(query, field.name) for field in fields(query)}
-    given |= {"inputs": dict(query.inputs), "aggregates": dict(query.aggregates)}
-    return JoinAggregate(**(given | changes))
 
 
 def _inputs(data: Mapping[str, Any], query: JoinAggregate) -> tuple[dict[str, DataFrame], dict[str, pa.Table]]:
@@ -256,7 +250,7 @@ def _recipe(
     }
     streams = [name for name in schemas if name not in relations]
     columns = {name: {column: _called(name, column) for column in needed[name]} for name in streams}
-    of_bucket = _but(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
+    of_bucket = but(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
     output = Layout(of_bucket, bind(of_bucket, schemas)).schema
     time_type = bound.time_type
     rows = [pa.field(INPUT, pa.int32()), pa.field(TIME, time_type)]

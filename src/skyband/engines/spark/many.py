@@ -19,13 +19,11 @@ from pyspark.sql import functions as sf
 from skyband.engines.embedded.many import ForEachSession
 from skyband.engines.embedded.session import Stats
 from skyband.engines.output import many_layout
+from skyband.engines.spark.copies import COPY, CopyGatherer
 from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.pairs import SIDE, PairGatherer
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, Recipe, arrow_schema, check_order, quoted, tie
 from skyband.queries import TopKForEach
-
-NUMBER = SIDE  # the bucket's number as a column of the row; rows are counted where it is 0, as those of pairs are
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class ManyRecipe(Recipe):
         return BucketOfQueries(self, state, external_clock)
 
     def gatherer(self) -> Gatherer:
-        return PairGatherer(self)
+        return CopyGatherer(self)
 
     def queries_of(self, bucket: int) -> TopKForEach:
         return self.query.of(self.query.queries.take(np.arange(bucket, len(self.query.queries), self.buckets)))
@@ -64,7 +62,7 @@ class BucketOfQueries:
     def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
         session, before = self._session, []
         if session is None:
-            session = self._open(self._recipe.queries_of(int(rows.column(NUMBER)[0].as_py())), None)
+            session = self._open(self._recipe.queries_of(int(rows.column(COPY)[0].as_py())), None)
             before = [] if self._watermark is None else [session.advance(self._watermark)]
         return pa.concat_tables([*before, session.push(rows.select(self._rows.names))])
 
@@ -106,8 +104,8 @@ def resolve(df: DataFrame, query: TopKForEach) -> ManyRecipe:
     return ManyRecipe(
         window=query.window,
         ticks=ticks,
-        schema=pa.schema([*schema, pa.field(NUMBER, pa.int32())]),
-        added=(NUMBER,),
+        schema=pa.schema([*schema, pa.field(COPY, pa.int32())]),
+        added=(COPY,),
         output=output.schema,
         sources=(*[None] * (len(output.schema) - len(shown)), *shown),
         changes=query.emit != "windows",
@@ -125,4 +123,4 @@ def _rows_to_gather(df: DataFrame, recipe: ManyRecipe) -> DataFrame:
     columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
     numbers = sf.sequence(sf.lit(0), sf.lit(recipe.buckets - 1))
     rows = df.select(*columns, tie(df), sf.explode(numbers).alias(BUCKET))
-    return rows.withColumn(NUMBER, sf.col(BUCKET))
+    return rows.withColumn(COPY, sf.col(BUCKET))

@@ -27,9 +27,9 @@ from pyspark.sql.types import StructType
 
 from skyband.engines.embedded.pairs import PairsSession
 from skyband.engines.output import pair_layout
-from skyband.engines.spark.candidates import pane_tally, times_of
+from skyband.engines.spark.copies import COPY, CopyGatherer
 from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.pages import BatchFunction, Tally
+from skyband.engines.spark.pages import BatchFunction
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
 from skyband.expressions import pairs as pair_expressions
@@ -37,9 +37,9 @@ from skyband.operators.pairs.scoring import scoring_of
 from skyband.planner.distribution import spread
 from skyband.planner.pairs import plan, specify
 from skyband.queries import TopKPairs
-from skyband.structures.panes import shape_of
+from skyband.queries.checks import but
 
-SIDE: Final = PREFIX + "side"  # of its cell: 1 or -1, the two parts; 0, a part by itself
+SIDE: Final = COPY  # of its cell: 1 or -1, the two parts; 0, a part by itself
 ROW: Final = PREFIX + "row"  # TIE, once more, as a column of the row: answers are merged by it
 
 
@@ -53,23 +53,7 @@ class PairsRecipe(Recipe):
         return PairsSession(self.query, self.schema, state, external_clock=external_clock)
 
     def gatherer(self) -> Gatherer:
-        return PairGatherer(self)
-
-
-class PairGatherer(Gatherer):
-    """Counts each row once, however many cells it is sent to."""
-
-    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
-        timeless = self.timeless(table)
-        weights = np.ones(table.num_rows, np.int32)
-        if SIDE in table.column_names:
-            weights = (table.column(SIDE).to_numpy() == 0).astype(np.int32)
-        tally = Tally(int(weights.sum()), int(weights[timeless].sum()), 0)
-        if self._recipe.by_pane:
-            times = times_of(table.column(str(self._recipe.window.on)))[~timeless]
-            shape = shape_of(self._recipe.ticks.size, self._recipe.ticks.every)
-            tally.ends, tally.rows = pane_tally(times, weights[~timeless], shape)
-        return self.typed(table, ~timeless), tally
+        return CopyGatherer(self)
 
 
 def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:
@@ -99,17 +83,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
         added.append(pa.field(SIDE, pa.int32()))
         across = f"a.`{SIDE}` * b.`{SIDE}` <= 0"
         where = across if where is None else f"({where}) AND {across}"
-    asked = TopKPairs(
-        k=query.k,
-        by=query.by,
-        window=query.window,
-        ascending=query.ascending,
-        same=query.same,
-        different=query.different,
-        where=where,
-        emit=query.emit,
-        algorithm=query.algorithm,
-    )
+    asked = but(query, where=where, lateness=None)
     rows = pa.schema([*schema, *added])
     output = pair_layout(asked, rows, str(query.emit)).schema
     sources = [name if name in schema.names else None for name in rows.names]

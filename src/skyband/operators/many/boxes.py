@@ -10,10 +10,10 @@ Choose it:  there are many queries, and what a score can be is known from few co
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import Scoring
@@ -23,8 +23,9 @@ from skyband.structures.compiling import allocating
 
 NAME = "boxes"
 
-ROWS = 32  # in a box, about
+ROWS = 16  # in a box, about
 SPLIT = 4  # columns at most by which rows are split
+TOGETHER = 16  # queries that are asked together, if there are many
 SAMPLE = 512  # values from which it is known where to split
 
 
@@ -41,9 +42,17 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 
 def open(
-    spec: Spec, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW, rows: int = ROWS
+    spec: Spec,
+    *,
+    slack: float = 6,
+    hits: int = HITS,
+    parts: int = PARTS,
+    few: int = FEW,
+    rows: int = ROWS,
+    together: int = 0,
 ) -> Thresholds:
-    return Thresholds(spec, Boxes(spec.scoring, rows), slack=slack, hits=hits, parts=parts, few=few)
+    """`rows` in a box; `together`: queries that are asked together, 0: as many as there are neighbours."""
+    return Thresholds(spec, Boxes(spec.scoring, rows, together), slack=slack, hits=hits, parts=parts, few=few)
 
 
 class Laid(NamedTuple):
@@ -58,13 +67,22 @@ class Laid(NamedTuple):
 
 
 class Boxes:
-    def __init__(self, scoring: Scoring, rows: int) -> None:
+    def __init__(self, scoring: Scoring, rows: int, together: int) -> None:
         self._scoring = scoring
         self._rows = rows
-        self._scores = np.empty(1)
-        self._score_of = np.empty(0)
-        self._in_run: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
-        self._in_box: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._together = together
+        self._columns, self._first = np.empty((0, 0)), 0
+        self._room(0, 0)
+
+    def arrange(self, parameters: Floats, which: Ints) -> Ints:
+        """Queries that are near each other one after the other: cut into strips by one parameter, these by the next."""
+        values, n = parameters[:SPLIT, which], len(which)
+        parts, strip = math.ceil((n / TOGETHER) ** (1 / max(1, len(values)))), np.zeros(n, np.int64)
+        order = np.arange(n)
+        for c in range(len(values)):
+            order = np.lexsort((values[c], strip))
+            strip[order] = np.arange(n) * parts ** (c + 1) // n
+        return which[order]
 
     def lay(self, columns: Floats, first: int, end: int) -> None:
         n = end - first
@@ -72,19 +90,24 @@ class Boxes:
         parts = max(1, round((n / self._rows) ** (1 / split)))
         sample = np.sort(columns[:split, first : end : max(1, n // SAMPLE)], axis=1)
         at = np.arange(1, parts) * sample.shape[1] // parts
+        self._columns, self._first = columns, first
         self._laid = Laid(*lay_boxes(columns, first, end, np.ascontiguousarray(sample[:, at]), parts))
-        if n > len(self._score_of):
-            self._score_of = np.full(n, np.nan)
-            self._scores = np.empty(n)
-        if len(self._laid.starts) > len(self._in_box):
-            self._in_run = np.empty(len(self._laid.starts), np.bool_)
-            self._in_box = np.empty(len(self._laid.starts), np.bool_)
+        if n > len(self._near) or len(self._laid.starts) > len(self._in_box):
+            self._room(n, len(self._laid.starts))
+
+    def _room(self, rows: int, boxes: int) -> None:
+        self._near, self._others = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        self._scores, self._found = np.empty(rows), np.empty((len(self._columns), rows))
+        self._in_run, self._in_box = np.empty(boxes, np.bool_), np.empty(boxes, np.bool_)
 
     def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
+        # Of few among many, neighbours are far from each other.
+        together = self._together or min(TOGETHER, max(1, len(which) // 512))
         found: tuple[int, int] = self._scoring.sweep_boxes(
             *self._laid,
-            *(parameters, threshold, which, begin, hits.row, hits.score, hits.ends),
-            *(self._scores, self._in_run, self._in_box, self._score_of),
+            *(self._columns, self._first, parameters, threshold, which, begin, together),
+            *(hits.row, hits.score, hits.ends),
+            *(self._scores, self._in_run, self._in_box, self._near, self._others, self._found),
         )
         return found
 

@@ -334,6 +334,10 @@ def step_of(scoring: Scoring) -> Any:
                                 touched[count] = q
                                 count += 1
                             break
+            if now == size:
+                # What was computed while the window filled says little about a full one.
+                lists.indexed[:] = np.inf
+                new = queries
             for q in range(queries if new else 0):
                 if lists.indexed[q] == np.inf:
                     compute(lists, grid, parameters, q, now - 1, skyband)

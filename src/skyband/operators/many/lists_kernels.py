@@ -11,6 +11,7 @@ import numpy as np
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.structures.panes import largest
+from skyband.structures.prefetching import prefetch
 from skyband.structures.ranking import ranks_before, select_best, sort_best_first
 from skyband.structures.slabs import CLASSES, HEADER, give_slab, reserve
 from skyband.windows import FOREVER
@@ -31,7 +32,7 @@ QUERY = np.dtype(
 )
 EVERY_ROW = -1  # as the position of an edge: behind all rows
 LATEST = 2 * FOREVER - 1  # after every time
-SAMPLE = 1024  # scores that a threshold is guessed from
+SAMPLE = 2048  # rows that a threshold is guessed from
 
 
 @inlined
@@ -46,10 +47,25 @@ def reaches(score, time, position, threshold, query):  # type: ignore[no-untyped
 
 @inlined
 def move(rows, to, at):  # type: ignore[no-untyped-def]
+    copy(rows, to, rows, at)
+
+
+@inlined
+def copy(rows, to, others, at):  # type: ignore[no-untyped-def]
     """Field by field: numba copies a whole record byte by byte, which takes ten times as long."""
-    target, source = rows[to], rows[at]
+    target, source = rows[to], others[at]
     target.score, target.time, target.position = source.score, source.time, source.position
     target.last, target.flag = source.last, source.flag
+
+
+@inlined
+def trails(row, score, time, position):  # type: ignore[no-untyped-def]
+    """Does the row rank behind one with these three?"""
+    if row.score != score:
+        return row.score < score
+    if row.time != time:
+        return row.time < time
+    return row.position < position
 
 
 @inlined
@@ -57,10 +73,7 @@ def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
     """Put a row into its place among the n sorted ones from `base` on; returns its index."""
     x = n
     while x > 0:
-        before = rows[base + x - 1]
-        if before.score > score:
-            break
-        if before.score == score and (before.time > time or (before.time == time and before.position > position)):
+        if not trails(rows[base + x - 1], score, time, position):
             break
         move(rows, base + x, base + x - 1)
         x -= 1
@@ -127,15 +140,20 @@ def arrive(  # type: ignore[no-untyped-def]
     out,
     written,
     failed,
+    aside,
 ):
     """Rows come, one by one, and after each the answer is due: the hits of the queries which[begin:stop].
 
     The hits of the j-th end at ends[j], and begin where those of the one before end. `now` is the clock after each row.
     Queries of whose lists too little would be left are put into `failed`, and are as before. Returns the query to go on
     with if there was no room in the pool or in `out`, the lines written, and how many failed.
+
+    Meanwhile a list is in three parts, each best first: the answer [0, t); the rows [low, n) that were behind it; and,
+    in aside[s:s_end], those that came since and are in no answer. All rows of the first rank before all others.
     """
     last, failures = len(now) - 1, 0
     for j in range(begin, stop):
+        fetch(which, j, stop, queries, pool)
         q = which[j]
         query = queries[q]
         p, p_end = ends[j - 1] if j > swept else 0, ends[j]
@@ -147,67 +165,154 @@ def arrive(  # type: ignore[no-untyped-def]
         if len(out) - written < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
             return j, written, failures
         rows = pool.rows
-        survivors = 0
-        for x in range(query.offset, query.offset + query.length):
-            # Without a branch: which rows survive cannot be predicted.
-            survivors += (rows[x].time > horizon) & reaches(
-                rows[x].score, rows[x].time, rows[x].position, threshold[q], query
-            )
-        if survivors < k and query.edge_position != EVERY_ROW:
+        if query.edge_position != EVERY_ROW and not outlasts(rows, query, threshold[q], horizon, k):
             failed[failures] = j
             failures += 1
             continue
-        most = most_rows(query)
-        reserve(pool, query, min(need, most + 2))
+        reserve(pool, query, min(need, most_rows(query) + 2))
         base, n = query.offset, query.length
-        outlive = horizon + (now[last] - now[0]) + 1  # and as many rows again
-        oldest = oldest_of(rows, base, min(k, n))  # of the answer; behind it, expired rows may stay for a while
+        t = low = min(k, n)
+        s = s_end = 0
+        oldest = oldest_of(rows, base, t)
         by_time = expires(now, last, oldest, size)
         while True:
             by_hit = hit[p] if p < p_end else last + 1
             i = min(by_hit, by_time)
             if i > last:
                 break
-            at, stayed = now[i] + counted, min(k, n)
-            new = n + 1
+            at, expired, new = now[i] + counted, now[i] - size, k
             if by_time == i:
                 if emit == CHANGES:
-                    for x in range(stayed):
-                        if rows[base + x].time <= now[i] - size:
+                    for x in range(t):
+                        if rows[base + x].time <= expired:
                             say(out, written, at, q, x + 1, rows[base + x], order + i, LEAVE)
                             written += 1
-                n, stayed = drop_until(rows, base, n, now[i] - size, stayed)
-                new = n + 1
+                t = drop_until(rows, base, t, expired)
             if by_hit == i:
-                if time[i] > now[i] - size and reaches(score[p], time[i], position[i], threshold[q], query):
-                    if n == query.capacity:
-                        query.length = n
-                        reserve(pool, query, n + 1)
-                        base = query.offset
-                    new = place(rows, base, n, score[p], time[i], position[i])
-                    n += 1
+                if time[i] > expired and reaches(score[p], time[i], position[i], threshold[q], query):
+                    if t > 0 and trails(rows[base + t - 1], score[p], time[i], position[i]):
+                        if t == k:
+                            t -= 1
+                            if emit == CHANGES:
+                                say(out, written, at, q, k, rows[base + t], order + i, LEAVE)
+                                written += 1
+                            if low > k:
+                                low -= 1
+                                move(rows, base + low, base + t)
+                            else:
+                                s, s_end = put_first(aside, s, s_end, rows, base + t)
+                        new = place(rows, base, t, score[p], time[i], position[i])
+                        t += 1
+                    else:
+                        place(aside, s, s_end - s, score[p], time[i], position[i])
+                        s_end += 1
                 p += 1
-            if stayed == k and new < k and emit == CHANGES:
-                say(out, written, at, q, k, rows[base + k], order + i, LEAVE)
-                written += 1
-            for x in range(min(new, stayed), min(k, n)):
-                if x == new or x - (x > new) >= stayed:
+            shown = t
+            while t < k:
+                while low < n and rows[base + low].time <= expired:
+                    low += 1
+                while s < s_end and aside[s].time <= expired:
+                    s += 1
+                if low < n and (s == s_end or ranks_before(rows[base + low], aside[s])):
+                    move(rows, base + t, base + low)
+                    low += 1
+                elif s < s_end:
+                    copy(rows, base + t, aside, s)
+                    s += 1
+                else:
+                    break
+                t += 1
+            if low < t:
+                low = n = t  # there is nothing behind the answer
+            for x in range(min(new, shown), t):
+                if x == new or x >= shown:
                     row = rows[base + x]
                     if emit == CHANGES or row.flag == 0:
                         say(out, written, at, q, x + 1, row, order + i, ENTER)
                         written += 1
                         if emit == ENTRIES:
                             row.flag = 1
-            if by_time == i or new < k:
-                before, oldest = oldest, oldest_of(rows, base, min(k, n))
+            if by_time == i or new < k or shown < t:
+                before, oldest = oldest, oldest_of(rows, base, t)
                 if oldest != before:
                     by_time = expires(now, last, oldest, size)
-            if n > most:
-                n = trim(rows, base, n, q, query, threshold, outlive, LATEST)
-                most = max(most, 2 * n)
-        query.length, stayed = drop_until(rows, base, n, horizon, 0)
-        query.oldest = oldest_of(rows, base, query.length)
+            if s_end == len(aside):
+                n = together(pool, query, t, low, n, aside, s, s_end, expired)
+                n = trimmed(pool.rows, query, n, q, threshold, horizon + (now[last] - now[0]) + 1)
+                base, t = query.offset, min(k, n)
+                low, s, s_end = t, 0, 0
+        n = together(pool, query, t, low, n, aside, s, s_end, horizon)
+        query.length = trimmed(rows, query, n, q, threshold, horizon + (now[last] - now[0]) + 1)
+        query.oldest = oldest_of(rows, query.offset, query.length)
     return stop, written, failures
+
+
+@inlined
+def fetch(which, j, stop, queries, pool):  # type: ignore[no-untyped-def]
+    """Have the lists on their way that come next: they lie anywhere, and to wait for them would take long."""
+    if j + 8 < stop:
+        prefetch(queries, which[j + 8])
+    if j + 4 < stop:
+        following = queries[which[j + 4]]
+        for x in range(following.offset, following.offset + min(following.length, 16), 2):
+            prefetch(pool.rows, x)
+
+
+@inlined
+def outlasts(rows, query, threshold, horizon, k):  # type: ignore[no-untyped-def]
+    """Are there k rows before the edge of the list that are later than the horizon?"""
+    left = k
+    for x in range(query.offset, query.offset + query.length):
+        if not reaches(rows[x].score, rows[x].time, rows[x].position, threshold, query):
+            return False
+        left -= rows[x].time > horizon
+        if left == 0:
+            return True
+    return False
+
+
+@inlined
+def put_first(aside, s, s_end, rows, at):  # type: ignore[no-untyped-def]
+    """Set a row aside that ranks before all that are; returns where they begin and end."""
+    if s == 0:
+        for x in range(s_end, 0, -1):
+            move(aside, x, x - 1)
+        s, s_end = 1, s_end + 1
+    copy(aside, s - 1, rows, at)
+    return s - 1, s_end
+
+
+@part
+def together(pool, query, t, low, n, aside, s, s_end, expired):  # type: ignore[no-untyped-def]
+    """Put the three parts of a list together, without rows that have expired; returns its length."""
+    query.length = n
+    reserve(pool, query, t + n - low + s_end - s)
+    rows, base, end = pool.rows, query.offset, t
+    for x in range(low, n):
+        if rows[base + x].time > expired:
+            if x != end:
+                move(rows, base + end, base + x)
+            end += 1
+    kept = s
+    for x in range(s, s_end):
+        if aside[x].time > expired:
+            if x != kept:
+                move(aside, kept, x)
+            kept += 1
+    x, to = end - 1, end + kept - s - 1
+    for y in range(kept - 1, s - 1, -1):
+        while x >= t and ranks_before(aside[y], rows[base + x]):
+            move(rows, base + to, base + x)
+            x, to = x - 1, to - 1
+        copy(rows, base + to, aside, y)
+        to -= 1
+    return end + kept - s
+
+
+@inlined
+def trimmed(rows, query, n, q, threshold, first):  # type: ignore[no-untyped-def]
+    """Trim a list that is too long to rows of which as many as are wanted are from `first` on."""
+    return trim(rows, query.offset, n, q, query, threshold, first, LATEST) if n > most_rows(query) else n
 
 
 @inlined
@@ -239,19 +344,51 @@ def oldest_of(rows, base, n):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def drop_until(rows, base, n, expired, shown):  # type: ignore[no-untyped-def]
-    """Drop the rows that have expired. Returns how many are left, of all and of the first `shown`."""
-    x = 0
-    while x < n and rows[base + x].time > expired:
-        x += 1
-    kept, stayed = x, min(x, shown)
-    while x < n:
+def drop_until(rows, base, n, expired):  # type: ignore[no-untyped-def]
+    """Drop the rows that have expired. Returns how many are left."""
+    kept = 0
+    for x in range(n):
         if rows[base + x].time > expired:
-            move(rows, base + kept, base + x)
+            if x != kept:
+                move(rows, base + kept, base + x)
             kept += 1
-            stayed += x < shown
-        x += 1
-    return kept, stayed
+    return kept
+
+
+@part
+def by_key(index, keys, count):  # type: ignore[no-untyped-def]
+    """The same indices, sorted by keys below `count`; those of equal keys stay in their order."""
+    following, found = np.zeros(count + 1, np.int64), np.empty(len(index), np.int64)
+    for key in keys:
+        following[key + 1] += 1
+    for key in range(count):
+        following[key + 1] += following[key]
+    for i in index:
+        found[following[keys[i]]] = i
+        following[keys[i]] += 1
+    return found
+
+
+@allocating
+def in_columns(lines, groups, orders):  # type: ignore[no-untyped-def]
+    """Lines as the columns of an answer, sorted by `order` and then by group; 0 of either: they are so already."""
+    n = len(lines)
+    index, keys = np.arange(n), np.empty(n, np.int64)
+    if groups > 0:
+        for x in range(n):
+            keys[x] = lines[x].group
+        index = by_key(index, keys, groups)
+    if orders > 0:
+        for x in range(n):
+            keys[x] = lines[x].order
+        index = by_key(index, keys, orders)
+    at, group, rank = np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.int32)
+    score, position, change = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int8)
+    for x in range(n):
+        line = lines[index[x]]
+        at[x], group[x], rank[x], score[x], position[x] = line.at, line.group, line.rank, line.score, line.position
+        change[x] = line.change
+    return at, group, rank, score, position, change
 
 
 @kernel
@@ -361,31 +498,27 @@ def _leaving(end, first, x, q, query, before, pool, out, written):  # type: igno
 
 
 @allocating
-def refill(q, scores, time, position, first, end, alive, clock, queries, threshold, pool, cap):  # type: ignore[no-untyped-def]
-    """Fill a list again from all rows of the window, given their scores: with as many rows of [first, end) as are
+def refill(q, wanted, hit, scores, is_all, time, position, first, end, alive, clock, queries, threshold, pool):  # type: ignore[no-untyped-def]
+    """Fill a list again from the rows of the window that reach some score: with as many rows of [first, end) as are
     wanted, and all others from `alive` on that rank before the last of these. What was in it stays in it.
 
-    Returns 0, or how much room the pool would need.
+    Returns 0; or how much room the pool would need; or -1 if these rows are too few, and not all.
     """
-    query, n = queries[q], len(scores)
-    soon = clock - query.refilled < query.size >> 1
-    wanted = min(2 * query.wanted, max(cap, query.base)) if soon else max(query.wanted >> 1, query.base)
-    guess = _guess(scores, time, first, end, wanted)
-    while True:
-        count, found = 0, 0
-        for i in range(n):
-            chosen = (scores[i] >= guess) & (time[i] >= alive) & (position[i] >= query.start)
-            count += chosen
-            found += chosen & (time[i] >= first) & (time[i] < end)
-        if found >= wanted or guess == -np.inf:
-            break
-        guess = -np.inf
+    query, count, found = queries[q], 0, 0
+    for x in range(len(hit)):
+        i = hit[x]
+        chosen = (time[i] >= alive) & (position[i] >= query.start)
+        count += chosen
+        found += chosen & (time[i] >= first) & (time[i] < end)
+    if found < wanted and not is_all:
+        return -1
     rows = np.empty(count + query.length, pool.rows.dtype)
     at = 0
-    for i in range(n):
-        if (scores[i] >= guess) & (time[i] >= alive) & (position[i] >= query.start):
+    for x in range(len(hit)):
+        i = hit[x]
+        if (time[i] >= alive) & (position[i] >= query.start):
             row = rows[at]
-            row.score, row.time, row.position, row.last, row.flag = scores[i], time[i], position[i], 0, 0
+            row.score, row.time, row.position, row.last, row.flag = scores[x], time[i], position[i], 0, 0
             at += 1
     sort_best_first(rows, np.int64(0), count)
     # Cut behind the last that is wanted; without so many, all rows are there and the list is complete whatever comes.
@@ -426,22 +559,17 @@ def refill(q, scores, time, position, first, end, alive, clock, queries, thresho
     return 0
 
 
-@part
-def _guess(scores, time, first, end, wanted):  # type: ignore[no-untyped-def]
-    """A score that somewhat more than the wanted rows of [first, end) probably reach; -inf: a guess is no use."""
-    n = len(scores)
-    if n < 4 * SAMPLE or n < 16 * wanted:
-        return -np.inf
-    sample, count = np.empty(SAMPLE), 0
-    stride = n // SAMPLE
-    for j in range(SAMPLE):
-        i = j * stride
-        if scores[i] == scores[i] and first <= time[i] < end:
-            sample[count] = scores[i]
+@kernel
+def guess(scores, time, first, end, expected):  # type: ignore[no-untyped-def]
+    """From a sample of rows: a score that somewhat more than the expected number of rows of [first, end) reach, in the
+    sample and so elsewhere; -inf: a guess is no use. Reorders the scores."""
+    count = 0
+    for x in range(len(scores)):
+        if scores[x] == scores[x] and first <= time[x] < end:
+            scores[count] = scores[x]
             count += 1
-    expected = wanted / stride
     rank = int(expected + 3 * np.sqrt(expected) + 3)
-    return largest(sample[:count], rank) if rank < count else -np.inf
+    return largest(scores[:count], rank) if rank < count else -np.inf
 
 
 @allocating

@@ -16,6 +16,8 @@ from numba.core.errors import NumbaError
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.many import QueryScore
+from skyband.operators.objects.relaxed_blocks import note
+from skyband.structures.compiling import inlined
 from skyband.structures.generating import callee, filled, loop
 
 BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again
@@ -41,7 +43,12 @@ class Scoring:
         return bool(self.score.calls)
 
     def _compile(self, name: str) -> Callable[..., Any]:
-        scope = {"BLOCK": BLOCK, **{called: callee(theirs) for called, theirs in self.score.calls}}
+        scope = {
+            "BLOCK": BLOCK,
+            "note": note,
+            "merge_last": merge_last,
+            **{called: callee(theirs) for called, theirs in self.score.calls},
+        }
         return loop(name, self.source(name), scope, may_raise=self.may_raise)
 
     def source(self, name: str) -> str:
@@ -59,8 +66,24 @@ class Scoring:
             "BOX": [f"a{c}_low, a{c}_high = p{c}[x], r{c}[x]" for c in columns],
             "POINT": [f"b{c}_low = b{c}_high = parameters[{c}, q]" for c in parameters],
             "BOUND": list(self.score.bound or ()),
+            "WIDEN": [line for c in parameters for line in _widened(c)],
+            "UNKNOWN": [f"b{c}_low = b{c}_high = np.nan" for c in parameters] or ["pass"],
+            "LAID": [f"p{c} = laid[{c}, i:stop]" for c in columns],
+            "VALUE": [f"a{c}_low = a{c}_high = p{c}[x]" for c in columns],
+            "FOUND": [f"found[{c}, x] = columns[{c}, first + near[x]]" for c in columns],
+            "NEAR": [f"p{c} = found[{c}, i:stop]" for c in columns],
         }
         return filled(LOOPS[name], parts)
+
+
+def _widened(c: int) -> tuple[str, ...]:
+    """The lines that widen the interval of a parameter so that the query's is in it."""
+    return (
+        f"value = parameters[{c}, q]",
+        f"b{c}_low = value if value < b{c}_low else b{c}_low",
+        f"b{c}_high = value if value > b{c}_high else b{c}_high",
+        "unknown |= value != value",
+    )
 
 
 LOOPS: Final = {
@@ -95,24 +118,31 @@ def sweep(columns, first, end, parameters, threshold, which, begin, hit, score, 
         ends[j] = n
     return n, len(which)
 """,
-    # The same where rows lie in boxes: those of box i are [starts[i], starts[i + 1]), `order` says when each arrived,
-    # [low, high] what values they have; run r of boxes is [runs[r], runs[r + 1]), with [low_run, high_run]. What no row
-    # of a run or a box can reach passes it over. `score_of` has room for a score by row, and is NaN before and after.
+    # The same where rows lie in boxes: those of box i are [starts[i], starts[i + 1]) of `laid`, `order` says when each
+    # arrived, [low, high] what values they have; run r of boxes is [runs[r], runs[r + 1]), with [low_run, high_run]. So
+    # many queries at a time are asked `together`: rows, boxes and runs in which none of them can find anything are
+    # passed over. `columns` has the rows as they arrived; `near` and `others` have room for the numbers of all of them,
+    # `found` for their values.
     "sweep_boxes": """
-def sweep_boxes(columns, order, starts, low, high, runs, low_run, high_run, parameters, threshold, which, begin,
-                hit, score, ends, scores, in_run, in_box, score_of):
-    n = 0
-    for j in range(begin, len(which)):
-        if n + len(order) > len(hit):
-            return n, j
+def sweep_boxes(laid, order, starts, low, high, runs, low_run, high_run, columns, first, parameters, threshold, which,
+                begin, together, hit, score, ends, scores, in_run, in_box, near, others, found):
+    n, j = 0, begin
+    while j < len(which):
+        j_end = min(j + together, len(which))
         q = which[j]
-        {QUERY}
         {POINT}
-        limit, begun = threshold[q], n
+        limit, unknown = threshold[q], False
+        for y in range(j, j_end):
+            q = which[y]
+            limit = min(limit, threshold[q])
+            {WIDEN}
+        if unknown:
+            {UNKNOWN}
         for x in range(len(runs) - 1):
             {RUN}
             {BOUND}
             in_run[x] = not (most < limit)
+        m = 0
         for run in range(len(runs) - 1):
             if not in_run[run]:
                 continue
@@ -125,37 +155,103 @@ def sweep_boxes(columns, order, starts, low, high, runs, low_run, high_run, para
             for box in range(runs[run], runs[run + 1]):
                 if not in_box[box - runs[run]]:
                     continue
-                i, stop = starts[box], starts[box + 1]
-                {SLICE}
-                hits = 0
+                i, stop, before = starts[box], starts[box + 1], m
+                {LAID}
                 for x in range(stop - i):
-                    {ROW}
-                    {SCORE}
-                    scores[x] = s
-                    hits += s >= limit
-                if hits > 0:
-                    for x in range(stop - i):
-                        if scores[x] >= limit:
-                            hit[n], score[n] = order[i + x], scores[x]
-                            n += 1
-        if n - begun > 32:
-            for x in range(begun, n):
-                score_of[hit[x]] = score[x]
-            n = begun
-            for x in range(len(order)):
-                if score_of[x] == score_of[x]:
-                    hit[n], score[n] = x, score_of[x]
-                    score_of[x] = np.nan
-                    n += 1
-        else:
-            for x in range(begun + 1, n):
-                row, value, y = hit[x], score[x], x
-                while y > begun and hit[y - 1] > row:
-                    hit[y], score[y] = hit[y - 1], score[y - 1]
-                    y -= 1
-                hit[y], score[y] = row, value
-        ends[j] = n
+                    {VALUE}
+                    {BOUND}
+                    others[x] = not (most < limit)
+                for x in range(stop - i):
+                    near[m] = order[i + x]
+                    m += others[x]
+                merge_last(near, before, m, others)
+        for x in range(m):
+            {FOUND}
+        i, stop = 0, m
+        for y in range(j, j_end):
+            if n + m > len(hit):
+                return n, y
+            q = which[y]
+            {QUERY}
+            limit = threshold[q]
+            {NEAR}
+            for x in range(m):
+                {ROW}
+                {SCORE}
+                scores[x] = s
+            for x in range(m):
+                hit[n], score[n] = near[x], scores[x]
+                n += scores[x] >= limit
+            ends[y] = n
+        j = j_end
     return n, len(which)
+""",
+    # Where queries lie in cells: those that cell i concerns are member[starts[i]:starts[i + 1]], and those that every
+    # row concerns member[always:]. `asked` says of a query whether it is found by its cells (1), so (2), or not asked.
+    # Hits are in order of arrival, each with its query; -1 if there is no room for them.
+    "sweep_cells": """
+def sweep_cells(columns, first, end, cell, starts, member, always, parameters, threshold, asked, hit, query, score):
+    n = 0
+    for i in range(first, end):
+        {AT}
+        at, stop = starts[cell[i - first]], starts[cell[i - first] + 1]
+        if n + stop - at + len(member) - always > len(hit):
+            return -1
+        for way in range(1, 3):
+            for x in range(at, stop):
+                q = member[x]
+                {QUERY}
+                {SCORE}
+                hit[n], query[n], score[n] = i - first, q, s
+                n += (s >= threshold[q]) & (asked[q] == way)
+            at, stop = always, len(member)
+    return n
+""",
+    # Cell i has the values [low, high], and lies in run i // per_run of cells, with [low_run, high_run]. Counts the
+    # queries that each may concern in `ends`; or, told to write, puts them into `member` from `ends` on.
+    "reach_cells": """
+def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, ends, member, write):
+    for q in range(len(threshold)):
+        {POINT}
+        limit = threshold[q]
+        for run in range(low_run.shape[1]):
+            x = run
+            {RUN}
+            {BOUND}
+            if most < limit:
+                continue
+            for x in range(run * per_run, (run + 1) * per_run):
+                {CELL}
+                {BOUND}
+                if not (most < limit):
+                    if write:
+                        member[ends[x]] = q
+                    ends[x] += 1
+""",
+    # Of the rows [first, end), where all queries have one score: those that fewer than k later ones outrank, and some
+    # others perhaps, latest first, counted from `first`. `best` has room for 2 k scores.
+    "latest": """
+def latest(columns, first, end, k, best, kept, score, scores):
+    n, count, limit = 0, 0, -np.inf
+    stop = end
+    while stop > first:
+        i = max(first, stop - BLOCK)
+        {SLICE}
+        hits = 0
+        for x in range(stop - i):
+            {ROW}
+            {SCORE}
+            scores[x] = s
+            hits += s > limit
+        if hits > 0 or count < k:
+            for x in range(stop - i - 1, -1, -1):
+                s = scores[x]
+                if s > limit or (count < k and s == s):
+                    kept[n], score[n] = i - first + x, s
+                    n += 1
+                    count, limit = note(best, count, k, s, limit)
+        stop = i
+    return n
 """,
     # The score of a query for each of the rows [first, end), into `out`.
     "scores": """
@@ -219,3 +315,21 @@ def scoring_of(score: QueryScore) -> Scoring:
             f"says: {str(error).strip()[:600]}"
         ) from None
     return scoring
+
+
+@inlined
+def merge_last(near, before, end, room):  # type: ignore[no-untyped-def]
+    """Merge the numbers near[before:end], which ascend, into those before, which do, too."""
+    if before == end or before == 0 or near[before - 1] < near[before]:
+        return
+    for x in range(end - before):
+        room[x] = near[before + x]
+    x, y, to = before - 1, end - before - 1, end - 1
+    while y >= 0:
+        if x >= 0 and near[x] > room[y]:
+            near[to] = near[x]
+            x -= 1
+        else:
+            near[to] = room[y]
+            y -= 1
+        to -= 1

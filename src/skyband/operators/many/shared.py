@@ -2,30 +2,36 @@
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, sections 4.1 and 6.3: one K-skyband answers every k up to K and
             every window up to the largest; Yang et al., EDBT 2011, name sharing between queries as future work.
-Invariant:  when a window closes, every row of it that fewer than K better ones outlive is in the band, K being
-            the largest k; the band answers all queries in one pass over its rows.
-Cost:       a row is scored once, and compared once when its window closes. State: the rows of the window, so that
-            queries may come later, and about K (1 + ln(n/K)) rows in the band.
+Invariant:  when a window closes, every row of it that fewer than K better ones outlive is in the band, K being the
+            largest k; and of the rows after it, every one that fewer than K better ones of its slide outlive waits.
+Cost:       a row is scored once and compared once; when a window closes, each query reads the band, best first, until
+            it has its k. State: about K (1 + ln(n/K)) rows, and by value the rows of a slide while they come.
 Choose it:  the score reads nothing of the query, and windows slide.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 
+from skyband.errors import InvalidQuery
 from skyband.operators.many.lists_kernels import LATEST
-from skyband.operators.many.protocol import Queries, Spec
-from skyband.operators.many.scan import Scan
-from skyband.operators.many.thresholds import Thresholds
-from skyband.operators.objects.asking import Asked, Held
-from skyband.operators.objects.relaxed_blocks import survivors
+from skyband.operators.many.protocol import Batch, Queries, Spec
+from skyband.operators.many.schedule import Schedule
+from skyband.operators.many.scoring import BLOCK
 from skyband.operators.protocol import ANSWER, ENTER, WINDOWS, Answer, Arrays, Floats, Ints
-from skyband.structures.compiling import allocating
+from skyband.structures.compiling import allocating, kernel
 from skyband.structures.heap import push_heap
 from skyband.structures.ranking import ROW, Rows, sort_best_first
 from skyband.windows import FOREVER
 
 NAME = "shared"
+
+FROM_THE_START = -1  # as the first arrival that a query sees
+THINNED_AT = 1024  # rows wait, before it is worth asking which of them matter
+_ONE_START = np.array([FROM_THE_START])
 
 
 def refuses(spec: Spec) -> str | None:
@@ -37,127 +43,261 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The rows of the window, once for all queries."""
-    return window_rows
+    """As a k-skyband, for the ten that are assumed where k is not known."""
+    return min(window_rows, 10 * (1 + float(np.log(max(1.0, window_rows / 10)))))
 
 
-def open(spec: Spec) -> Shared:
-    return Shared(spec, Scan(spec.scoring))
+def open(spec: Spec, *, thinned_at: int = THINNED_AT) -> Shared:
+    return Shared(spec, thinned_at=thinned_at)
 
 
-class Shared(Thresholds):
-    """Rows are kept as for other queries; instead of a list for each query there is one band for all."""
+class Shared(Schedule):
+    def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT) -> None:
+        super().__init__(spec)
+        self._queries = np.empty((3, 0), np.int64)  # k, size, and the first arrival that is seen; by query
+        self._band = np.empty(0, ROW)  # of windows that have closed, best first
+        self._waiting: list[Rows] = []  # of windows that have not
+        self._count = 0  # of rows waiting
+        self._thinned_at, self._thin_next = thinned_at, thinned_at
+        # Of the rows in the window, those are there that matter to a k up to this; up to K, once rows that came before
+        # K rose have left.
+        self._complete = FOREVER
+        self._rose = -FOREVER
+        self._scores, self._kept, self._kept_score = np.empty(BLOCK), np.empty(0, np.int64), np.empty(0)
 
-    _pending: list[Rows]  # rows whose first window has not closed
-    _band: Rows | None = None  # best first; None: to be made anew from the rows kept
+    # -- queries ---------------------------------------------------------------------------------------------------
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
-        super().add(Queries(queries.k, queries.size, queries.parameters), backfill=False)
-        if backfill:
-            self._queries["start"][len(self._queries) - len(queries.k) :] = -1
-        self._band = None
+        k = int(queries.k.max(initial=1))
+        if backfill and k > self._complete:
+            raise InvalidQuery(
+                f"backfill=True with k = {k}: of the rows in the window those are kept that matter to a k up to "
+                f"{self._complete}, the largest so far. Add it without backfill, or begin with the largest k."
+            )
+        if k > self._most():
+            self._rose = self._now + 1
+        start = FROM_THE_START if backfill or not self._position else self._position
+        added = np.stack([queries.k, queries.size, np.full(len(queries.k), start)])
+        self._queries = np.concatenate([self._queries, added], axis=1)
         return self._answer()
 
-    def _sweep(self, which: Ints, u: int, v: int, base: int, now: Ints) -> Ints:
-        """Rows come: they are scored, and wait for their window to close."""
-        if self._band is not None:
-            self._pending.append(self._rows(base + u, base + v))
-        return np.empty(0, np.int64)
-
-    def _rows(self, begin: int, end: int) -> Rows:
-        """Rows of the store that have a score, and may be shown: few of those that are in the same windows."""
-        scores = np.empty(end - begin)
-        self.spec.scoring.scores(self._store.columns, begin, end, self._parameters, 0, scores)
-        time, position = self._store.time[begin:end], self._store.position[begin:end]
-        if self.spec.window.by_count and begin:
-            kept = np.sort(latest_best(scores, self._most()))
-        else:
-            kept = np.flatnonzero(~np.isnan(scores))
-        rows = np.zeros(len(kept), ROW)
-        rows["score"], rows["time"], rows["position"] = scores[kept], time[kept], position[kept]
-        return rows
+    def remove(self, kept: Ints) -> None:
+        self._queries = np.ascontiguousarray(self._queries[:, kept])
 
     def _most(self) -> int:
-        return int(self._queries["k"].max(initial=1))
+        return int(self._queries[0].max(initial=1))
 
-    def _close(self, which: Ints, end: int) -> Ints:
-        first = end - self.spec.window.size
-        if self._band is None:
-            self._band, self._pending = np.empty(0, ROW), [self._rows(0, self._store.count)]
-        pending = np.concatenate([np.empty(0, ROW), *self._pending])
-        closing = pending["time"] < end
-        new, self._pending = pending[closing], [pending[~closing]]
-        if (np.diff(new["time"]) < 0).any():
-            new = new[np.lexsort((new["position"], new["time"]))]
-        k = self._most()
-        latest = new[latest_best(np.ascontiguousarray(new["score"]), k)]
-        self._band = pruned(np.concatenate([self._band, latest]), first, k)
-        # A query that has not seen the whole window is asked of the rows that it has seen.
-        whole = self._queries["start"] <= 0
-        if not whole.all():
-            live = self._store.position[self._store.time >= first]
-            whole = self._queries["start"] <= live.min(initial=LATEST)
-        self._show_all(np.flatnonzero(whole), end)
-        for q in np.flatnonzero(~whole).tolist():
-            begin = end - int(self._queries["size"][q])
-            self._write(q, end, self._best(q, int(self._queries["k"][q]), begin, end))
-        self._in_order = bool(whole.all())
-        return np.empty(0, np.int64)
+    # -- rows ------------------------------------------------------------------------------------------------------
 
-    def _show_all(self, which: Ints, end: int) -> None:
-        """The answers of these queries, from one pass over the band."""
-        assert self._band is not None
-        if not len(which) or not len(self._band):
-            return
-        k, start = self._queries["k"][which], end - self._queries["size"][which]
-        asked = Asked(start[np.newaxis], np.full((1, len(which)), end), np.full((1, len(which)), end))
-        found, ends = Held(np.zeros(len(self._band), np.int64), self._band).best_of_many(k, asked)
-        lines = np.zeros(len(found.at), ANSWER)
-        lines["at"], lines["rank"], lines["change"] = end, found.rank, ENTER
-        lines["group"] = np.repeat(which, np.diff(ends))
-        lines["score"], lines["position"] = found.score, found.position
-        self._put(lines)
+    def push(self, batch: Batch) -> Answer:
+        if not self.spec.window.by_count:
+            return super().push(batch)
+        # By count it is known where windows end without looking at each row.
+        columns, every, u = np.ascontiguousarray(batch.columns), self.spec.window.every, 0
+        done: list[Answer] = []
+        while u < columns.shape[1]:
+            v = min(columns.shape[1], u + every - self._arrivals % every)
+            chosen, scores = self._scored(columns, u, v, self._most())
+            self._wait(scores, chosen + (self._arrivals - u), chosen + batch.first)
+            self._arrivals += v - u
+            self._position = batch.first + v
+            self._now = self._arrivals - 1
+            if self._arrivals % every == 0:
+                self._close_until(self._arrivals, done)
+            u = v
+        return self._answer(done)
 
-    def _write(self, q: int, end: int, best: Rows) -> None:
-        lines = np.zeros(len(best), ANSWER)
-        lines["at"], lines["group"], lines["rank"], lines["change"] = end, q, np.arange(1, len(best) + 1), ENTER
-        lines["score"], lines["position"] = best["score"], best["position"]
-        self._put(lines)
+    def _take_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
+        columns = np.ascontiguousarray(columns)
+        cuts, k = [0, len(time)], len(time) + 1
+        if len(self._starts()) == 1 and (time[1:] >= time[:-1]).all():
+            # In order, so that rows of a slide can be compared at once.
+            slide = time // self.spec.window.every
+            cuts, k = [0, *(np.flatnonzero(slide[1:] != slide[:-1]) + 1).tolist(), len(time)], self._most()
+        for u, v in pairwise(cuts):
+            chosen, scores = self._scored(columns, u, v, k)
+            self._wait(scores, time[chosen], position[chosen])
 
-    def _put(self, lines: Rows) -> None:
-        self._make_room_out(len(lines))
-        self._out[self._written : self._written + len(lines)] = lines
-        self._written += len(lines)
+    def _scored(self, columns: Floats, u: int, v: int, k: int) -> tuple[Ints, Floats]:
+        """Which of the rows [u, v), all of one slide, may matter to a k, and their scores."""
+        if v - u > len(self._kept):
+            self._kept, self._kept_score = np.empty(v - u, np.int64), np.empty(v - u)
+        best = np.empty(2 * min(k, v - u + 1))
+        n = self.spec.scoring.latest(columns, u, v, k, best, self._kept, self._kept_score, self._scores)
+        if n < v - u:
+            self._complete = min(self._complete, max(k, self._most()))
+        return self._kept[:n] + u, self._kept_score[:n]
+
+    def _wait(self, scores: Floats, time: Ints, position: Ints) -> None:
+        rows = np.zeros(len(scores), ROW)
+        rows["score"], rows["time"], rows["position"] = scores, time, position
+        self._waiting.append(rows)
+        self._count += len(rows)
+        if self._count > self._thin_next:
+            self._thin()
+
+    def _thin(self) -> None:
+        """Of the rows that wait, drop those that enough better ones of the same slide outlive."""
+        rows = np.concatenate(self._waiting)
+        slide = rows["time"] // self.spec.window.every
+        self._waiting = [self._pruned(rows[slide == each], -LATEST) for each in np.unique(slide)]
+        self._count = sum(map(len, self._waiting))
+        self._thin_next = max(self._thinned_at, 2 * self._count)
+
+    def _pruned(self, rows: Rows, first: int) -> Rows:
+        k, live = self._most(), int(np.count_nonzero(rows["time"] >= first))
+        kept = pruned(rows, first, k, self._starts())
+        if len(kept) < live:
+            self._complete = min(self._complete, k)
+        return kept
+
+    def _starts(self) -> Ints:
+        """The first arrivals that queries see; one is enough where later rows have later times."""
+        if self.spec.window.by_count:
+            return _ONE_START
+        return np.unique(np.append(self._queries[2], FROM_THE_START))
+
+    # -- windows ---------------------------------------------------------------------------------------------------
+
+    def _close_window(self, end: int, done: list[Answer]) -> None:
+        rows = np.concatenate([self._band, *self._waiting])
+        if self.spec.window.by_count:
+            self._waiting, self._count = [], 0
+        else:
+            later = rows["time"] >= end
+            self._waiting, rows = [rows[later]], rows[~later]
+            self._count = len(self._waiting[0])
+        self._band = self._pruned(rows, end - self.spec.window.size)
+        if end - self.spec.window.size >= self._rose:
+            self._complete = max(self._complete, self._most())
+        earliest = min(int(rows["position"].min(initial=self._position)) for rows in (self._band, *self._waiting))
+        self._queries[2, self._queries[2] <= earliest] = FROM_THE_START
+        done.append(self._read(self._band, self._queries[0], end - self._queries[1], end, end))
+
+    def _read(self, rows: Rows, k: Ints, first: Ints, end: int, at: int) -> Answer:
+        """For each query its k best of the rows, which are best first, from the times `first` on until `end`."""
+        room = int(np.minimum(k, len(rows)).sum())
+        answer = Answer(
+            np.full(room, at),
+            np.empty(room, np.int32),
+            np.empty(room, np.int32),
+            np.empty(room),
+            np.empty(room, np.int64),
+            np.full(room, ENTER),
+        )
+        n = read(
+            *(np.ascontiguousarray(rows[name]) for name in ("score", "time", "position")),
+            *(k, first, self._queries[2], end, answer.group, answer.rank, answer.score, answer.position),
+        )
+        cut: list[Any] = [column[:n] for column in answer]
+        return Answer(*cut)
+
+    def _earliest_live(self) -> int:
+        low = self._next_end() - self.spec.window.size
+        live = [rows["time"][rows["time"] >= low] for rows in (self._band, *self._waiting)]
+        return min(int(times.min(initial=LATEST)) for times in live)
+
+    def _answer(self, done: list[Answer] | None = None) -> Answer:
+        if not done:
+            return Answer.of(np.empty(0, ANSWER))
+        return done[0] if len(done) == 1 else Answer(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
+
+    def top(self, k: int | None, size: int | None) -> Answer:
+        """From the band and the rows that wait."""
+        by_count = self.spec.window.by_count
+        end, at = self._now + 1, self._now + int(by_count)
+        if size is None:
+            closing = self._next_end() if by_count else self._worth_closing()
+            if closing is None:
+                return self._answer()
+            end = at = closing
+        rows = np.concatenate([self._band, *self._waiting])
+        rows = rows[rows["time"] < end]
+        sort_rows(rows)
+        sizes = self._queries[1] if size is None else np.minimum(self._queries[1], size)
+        ks = self._queries[0] if k is None else np.minimum(self._queries[0], k)
+        return self._read(rows, ks, end - sizes, end, at)
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def held(self) -> Ints:
+        return np.sort(np.concatenate([self._band, *self._waiting])["position"])
+
+    def rows_held(self) -> int:
+        return len(self._band) + self._count
+
+    def state(self) -> Arrays:
+        return {
+            "queries": self._queries.copy(),
+            "band": self._band.copy(),
+            "waiting": np.concatenate([np.empty(0, ROW), *self._waiting]),
+            "counters": np.array([*self._clocks(), self._complete, self._rose], np.int64),
+        }
 
     def restore(self, state: Arrays) -> None:
-        super().restore(state)
-        self._band = None
+        self._queries, self._band = state["queries"], state["band"]
+        self._waiting, self._count = [state["waiting"]], len(state["waiting"])
+        *clocks, self._complete, self._rose = state["counters"].tolist()
+        self._set_clocks(clocks)
 
     def check(self) -> None:
-        if self._band is not None:
-            scores: Floats = self._band["score"]
-            assert (scores[1:] <= scores[:-1]).all(), "the band is best first"
-            rows = np.concatenate([self._band, *self._pending])
-            assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
+        scores: Floats = self._band["score"]
+        assert (scores[1:] <= scores[:-1]).all(), "the band is best first"
+        rows = np.concatenate([self._band, *self._waiting])
+        assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
+        assert len(rows) == self.rows_held(), "rows are counted"
+
+
+# -- compiled ----------------------------------------------------------------------------------------------------------
 
 
 @allocating
-def latest_best(score, k):  # type: ignore[no-untyped-def]
-    """Which of these rows, in order of time, fewer than k later ones outrank, and perhaps some others."""
-    kept, best = np.empty(len(score), np.int64), np.empty(2 * k)
-    n = survivors(score, len(score), k, best, kept) if len(score) else 0
-    return kept[:n]
+def pruned(rows, first, k, starts):  # type: ignore[no-untyped-def]
+    """The rows from `first` on that fewer than k better ones outlive, best first.
 
-
-@allocating
-def pruned(rows, first, k):  # type: ignore[no-untyped-def]
-    """The rows from `first` on that fewer than k better ones outlive, best first."""
-    sort_best_first(rows, np.int64(0), len(rows))
-    heap, in_heap, kept = np.empty(k, np.int64), np.int64(0), 0
-    for x in range(len(rows)):
-        row = rows[x]
-        if row.time >= first and not (in_heap == k and heap[0] >= row.time):
+    A query sees rows from one of the arrivals `starts` on, ascending: for a row, only those count that all queries see
+    which see the row itself.
+    """
+    n = len(rows)
+    sort_best_first(rows, np.int64(0), n)
+    k = min(k, n + 1)
+    heap, keeps, count = np.empty(k, np.int64), np.zeros(n, np.bool_), 0
+    for e in range(len(starts)):
+        in_heap = np.int64(0)
+        until = starts[e + 1] if e + 1 < len(starts) else LATEST
+        for x in range(n):
+            row = rows[x]
+            if row.time < first or row.position < starts[e] or (in_heap == k and heap[0] >= row.time):
+                continue
             in_heap = push_heap(heap, in_heap, k, row.time)
-            rows[kept] = row
-            kept += 1
-    return rows[:kept].copy()
+            if row.position < until:
+                keeps[x] = True
+                count += 1
+    kept, to = np.empty(count, rows.dtype), 0
+    for x in range(n):
+        if keeps[x]:
+            row, target = rows[x], kept[to]
+            target.score, target.time, target.position = row.score, row.time, row.position
+            target.last, target.flag = row.last, row.flag
+            to += 1
+    return kept
+
+
+@allocating
+def sort_rows(rows):  # type: ignore[no-untyped-def]
+    sort_best_first(rows, np.int64(0), len(rows))
+
+
+@kernel
+def read(score, time, position, k, first, start, end, out_group, out_rank, out_score, out_position):  # type: ignore[no-untyped-def]
+    """Write each query's k best of the rows, which are best first; returns how many rows these are."""
+    n = 0
+    for q in range(len(k)):
+        low, since, rank = first[q], start[q], 0
+        for x in range(len(score)):
+            if (time[x] >= low) & (time[x] < end) & (position[x] >= since):
+                out_group[n], out_rank[n], out_score[n], out_position[n] = q, rank + 1, score[x], position[x]
+                n, rank = n + 1, rank + 1
+                if rank == k[q]:
+                    break
+    return n

@@ -13,17 +13,29 @@ Choose it:  always, unless all queries ask for the same score.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST, QUERY, arrive, best_of, close, keep, refill, release
-from skyband.operators.many.protocol import Batch, Queries, Spec
+from skyband.operators.many.lists_kernels import (
+    EVERY_ROW,
+    LATEST,
+    QUERY,
+    SAMPLE,
+    arrive,
+    best_of,
+    close,
+    guess,
+    in_columns,
+    keep,
+    refill,
+    release,
+)
+from skyband.operators.many.protocol import Queries, Spec
+from skyband.operators.many.schedule import Schedule
+from skyband.operators.many.scoring import BLOCK
 from skyband.operators.many.store import Store
 from skyband.operators.protocol import ANSWER, CHANGES, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
-from skyband.structures.codes import order_by_code
 from skyband.structures.ranking import ROW, Rows
 from skyband.structures.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
 from skyband.windows import FOREVER
@@ -32,6 +44,7 @@ BLOCK_ROWS = 16384  # at most, that are taken together
 FEW = 64  # rows that are taken together whatever the clock does, if no more are alive
 PARTS = 4  # rows taken together move the clock by at most this part of a window
 HITS = 1 << 18  # room for hits, to begin with
+ASIDE = 64  # rows that wait while others come, before they are put into a list together
 
 
 class Hits(NamedTuple):
@@ -45,6 +58,10 @@ class Hits(NamedTuple):
 class Index(Protocol):
     """Finds the rows that reach the thresholds of queries."""
 
+    def arrange(self, parameters: Floats, which: Ints) -> Ints:
+        """The same queries, in the order in which they are best swept."""
+        ...
+
     def lay(self, columns: Floats, first: int, end: int) -> None:
         """These are the rows."""
         ...
@@ -54,15 +71,13 @@ class Index(Protocol):
         ...
 
 
-class Thresholds:
+class Thresholds(Schedule):
     """The operator; what it asks of an index is all that is different between its kinds."""
 
     def __init__(
         self, spec: Spec, index: Index, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW
     ) -> None:
-        self.spec = spec
-        self.late = 0
-        self.unranked = 0
+        super().__init__(spec)
         self._index = index
         self._slack, self._parts, self._few = slack, parts, few
         self._store = Store(len(spec.scoring.score.columns))
@@ -71,23 +86,15 @@ class Thresholds:
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
         self._previous = np.empty(0, np.dtype(HEADER))  # with changes and a slide: the answers before
         self._pool = new_pool(1024)
-        self._classes: list[Ints] = []  # queries whose windows are about as long, by number
+        self._all: Ints = np.empty(0, np.int64)  # queries, as the index likes to be asked
+        self._classes: list[Ints] = []  # the same, apart if their windows are not about as long
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
         self._out = np.empty(1024, ANSWER)
+        self._aside = np.empty(ASIDE, ROW)
+        self._scores = np.empty(BLOCK)
         self._written = 0
         self._in_order = True  # are the lines written in the order of their queries?
-        every = spec.window.every or 1
-        self._arrivals = 0
-        self._position = 0
-        self._now = -FOREVER
-        self._closed = -FOREVER // every * every  # every window that ends here or before has closed
-        self._earliest = LATEST  # from the start on: the smallest time
-        self._latest_end = self._closed  # with a slide: up to where windows close at the end of the input
         self._shown = False  # with changes and a slide: did the last answer show something?
-
-    @property
-    def endless(self) -> bool:
-        return self.spec.window.size == FOREVER
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
@@ -144,7 +151,9 @@ class Thresholds:
         self._failed = np.empty(len(self._queries), np.int64)
         sizes = self._queries["size"]
         classes = np.frexp(sizes.astype(np.float64))[1] // 2
-        self._classes = [np.flatnonzero(classes == each) for each in np.unique(classes)]
+        together = [np.flatnonzero(classes == each) for each in np.unique(classes)]
+        self._classes = [self._index.arrange(self._parameters, which) for which in together]
+        self._all = self._index.arrange(self._parameters, np.arange(len(sizes)))
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -153,28 +162,16 @@ class Thresholds:
         """By count, answers are named by the arrivals so far: one more than the last one's number."""
         return int(self.spec.window.by_count)
 
-    def push(self, batch: Batch) -> Answer:
-        window, n = self.spec.window, batch.columns.shape[1]
-        time = self._arrivals + np.arange(n, dtype=np.int64) if window.by_count else batch.time
-        self._arrivals += n
-        position = batch.first + np.arange(n, dtype=np.int64)
-        now = np.maximum(np.maximum.accumulate(time), self._now) if n else time
-        self._position = batch.first + n
-        self._written = 0
-        if not n:
-            return self._answer()
-        if window.every:
-            return self._push_sliding(batch.columns, time, position, now)
-        return self._push_each(batch.columns, time, position, now)
-
-    def _push_each(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> Answer:
-        """An answer is due after each row."""
+    def _push_rows(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> Answer:
+        """Without a slide, an answer is due after each row."""
+        if self.spec.window.every:
+            return self._push_sliding(columns, time, position, now)
         size = self.spec.window.size
         if not self.spec.window.by_count and not self.endless:
             in_time = np.flatnonzero(time > now - size)
             self.late += len(time) - len(in_time)
             columns, time, position, now = columns[:, in_time], time[in_time], position[in_time], now[in_time]
-        done: list[npt.NDArray[np.void]] = []
+        done: list[Answer] = []
         u = 0
         while u < len(time):
             v = min(len(time), u + BLOCK_ROWS)
@@ -191,7 +188,7 @@ class Thresholds:
             base = self._store.count = 0
         self._store.append(columns, time, position, now, self._now - self.spec.window.size + 1)
         base = self._store.count - len(time)
-        self._in_order = len(self._classes) < 2
+        self._in_order = len(self._classes) < 2 and bool((self._all[1:] > self._all[:-1]).all())
         for which in self._classes:
             sizes = self._queries["size"][which]
             small, large = int(sizes.min()), int(sizes.max())
@@ -249,7 +246,7 @@ class Thresholds:
                     at, self._written, failures = arrive(
                         which, begin, at, reached, self._hits.ends, self._hits.row, self._hits.score, time, position,
                         now[u:v], self._counted, u, self._queries, self._threshold, self._pool, self.spec.emit,
-                        self._out, self._written, self._failed,
+                        self._out, self._written, self._failed, self._aside,
                     )  # fmt: skip
                     failed.append(which[self._failed[:failures]])
                 if at < reached:
@@ -261,101 +258,78 @@ class Thresholds:
 
     def _refill(self, q: int, visible: int, first: int, end: int, alive: int) -> None:
         """Fill a query's list again from the first `visible` rows of the store; see the kernel."""
-        store = self._store
+        store, query = self._store, self._queries[q]
         begin = int(np.searchsorted(store.now[:visible], alive, side="left"))
-        scores = np.empty(visible - begin)
-        self.spec.scoring.scores(store.columns, begin, visible, self._parameters, q, scores)
         rows = store.time[begin:visible], store.position[begin:visible]
-        while need := refill(
-            q, scores, *rows, first, end, alive, self._now, self._queries, self._threshold, self._pool, len(scores)
-        ):
-            self._make_room(need)
+        wanted = max(int(query["wanted"]) // 2, int(query["base"]))
+        if self._now - query["refilled"] < query["size"] // 2:  # it ran short soon after it was filled
+            wanted = min(2 * int(query["wanted"]), max(visible - begin, int(query["base"])))
+        least = self._guess(q, begin, visible, first, end, wanted)
+        self._make_room_hits(visible - begin)
+        while True:
+            self._threshold[q] = least
+            n, _ = self.spec.scoring.sweep(
+                *(store.columns, begin, visible, self._parameters, self._threshold, np.array([q]), 0),
+                *(self._hits.row, self._hits.score, np.empty(1, np.int64), self._scores),
+            )
+            need = refill(
+                q, wanted, self._hits.row[:n], self._hits.score[:n], least == -np.inf, *rows, first, end, alive,
+                self._now, self._queries, self._threshold, self._pool,
+            )  # fmt: skip
+            if need == 0:
+                return
+            if need < 0:
+                least = -np.inf
+            else:
+                self._make_room(need)
+
+    def _guess(self, q: int, begin: int, visible: int, first: int, end: int, wanted: int) -> float:
+        """A score that as many rows of [first, end) as are wanted probably reach, and not many more."""
+        n = visible - begin
+        if n < 4 * SAMPLE or n < 16 * wanted:
+            return -math.inf
+        stride = n // SAMPLE
+        columns = np.ascontiguousarray(self._store.columns[:, begin:visible:stride])
+        scores = np.empty(columns.shape[1])
+        self.spec.scoring.scores(columns, 0, len(scores), self._parameters, q, scores)
+        time = np.ascontiguousarray(self._store.time[begin:visible:stride])
+        return float(guess(scores, time, first, end, wanted / stride))
 
     # -- windows that slide by more than a row ------------------------------------------------------------------------
 
-    def _next_end(self) -> int:
-        return self._closed + self.spec.window.every
-
-    def _push_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> Answer:
-        window = self.spec.window
-        every = window.every
-        if window.by_count:
-            closed = time // every * every  # before each row
-        elif window.lateness >= FOREVER:
-            closed = np.full(len(time), self._closed)
-        else:
-            closed = np.maximum(np.maximum(now - window.lateness, -FOREVER) // every * every, self._closed)
-        if not self.endless and not window.by_count:
-            in_time = (time + window.size) // every * every > closed
-            self.late += int(np.count_nonzero(~in_time))
-        else:
-            in_time = np.ones(len(time), np.bool_)
-        cuts = [0, *(np.flatnonzero(closed[1:] != closed[:-1]) + 1).tolist(), len(time)]
-        done: list[npt.NDArray[np.void]] = []
-        for u, v in pairwise(cuts):
-            self._close_until(int(closed[u]), done)
-            chosen = np.flatnonzero(in_time[u:v]) + u
-            if len(chosen):
-                self._take_sliding(columns[:, chosen], time[chosen], position[chosen], now[chosen])
-            self._now = max(self._now, int(now[v - 1]))
-        if window.by_count:
-            self._close_until(self._arrivals // every * every, done)
-        return self._answer(done)
-
     def _take_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
-        window = self.spec.window
-        ends = np.maximum((time // window.every + 1) * window.every, self._next_end())
-        if not self.endless:
-            ends = np.maximum(ends, (time + window.size) // window.every * window.every)
-        self._latest_end = max(self._latest_end, int(ends.max()))
-        self._earliest = min(self._earliest, int(time.min()))
-        which = np.arange(len(self._queries))
         u = 0
         while u < len(time):
             if self.endless:
                 self._store.count = 0
             v = min(len(time), u + BLOCK_ROWS, u + max(self._few, self._store.count))
-            low = self._next_end() - window.size
+            low = self._next_end() - self.spec.window.size
             self._store.append(columns[:, u:v], time[u:v], position[u:v], now[u:v], low)
             base = self._store.count - (v - u)
             self._index.lay(self._store.columns, base, base + v - u)
-            self._sweep(which, 0, v - u, base, now)
+            self._sweep(self._all, 0, v - u, base, now)
             u = v
 
-    def _close_until(self, closed: int, done: list[npt.NDArray[np.void]]) -> None:
-        """Close all windows that end at `closed` or before. Those that have nothing to show are passed over."""
-        every, size = self.spec.window.every, self.spec.window.size
-        while (end := self._worth_closing()) is not None and end <= closed:
-            self._closed = end - every
-            self._in_order = True
-            self._written = 0
-            failed = self._close(np.arange(len(self._queries)), end)
-            if len(failed):
-                self._in_order = False
-                for q in failed.tolist():
-                    first = end - int(self._queries["size"][q])
-                    self._refill(q, self._store.count, first, end, first)
-                again = self._close(failed, end)
-                assert not len(again), "a list that was filled again is long enough"
-            self._shown = bool(self._previous["length"].any())
-            self._closed = end
-            done.append(self._lines(order=False))
-        self._closed = max(self._closed, closed)
-        assert size >= every, "no row is passed over"
+    def _close_window(self, end: int, done: list[Answer]) -> None:
+        self._in_order = True
+        self._written = 0
+        failed = self._close(np.arange(len(self._queries)), end)
+        if len(failed):
+            self._in_order = False
+            for q in failed.tolist():
+                first = end - int(self._queries["size"][q])
+                self._refill(q, self._store.count, first, end, first)
+            again = self._close(failed, end)
+            assert not len(again), "a list that was filled again is long enough"
+        self._shown = bool(self._previous["length"].any())
+        done.append(self._lines(order=False))
 
-    def _worth_closing(self) -> int | None:
-        """The end of the earliest open window that has something to show, if only rows leaving."""
-        following, every = self._next_end(), self.spec.window.every
-        if self._shown and self.spec.emit == CHANGES:
-            return following
-        if self.endless:
-            earliest = self._earliest
-        elif self.spec.window.by_count:
-            return max(following, every) if self._arrivals else None
-        else:
-            time = self._store.time
-            earliest = int(np.min(time, where=time >= following - self.spec.window.size, initial=LATEST))
-        return None if earliest == LATEST else max(following, (earliest // every + 1) * every)
+    def _is_showing(self) -> bool:
+        return self._shown and self.spec.emit == CHANGES
+
+    def _earliest_live(self) -> int:
+        time = self._store.time
+        return int(np.min(time, where=time >= self._next_end() - self.spec.window.size, initial=LATEST))
 
     def _close(self, which: Ints, end: int) -> Ints:
         failed: list[Ints] = []
@@ -372,24 +346,6 @@ class Thresholds:
                 self._make_room_out(2 * k)
         return np.concatenate(failed) if failed else np.empty(0, np.int64)
 
-    def advance(self, watermark: int) -> Answer:
-        every = self.spec.window.every
-        done: list[npt.NDArray[np.void]] = []
-        self._close_until(max(self._closed, max(watermark, -FOREVER) // every * every), done)
-        return self._answer(done)
-
-    def finish(self) -> Answer:
-        window = self.spec.window
-        self._written = 0
-        if window.by_count or not window.every:
-            return self._answer()
-        return self.advance(max(self._closed, self._latest_end))
-
-    def next_close(self) -> int | None:
-        if self.spec.window.by_count or not self.spec.window.every:
-            return None
-        return self._worth_closing()
-
     # -- room and lines --------------------------------------------------------------------------------------------
 
     def _make_room(self, more: int) -> None:
@@ -404,22 +360,24 @@ class Thresholds:
         if len(self._hits.row) < rows:
             self._hits = Hits(np.empty(rows, np.int64), np.empty(rows), self._hits.ends)
 
-    def _lines(self, *, order: bool) -> npt.NDArray[np.void]:
+    def _lines(self, *, order: bool) -> Answer:
         """The lines written, in their order: by the row that made them known, then by query."""
-        lines = self._out[: self._written].copy()
-        if not self._in_order and len(lines):
-            lines = lines[order_by_code(lines["group"], len(self._queries))[0]]
-        if order and len(lines):
-            lines = lines[order_by_code(lines["order"], int(lines["order"].max()) + 1)[0]]
+        lines = self._out[: self._written]
+        groups = 0 if self._in_order else len(self._queries)
+        orders = int(lines["order"].max(initial=-1)) + 1 if order else 0
         self._written = 0
-        return lines
+        return Answer(*in_columns(lines, groups, orders))
 
-    def _answer(self, done: list[npt.NDArray[np.void]] | None = None) -> Answer:
+    def _answer(self, done: list[Answer] | None = None) -> Answer:
         """What is done, or else what is written."""
         if done is None:
-            done = [self._out[: self._written]]
-        self._written = 0
-        return Answer.of(np.concatenate(done) if done else np.empty(0, ANSWER))
+            self._in_order = True
+            return self._lines(order=False)
+        if len(done) == 1:
+            return done[0]
+        if not done:
+            return Answer.of(np.empty(0, ANSWER))
+        return Answer(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -471,10 +429,6 @@ class Thresholds:
         return others + (int(self._queries["length"].sum()) if self.endless else self._store.count)
 
     def state(self) -> Arrays:
-        counters = (
-            *(self.late, self._arrivals, self._position, self._now, self._closed),
-            *(self._earliest, self._latest_end, self._shown),
-        )
         return {
             "queries": self._queries.copy(),
             "threshold": self._threshold.copy(),
@@ -482,7 +436,7 @@ class Thresholds:
             "lists": pack(self._pool, self._queries),
             "previous": self._previous.copy(),
             "shown": pack(self._pool, self._previous),
-            "counters": np.array(counters, np.int64),
+            "counters": np.array([*self._clocks(), self._shown], np.int64),
             **({} if self.endless else self._store.state()),
         }
 
@@ -493,9 +447,8 @@ class Thresholds:
         self._pool = new_pool(room_for(lengths) + 8)
         unpack(self._pool, self._queries, state["lists"])
         unpack(self._pool, self._previous, state["shown"])
-        counters = state["counters"].tolist()
-        self.late, self._arrivals, self._position, self._now, self._closed = counters[:5]
-        self._earliest, self._latest_end, shown = counters[5:]
+        *clocks, shown = state["counters"].tolist()
+        self._set_clocks(clocks)
         self._shown = bool(shown)
         if not self.endless:
             self._store.restore(state)

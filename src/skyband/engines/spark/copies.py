@@ -1,0 +1,32 @@
+"""Rows of which there is a copy in several buckets, and which are counted once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.engines.spark.candidates import pane_tally, times_of
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.pages import Tally
+from skyband.engines.spark.recipe import PREFIX
+from skyband.structures.panes import shape_of
+
+COPY: Final = PREFIX + "side"  # which of a row's copies it is; of each row one is 0. Checkpoints know it by this name
+
+
+class CopyGatherer(Gatherer):
+    """Counts each row once, however many buckets it is sent to: where its copy is 0."""
+
+    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        timeless = self.timeless(table)
+        weights = np.ones(table.num_rows, np.int32)
+        if COPY in table.column_names:
+            weights = (table.column(COPY).to_numpy() == 0).astype(np.int32)
+        tally = Tally(int(weights.sum()), int(weights[timeless].sum()), 0)
+        if self._recipe.by_pane:
+            times = times_of(table.column(str(self._recipe.window.on)))[~timeless]
+            shape = shape_of(self._recipe.ticks.size, self._recipe.ticks.every)
+            tally.ends, tally.rows = pane_tally(times, weights[~timeless], shape)
+        return self.typed(table, ~timeless), tally

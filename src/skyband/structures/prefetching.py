@@ -1,0 +1,30 @@
+"""A hint to the processor, for loops that jump around in memory: what they will need soon can be on its way by then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_TO_READ, _KEEP, _DATA = 0, 3, 1
+
+
+@intrinsic
+def prefetch(_: Any, array: Any, index: Any) -> Any:
+    """Bring array[index] near, if it exists; nothing waits for it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array_type = signature.args[0]
+        made = context.make_array(array_type)(context, builder, arguments[0])
+        item = cgutils.get_item_pointer(context, builder, array_type, made, [arguments[1]])
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)
+        constants = [ir.Constant(number, value) for value in (_TO_READ, _KEEP, _DATA)]
+        builder.call(hint, [builder.bitcast(item, pointer), *constants])
+        return context.get_dummy_value()
+
+    return types.void(array, index), codegen

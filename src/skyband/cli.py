@@ -9,7 +9,7 @@ import platform
 import re
 import subprocess
 from enum import StrEnum
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -372,36 +372,23 @@ def calibrate(
         Path | None, typer.Option("--file", help="Write the figures here instead.", show_default=False)
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
+    joins: Annotated[bool, typer.Option("--joins", help="Of the plans of joins, instead.")] = False,
 ) -> None:
     """Measure what a row costs each algorithm on this machine, so that the planner chooses by that.
 
     Takes some minutes, and is worth doing on a machine that has nothing else to do. The figures are kept in the user's
     cache ($SKYBAND_CACHE, or skyband in $XDG_CACHE_HOME or ~/.cache); until then those of some other machine are used.
     """
-    if pairs:
-        _calibrate_pairs(file)
-        return
-    from skyband.bench import calibrate as calibration
-    from skyband.planner.costs import cache_file, write
-
-    target = file or cache_file()
+    if pairs and joins:
+        raise typer.BadParameter("give one of --pairs and --joins; each is measured by itself")
+    of = "pair_costs" if pairs else "join_costs" if joins else "costs"
+    measuring, costs = (import_module(f"skyband.{layer}.{of}") for layer in ("bench", "planner"))
     with Progress(*Progress.get_default_columns(), transient=True) as progress:
-        task = progress.add_task("", total=calibration.settings_to_measure())
-        costs = calibration.measure(lambda doing: progress.update(task, advance=1, description=f"{doing:<60}"))
-    write(costs, target)
-    typer.echo(f"Measured {len(costs.cells)} algorithms. Written to {target}.")
-
-
-def _calibrate_pairs(file: Path | None) -> None:
-    from skyband.bench import pair_costs as calibration
-    from skyband.planner.pair_costs import pair_cache_file, write
-
-    target = file or pair_cache_file()
-    with Progress(*Progress.get_default_columns(), transient=True) as progress:
-        task = progress.add_task("", total=calibration.SETTINGS)
-        costs = calibration.measure(lambda doing: progress.update(task, advance=1, description=f"{doing:<60}"))
-    write(costs, target)
-    typer.echo(f"Measured {len(costs.cells)} algorithms. Written to {target}.")
+        task = progress.add_task("", total=measuring.settings_to_measure())
+        found = measuring.measure(lambda doing: progress.update(task, advance=1, description=f"{doing:<60}"))
+    target = file or costs.cache_file()
+    costs.write(found, target)
+    typer.echo(f"Written to {target}.")
 
 
 @app.command()

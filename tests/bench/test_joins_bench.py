@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from skyband.bench import joins
+from skyband import cli
+from skyband.bench import join_costs, joins
 from skyband.bench.papers import experiments, tran
 from skyband.bench.papers.effort import QUICK
 from skyband.bench.papers.experiments import Axis, Reading, Readings
 from skyband.bench.papers.tran import CHOSEN, ESTIMATED, MEASURED
+from skyband.planner.join_costs import read
 
 EFFORT = replace(QUICK, turn_seconds=0.005, passes=1, fill_seconds=0.2)
 
@@ -53,3 +57,14 @@ def test_the_lines_of_the_limits_run(monkeypatch: pytest.MonkeyPatch) -> None:
     results = {result.name: result for result in joins.measure(joins.NAMES, 1, lambda _: None)}
     assert set(results) == set(joins.NAMES)
     assert all(result.measured > 0 for result in results.values())
+
+
+def test_calibrating_writes_what_the_planner_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(join_costs, "SETTINGS", (tran.TWO, replace(tran.TWO, windows=(500, 500))))
+    monkeypatch.setattr(join_costs, "FULL", EFFORT)
+    said = CliRunner().invoke(cli.app, ["calibrate", "--joins", "--file", str(tmp_path / "deep" / "join_costs.json")])
+    assert said.exit_code == 0, said.output
+    found = read(tmp_path / "deep" / "join_costs.json")
+    assert found.match > 0
+    assert found.slide > 0
+    assert "one of" in CliRunner().invoke(cli.app, ["calibrate", "--joins", "--pairs"]).output

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skyband.bench import calibrate
+from skyband.bench import costs as calibrate
 from skyband.bench.pushing import setting
 from skyband.errors import SkybandError
 from skyband.operators.registry import OBJECTS
@@ -140,7 +140,7 @@ def test_calibrating_measures_every_setting(tmp_path: Path, monkeypatch: pytest.
     told: list[str] = []
     found = calibrate.measure(told.append, seconds=0.0005)
     write(found, tmp_path / "costs.json")
-    cells = json.loads((tmp_path / "costs.json").read_text())["ns_per_row"]
+    cells = json.loads((tmp_path / "costs.json").read_text())["ns"]
     assert cells.keys() == {"relaxed", "mintopk"}
     for shape, grid in zip(SHAPES, cells["mintopk"]["falling"], strict=True):
         if shape.slides == 0:

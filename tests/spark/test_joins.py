@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark.streams import START_US, lines, read_batches, split, write_batches
+from spark.streams import START_US, lines, read_batches, run_stream, split, trades, write_batches
 
 import skyband as sb
 
@@ -131,6 +131,24 @@ def test_streams_that_stop_and_go_on_answer_as_tables_do(spark: SparkSession, na
     closed = [line for line in expected if line[0] <= latest - 15_000_000]
     assert written == sorted(closed, key=repr)
     assert len(written) > 5
+
+
+def test_rows_are_added_up_before_the_shuffle_and_still_counted(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = split(trades(800), 2)
+    second = pa.concat_tables([second, first.slice(20, 3)])  # at five seconds: late, and the rest of their pane closed
+    folder = write_batches(tmp_path / "input", [first, second])
+    question = {
+        "window": sb.tumbling("10 seconds", on="ts"),
+        "group_by": "symbol",
+        "aggregates": {"n": "COUNT(*)", "total": "SUM(seq)"},
+    }
+    outcome = run_stream(spark, folder, lambda rows: sb.join_aggregate(rows, **question))
+    closed = [line for line in lines(sb.join_aggregate(trades(800), **question)) if line[0] <= START_US + 190_000_000]
+    assert sorted(outcome.lines) == sorted(closed)
+    assert outcome.observed("rows_in") == 803
+    assert outcome.observed("rows_late") == 3
+    panes_of_files = 2 * 11 + 2 * 12
+    assert outcome.observed("rows_gathered") <= 5 * panes_of_files, "a row for each symbol and pane"
 
 
 def test_what_cannot_be_joined_on_spark_is_said(spark: SparkSession) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from spark.driver import ask, start
+from spark.driver import PATIENCE_S, Driver, joins, numbers, rows, start
 from spark.streams import START_US, Line, lines, read_batches, split, trades, write_batches
 
 import skyband as sb
@@ -20,7 +16,6 @@ import skyband as sb
 pytestmark = pytest.mark.spark
 
 BATCHES = 6
-PATIENCE_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +26,10 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(spark: SparkSession, source: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Line]:
     folder = tmp_path_factory.mktemp("undisturbed")
-    start(spark, source, folder / "output", folder / "checkpoint").awaitTermination()
+    start(spark, "rows", source, folder / "output", folder / "checkpoint").awaitTermination()
     written = read(spark, folder / "output")
     watermark = START_US + 1_199 * 250_000 - 5_000_000
-    expected = lines(ask(spark.read.parquet(str(source))).toArrow())
+    expected = lines(rows(lambda _: spark.read.parquet(str(source))).toArrow())
     assert written == sorted(line for line in expected if line[1] <= watermark)
     assert len(written) > 100
     return written
@@ -45,26 +40,8 @@ def read(spark: SparkSession, folder: Path) -> list[Line]:
     return sorted(lines(spark.read.parquet(str(folder)).toArrow()))
 
 
-def numbers(folder: Path) -> set[int]:
-    return {int(path.name) for path in folder.glob("[0-9]*")} if folder.exists() else set()
-
-
-def in_flight(checkpoint: Path) -> int | None:
-    """The micro-batch that was begun and is not done: its offsets are written, its commit is not."""
-    begun = numbers(checkpoint / "offsets") - numbers(checkpoint / "commits")
-    return max(begun, default=None)
-
-
-def wait_for(batch: int, checkpoint: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while in_flight(checkpoint) != batch:
-        assert process.poll() is None, f"the driver ended before batch {batch}"
-        assert time.monotonic() < deadline, f"no batch {batch} within {PATIENCE_S} s"
-        time.sleep(0.002)
-
-
 def test_stopped_in_the_middle(spark: SparkSession, source: Path, undisturbed: list[Line], tmp_path: Path) -> None:
-    folders = source, tmp_path / "output", tmp_path / "checkpoint"
+    folders = "rows", source, tmp_path / "output", tmp_path / "checkpoint"
     query = start(spark, *folders)
     deadline = time.monotonic() + PATIENCE_S
     while not numbers(tmp_path / "checkpoint" / "commits"):
@@ -80,23 +57,27 @@ def test_stopped_in_the_middle(spark: SparkSession, source: Path, undisturbed: l
 def test_killed_in_the_middle_of_batches(
     spark: SparkSession, source: Path, undisturbed: list[Line], tmp_path: Path
 ) -> None:
-    checkpoint = tmp_path / "checkpoint"
-    command = [sys.executable, "-m", "spark.driver", str(source), str(tmp_path / "output"), str(checkpoint)]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    driver = Driver("rows", source, tmp_path)
     # At once, when the state is read; later, when it may be written; and in the batch that was killed before.
     for batch, delay_s in ((1, 0.0), (3, 0.25), (3, 0.5)):
-        with (tmp_path / "log.txt").open("ab") as log:
-            driver = subprocess.Popen(command, stderr=log, stdout=log, env=environment, start_new_session=True)
-            try:
-                wait_for(batch, checkpoint, driver)
-                time.sleep(delay_s)
-            finally:
-                os.killpg(driver.pid, signal.SIGKILL)  # the driver, its JVM and their workers
-                driver.wait()
-        assert driver.returncode == -signal.SIGKILL
-    assert read(spark, tmp_path / "output") != undisturbed
-    start(spark, source, tmp_path / "output", checkpoint).awaitTermination()
-    assert read(spark, tmp_path / "output") == undisturbed
+        driver.kill_in(batch, delay_s)
+    assert read(spark, driver.target) != undisturbed
+    start(spark, "rows", source, driver.target, driver.checkpoint).awaitTermination()
+    assert read(spark, driver.target) == undisturbed
+
+
+@pytest.mark.xdist_group("drivers")  # it needs no session but its own
+def test_a_join_that_is_killed_goes_on(tmp_path: Path) -> None:
+    tables = {name: trades(600, seed=seed) for seed, name in enumerate("ab")}
+    for name, table in tables.items():
+        write_batches(tmp_path / "input" / name, split(table, 4))
+    driver = Driver("joins", tmp_path / "input", tmp_path)
+    driver.kill_in(2, 0.25)
+    watermark = START_US + 599 * 250_000 - 5_000_000
+    expected = sorted(line for line in lines(joins(tables.__getitem__)) if line[0] <= watermark)
+    assert sorted(lines(driver.written())) != expected
+    driver.run()
+    assert sorted(lines(driver.written())) == expected
 
 
 def test_a_checkpoint_of_another_question_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import platform
 import time
 from collections.abc import Callable
 from typing import Final
@@ -17,13 +16,17 @@ from skyband.operators.pairs.protocol import Batch, PairOperator, Spec
 from skyband.operators.pairs.scoring import Scoring, scoring_of
 from skyband.operators.protocol import CHANGES
 from skyband.operators.registry import PAIRS
+from skyband.planner.figures import machine
 from skyband.planner.pair_costs import DISTANCES, KINDS, WINDOW_ROWS, K, PairCosts
 from skyband.streams.points import anticorrelated, correlated, uniform_points
 from skyband.windows import Ticks
 
 ALGORITHMS: Final = tuple(name for name, algorithm in PAIRS.items() if not algorithm.for_comparing)
-SETTINGS: Final = len(KINDS) * len(DISTANCES) * len(WINDOW_ROWS)
 ROUNDS: Final = 3  # the fastest counts
+
+
+def settings_to_measure() -> int:
+    return len(KINDS) * len(DISTANCES) * len(WINDOW_ROWS)
 
 
 def measure(step: Callable[[str], None]) -> PairCosts:
@@ -47,7 +50,7 @@ def measure(step: Callable[[str], None]) -> PairCosts:
             # It does the same whichever pairs come first, so the calmest of its measurements is right for all.
             calmest = np.minimum.reduce([cells[name][kind] for kind in KINDS]).tolist()
             cells[name] = dict.fromkeys(KINDS, calmest)
-    return PairCosts(platform.processor() or platform.machine(), cells)
+    return PairCosts(machine(), cells)
 
 
 def score_of(kind: str, distances: int) -> Scoring:

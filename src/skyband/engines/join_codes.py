@@ -34,6 +34,18 @@ class InputCodes:
     def __len__(self) -> int:
         return 1 if self._cells is None else len(self._cells)
 
+    @property
+    def columns(self) -> list[str]:
+        """What a cell is a combination of values of."""
+        names: list[str] = self._schema.names
+        return names
+
+    @property
+    def keys(self) -> pa.Table:
+        """These columns, by cell."""
+        assert self._cells is not None
+        return self._cells.keys
+
     def matchable(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_] | None:
         """Which rows have a value in every column that is joined; None: all."""
         nulls = [batch.column(name) for name in self._source.joined if batch.column(name).null_count]

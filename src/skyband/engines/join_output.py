@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from skyband import expressions
 from skyband.engines.join_codes import JoinCodes
+from skyband.engines.output import places
 from skyband.engines.schemas import whole_batch
 from skyband.errors import AggregateOverflow, InvalidQuery
 from skyband.expressions.aggregates import bind_filter
@@ -111,7 +112,7 @@ class Layout:
         ranks = []
         if self._order:
             order = self._ranking(turn, shown)
-            rank = _places(turn[order])
+            rank = places(turn[order])
             if self._query.k is not None:
                 order, rank = order[rank <= self._query.k], rank[rank <= self._query.k]
             at, columns = at[order], [column.take(pa.array(order)) for column in columns]
@@ -161,7 +162,7 @@ class Layout:
         real = np.flatnonzero(answer.group >= 0)
         lines = self._lines(answer.chosen(real), parts[real], codes)
         order = self._ranking(lines.answer.turn, self._shown_columns(lines))
-        order = order[_places(lines.answer.turn[order]) <= (self._query.k or 0)]
+        order = order[places(lines.answer.turn[order]) <= (self._query.k or 0)]
         keys = [tuple(key) for key in lines.parts.tolist()]
         turns: dict[int, dict[Key, int]] = {turn: {} for turn in answer.turn.tolist()}
         for line in order.tolist():
@@ -202,7 +203,7 @@ class Layout:
             _column(codes.inputs[i].part_keys(), column).take(pa.array(parts[first, self._grouped.index(i)]))
             for i, column, _ in self._bound.groups
         ]
-        order = np.lexsort((_sorted_places(keys)[which], answer.live, answer.turn))
+        order = np.lexsort((_sortedplaces(keys)[which], answer.live, answer.turn))
         which = which[order]
         return Lines(answer.chosen(order), parts[order], [key.take(pa.array(which)) for key in keys])
 
@@ -259,19 +260,12 @@ def _distinct(parts: Codes) -> tuple[Ints, Ints]:
     return first, which
 
 
-def _places(turn: Ints) -> Ints:
-    """For lines in order of their turns: the place of each within its turn, from 1 on."""
-    starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]])) if len(turn) else np.zeros(0, np.int64)
-    lengths = np.diff(np.concatenate([starts, [len(turn)]]))
-    return np.arange(len(turn)) - np.repeat(starts, lengths) + 1
-
-
 def _column(table: pa.Table, name: str) -> pa.Array:
     column = table.column(name)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _sorted_places(keys: list[pa.Array]) -> Ints:
+def _sortedplaces(keys: list[pa.Array]) -> Ints:
     """The place of each row when rows are sorted by these columns."""
     plain = [key.cast(key.type.value_type) if pa.types.is_dictionary(key.type) else key for key in keys]
     table = pa.table(plain, names=[str(i) for i in range(len(plain))])

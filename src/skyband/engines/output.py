@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyband.operators.protocol import LEAVE, Codes, Floats, Ints
 from skyband.queries import TopK, TopKAcross, TopKForEach, TopKPairs
@@ -172,6 +173,24 @@ def _time_type(on: str | None, schema: pa.Schema) -> pa.DataType:
 
 def _lead_fields(emit: str, time_type: pa.DataType) -> list[pa.Field]:
     return [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in _LEAD[emit]]
+
+
+def places(window: Ints) -> Ints:
+    """For lines in order of their windows: the place of each within its window, from 1 on.
+
+    >>> places(np.array([10, 10, 20, 30, 30])).tolist()
+    [1, 2, 1, 1, 2]
+    """
+    starts = np.flatnonzero(np.diff(window, prepend=window[:1] - 1))
+    return np.arange(len(window)) - np.repeat(starts, np.diff(starts, append=len(window))) + 1
+
+
+def best_of_parts(parts: pa.Table, keys: list[tuple[str, str]], k: int) -> pa.Table:
+    """The k best lines of each window, ranked by `keys`, of those that the parts of its rows gave."""
+    lines = parts.take(pc.sort_indices(parts, sort_keys=[("window_end", "ascending"), *keys]))
+    rank = places(lines.column("window_end").cast(pa.int64()).to_numpy()).astype(np.int32)
+    lines = lines.set_column(lines.schema.get_field_index("rank"), "rank", pa.array(rank))
+    return lines.filter(pa.array(rank <= k)).combine_chunks()
 
 
 def free_name(name: str, taken: set[str]) -> str:

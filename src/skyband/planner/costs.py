@@ -1,25 +1,22 @@
 """What a row costs each algorithm, measured on a grid of settings, and read between the points of the grid.
 
-The figures come with the package, measured on some machine; `skyband calibrate` measures them on this one, and keeps
-them in the user's cache. Only their ratios matter for a choice.
+The figures come with the package; `skyband calibrate` measures them on this machine.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from skyband.errors import SkybandError
 from skyband.operators.protocol import Spec
+from skyband.planner import figures
 from skyband.windows import FOREVER
 
-VERSION: Final = 1
+FILE: Final = "costs.json"
 
 
 class Shape(NamedTuple):
@@ -88,10 +85,7 @@ def _interpolate(points: Sequence[float], values: Sequence[float], x: float) -> 
 
 
 def cache_file() -> Path:
-    """Where the figures of this machine are kept."""
-    if folder := os.environ.get("SKYBAND_CACHE"):
-        return Path(folder) / "costs.json"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband" / "costs.json"
+    return figures.cache_file(FILE)
 
 
 def _grid() -> dict[str, list[Any]]:
@@ -99,32 +93,13 @@ def _grid() -> dict[str, list[Any]]:
 
 
 def write(costs: Costs, path: Path) -> None:
-    described = {
-        "version": VERSION,
-        "machine": costs.machine,
-        "grid": _grid(),
-        "ns_per_row": costs.cells,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(described, indent=1) + "\n")
+    figures.write(path, costs.machine, _grid(), costs.cells)
 
 
 def read(path: Path) -> Costs:
-    try:
-        described: Any = json.loads(path.read_text())
-        if described["version"] != VERSION or described["grid"] != _grid():
-            raise ValueError("it was written by another version of Skyband")
-        return Costs(str(described["machine"]), described["ns_per_row"])
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise SkybandError(
-            f"Cannot use the figures in {path}: {error}. `skyband calibrate` measures them anew."
-        ) from None
+    return Costs(*figures.read(path, _grid(), "skyband calibrate"))
 
 
 @cache
 def known_costs() -> Costs:
-    """The figures of this machine or, until there are any that can be used, those that come with the package."""
-    try:
-        return read(cache_file())
-    except SkybandError:
-        return read(Path(__file__).with_name("costs.json"))
+    return figures.known(FILE, read)

@@ -7,17 +7,18 @@ m = σw in a window and n = min(σw, g) in an aggregation set of α = min(w, g/�
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from skyband.errors import InvalidQuery
 from skyband.operators.joins.plans import Plan
+from skyband.planner import figures
 
+FILE: Final = "join_costs.json"
 MOST_ENUMERATED: Final = 6  # inputs whose plans are all looked at; beyond, inputs are made early one by one
 BUCKETS: Final = 1021  # of the paper's hash tables
 
@@ -108,11 +109,25 @@ def best(inputs: Sequence[Statistics], constants: Constants, *, linear: bool, sl
     return min([chosen, *multiplied], key=estimate)
 
 
+def cache_file() -> Path:
+    return figures.cache_file(FILE)
+
+
+def _grid() -> dict[str, list[str]]:
+    return {"constants": [field.name for field in fields(Constants)]}
+
+
+def write(constants: Constants, path: Path) -> None:
+    figures.write(path, figures.machine(), _grid(), asdict(constants))
+
+
+def read(path: Path) -> Constants:
+    return Constants(**figures.read(path, _grid(), "skyband calibrate --joins")[1])
+
+
 @cache
 def known_constants() -> Constants:
-    """What was measured on some machine, and comes with the package."""
-    described = json.loads(Path(__file__).with_name("join_costs.json").read_text())
-    return Constants(**described["ns"])
+    return figures.known(FILE, read)
 
 
 # -- the paper's own ---------------------------------------------------------------------------------------------------

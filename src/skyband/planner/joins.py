@@ -69,6 +69,14 @@ def direction(text: str) -> tuple[str, bool]:
     return text, False
 
 
+def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[bool, ...]:
+    """By input: may rows be added up before a plan sees them? Not where a plan is named, to run as published; sums of
+    floats are rounded once, at the end."""
+    if query.plan not in (None, MULTIPLY) or not specify(query, bound).linear:
+        return (False,) * len(bound.inputs)
+    return tuple(not any(argument.is_float for argument in source.arguments) for source in bound.inputs)
+
+
 def plan_named(name: str, query: JoinAggregate, spec: Spec) -> Plan | None:
     """The plan of that name, if it can answer the query; None: recompute."""
     kind, _, of = name.partition(":")

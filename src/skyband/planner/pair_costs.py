@@ -7,7 +7,6 @@ distributed as well: its figures are averages over uniform, correlated and anti-
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from skyband.errors import SkybandError
-from skyband.planner.costs import cache_file
+from skyband.planner import figures
 
-VERSION: Final = 1
+FILE: Final = "pair_costs.json"
 K: Final = 20
 WINDOW_ROWS: Final = (1_000, 10_000, 100_000)
 DISTANCES: Final = (1, 2, 3, 4)
@@ -58,8 +56,8 @@ def kind_of(nearest: Sequence[bool]) -> str:
     return "nearest" if all(nearest) else "mixed" if any(nearest) else "furthest"
 
 
-def pair_cache_file() -> Path:
-    return cache_file().with_name("pair_costs.json")
+def cache_file() -> Path:
+    return figures.cache_file(FILE)
 
 
 def _grid() -> dict[str, Any]:
@@ -67,27 +65,13 @@ def _grid() -> dict[str, Any]:
 
 
 def write(costs: PairCosts, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    described = {"version": VERSION, "machine": costs.machine, "grid": _grid(), "ns_per_row": costs.cells}
-    path.write_text(json.dumps(described, indent=1) + "\n")
+    figures.write(path, costs.machine, _grid(), costs.cells)
 
 
 def read(path: Path) -> PairCosts:
-    try:
-        described: Any = json.loads(path.read_text())
-        if described["version"] != VERSION or described["grid"] != _grid():
-            raise ValueError("it was written by another version of Skyband")
-        return PairCosts(str(described["machine"]), described["ns_per_row"])
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise SkybandError(
-            f"Cannot use the figures in {path}: {error}. `skyband calibrate --pairs` measures them anew."
-        ) from None
+    return PairCosts(*figures.read(path, _grid(), "skyband calibrate --pairs"))
 
 
 @cache
 def known_pair_costs() -> PairCosts:
-    """The figures of this machine or, until there are any that can be used, those that come with the package."""
-    try:
-        return read(pair_cache_file())
-    except SkybandError:
-        return read(Path(__file__).with_name("pair_costs.json"))
+    return figures.known(FILE, read)

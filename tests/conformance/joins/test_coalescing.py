@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.operators.joins.lifetimes import SAMPLE, Coming, coalesced
+from skyband.operators.joins.lifetimes import SAMPLE, Coming, coalesced, one_for_each_pane, windows_of
+from skyband.operators.joins.protocol import Rows
+from skyband.windows import FOREVER
 
 
 def some_rows(kinds: int, n: int, largest: int = 100) -> Coming:
@@ -44,6 +46,22 @@ def test_rows_that_differ_stay_as_they_are() -> None:
 def test_values_whose_sum_may_not_fit_stay_apart() -> None:
     rows = some_rows(2, 100, largest=2**60)
     assert coalesced(rows) is rows
+
+
+@pytest.mark.parametrize("size", [10, 25, FOREVER])
+def test_a_row_for_each_pane_stays_in_its_windows(size: int) -> None:
+    random = np.random.default_rng(size % 7)
+    time, cell = random.integers(-60, 60, 300), random.integers(0, 3, 300).astype(np.int32)
+    value = random.integers(-9, 9, (300, 1))
+    expected: dict[tuple[int, ...], list[int]] = {}
+    for first, last, c, v in zip(*windows_of(time, size, 10), cell.tolist(), value[:, 0].tolist(), strict=True):
+        sums = expected.setdefault((first, last, c), [0, 0])
+        sums[:] = sums[0] + v, sums[1] + 1
+    found = one_for_each_pane(Rows(time, cell, value.copy(), np.ones(300, np.int64)), size, 10)
+    assert found.weight is not None
+    keys = zip(*windows_of(found.time, size, 10), found.cell.tolist(), strict=True)
+    assert dict(zip(keys, np.column_stack([found.arguments, found.weight]).tolist(), strict=True)) == expected
+    assert len(found.time) == len(expected)
 
 
 def test_state_is_a_row_for_each_cell_and_pane_not_for_each_row() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from skyband.bench.papers.experiments import Axis, Claim, Experiment, Findings, 
 from skyband.operators.joins import plans
 from skyband.operators.joins.plans import Plan
 from skyband.operators.joins.protocol import SUM, Aggregate, Batch, Cells, Input, JoinOperator, Rows, Spec
-from skyband.planner.join_costs import Constants, Statistics, cost, enumerate_plans, known_constants
+from skyband.planner.join_costs import Statistics, cost, enumerate_plans, known_constants
 
 PAPER: Final = "Tran and Lee, JCSE 2009"
 MEASURED, ESTIMATED = "ms per second of stream", "the same, estimated"
@@ -288,21 +288,3 @@ EXPERIMENTS: Final = (
     *_experiments(THREE, "5", "tran-three", PLANS_OF_THREE, 300),
     SHOWCASES,
 )
-
-
-def fit_constants(effort: Effort, say: Say) -> Constants:
-    """The constants of the cost function on this machine: those that explain some measurements best."""
-    features, measured = [], []
-    small = [replace(TWO, windows=(w, w), groups=g) for w in (1000, 4000) for g in ((2, 1), (150, 1), (2000, 500))]
-    many = replace(TWO, rates=(2e4, 2e4), windows=(1e5, 1e5), groups=(1, 1))
-    settings = [*small, *(replace(many, selectivity=(share, share)) for share in (1e-3, 1e-4, 1e-5))]
-    names = tuple(field.name for field in fields(Constants))
-    for setting in settings:
-        for plan in enumerate_plans(2, linear=True):
-            say(f"{name_of(plan)} of {setting}")
-            measured.append(1e6 * measure_second(setting, plan, effort))
-            ones = [Constants(**{name: float(name == each) for name in names}) for each in names]
-            features.append([cost(plan, setting.statistics(), one, slide=1.0) for one in ones])
-    scale = 1 / np.array(measured)  # relative errors count
-    found, *_ = np.linalg.lstsq(np.array(features) * scale[:, None], np.ones(len(measured)), rcond=None)
-    return Constants(*(float(max(value, 1.0)) for value in found))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 
 from skyband.engines import snapshots
 from skyband.engines.embedded.inputs import Running, Source, read, ready_until
-from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_rows, check_schema, with_times
+from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_rows, check_schema
 from skyband.engines.join_codes import JoinCodes
 from skyband.engines.join_output import Layout
-from skyband.engines.schemas import plain_batch, plain_schema, whole_batch
+from skyband.engines.join_rows import Counts, RowReader
+from skyband.engines.schemas import plain_schema, whole_batch
 from skyband.errors import (
     AggregateOverflow,
     InvalidInput,
@@ -38,12 +39,6 @@ _LOOK_AT = 50_000  # rows, before it is worth asking whether another plan would 
 _FORGET_AT = 4096  # cells, before it is worth asking how many of them are still in use
 
 
-class _Counts(NamedTuple):
-    rows_in: int
-    null_time: int
-    unmatched: int
-
-
 class JoinSession(Session):
     """A join query, running: fed by `push`, saved by `snapshot`."""
 
@@ -62,8 +57,7 @@ class JoinSession(Session):
             check_schema(schema)
         self.query = query
         self.schemas = dict(schemas)
-        self._plain = {name: plain_schema(schema) for name, schema in schemas.items()}
-        self._bound = bind(query, self._plain)
+        self._bound = bind(query, {name: plain_schema(schema) for name, schema in schemas.items()})
         self._spec = specify(query, self._bound, external_clock=external_clock)
         self._layout = Layout(query, self._bound)
         on_type = None if self._bound.by_count else self._bound.time_type
@@ -75,6 +69,7 @@ class JoinSession(Session):
             )
         self._operator = open_plan(self.algorithm, query, self._spec)
         self._codes = JoinCodes(self._bound)
+        self._reader = RowReader(self._bound, self.schemas, self._codes)
         self._position = 0
         self._started = False  # a row of a stream has come: relations are complete
         self._stats = Stats()
@@ -103,14 +98,19 @@ class JoinSession(Session):
                 "Nothing was taken."
             )
         batch = whole_batch(rows) if isinstance(rows, pa.Table) else rows
-        prepared, counts = self._prepare(i, batch)
+        prepared, counts = self._reader.read(i, batch, self._position)
         return self._take({i: prepared}, None, counts)
 
-    def push_all(self, rows: Mapping[int, pa.Table], order: Codes) -> pa.Table:
-        """Take rows of several inputs, by their numbers, that arrive in this order of inputs."""
-        prepared = {i: self._prepare(i, whole_batch(table)) for i, table in rows.items()}
-        counts = [counted for _, counted in prepared.values()]
-        return self._take({i: each for i, (each, _) in prepared.items()}, order, *counts)
+    def push_rows(self, rows: Mapping[int, tuple[Rows, pa.RecordBatch]], order: Codes) -> pa.Table:
+        """Take rows that were read elsewhere, by input, which arrive in this order of inputs.
+
+        With them come the columns that their cells are combinations of; those that match nothing say so.
+        """
+        for i, (each, keys) in rows.items():
+            matched = each.cell != UNMATCHED
+            if keys.num_columns:
+                each.cell[matched] = self._codes.inputs[i].encode(keys.filter(pa.array(matched)))
+        return self._take({i: each for i, (each, _) in rows.items()}, order, Counts(len(order), 0, 0))
 
     def advance(self, watermark: int | datetime) -> pa.Table:
         """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
@@ -156,31 +156,7 @@ class JoinSession(Session):
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _prepare(self, i: int, batch: pa.RecordBatch) -> tuple[Rows, _Counts]:
-        """A batch of an input in numbers. What can fail fails before anything is remembered."""
-        source, name = self._bound.inputs[i], self.query.names[i]
-        rows_in = batch.num_rows
-        batch = batch if self._plain[name] is self.schemas[name] else plain_batch(batch, self._plain[name])
-        batch, time = with_times(batch, source.on)
-        n = batch.num_rows
-        kept = None if source.keep is None else source.keep.evaluate(batch)
-        matchable = self._codes.inputs[i].matchable(batch)
-        if matchable is not None:
-            kept = matchable if kept is None else kept & matchable
-        used = batch if kept is None or kept.all() else batch.filter(pa.array(kept))
-        values = [argument.evaluate(used) for argument in source.arguments]
-        where: Any = slice(None) if kept is None or used.num_rows == n else np.flatnonzero(kept)
-        arguments, valid = np.zeros((n, len(values)), np.int64), np.zeros(n, np.int64)
-        for a, (numbers, there) in enumerate(values):
-            arguments[where, a] = numbers
-            valid[where] |= there.astype(np.int64) << a
-        cell = np.full(n, UNMATCHED, np.int32)
-        cell[where] = self._codes.inputs[i].encode(used)
-        if source.on is None:
-            time = np.zeros(n, np.int64) if source.is_relation else np.arange(self._position, self._position + n)
-        return Rows(time, cell, arguments, valid), _Counts(rows_in, rows_in - n, n - used.num_rows)
-
-    def _take(self, rows: Mapping[int, Rows], order: Codes | None, *counts: _Counts) -> pa.Table:
+    def _take(self, rows: Mapping[int, Rows], order: Codes | None, *counts: Counts) -> pa.Table:
         """Let the operator have rows that are prepared."""
         for counted in counts:
             self._stats.rows_in += counted.rows_in
@@ -317,7 +293,7 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
     places: dict[int, Ints] = {}  # of held rows: the largest time of their stream so far
     open_streams = {session.query.names.index(name): batches for name, batches in streams.items()}
     reached = dict.fromkeys(open_streams, -(2**62))
-    counts: list[_Counts] = []
+    counts: list[Counts] = []
     while open_streams or any(len(rows.time) for rows in held.values()):
         for i in [i for i in open_streams if i not in held or not len(held[i].time)]:
             batch = next((each for each in open_streams[i] if each.num_rows), None)
@@ -326,7 +302,7 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
                 continue
             whole = whole_batch(batch) if isinstance(batch, pa.Table) else batch
             check_rows(whole, session.schemas[session.query.names[i]])
-            held[i], counted = session._prepare(i, whole)
+            held[i], counted = session._reader.read(i, whole)
             counts.append(counted)
             places[i] = np.maximum.accumulate(np.maximum(held[i].time, reached[i]))
             reached[i] = int(places[i][-1]) if len(places[i]) else reached[i]

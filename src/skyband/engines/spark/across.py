@@ -16,12 +16,11 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from skyband.engines.embedded.across import TopKAcrossSession
-from skyband.engines.output import across_layout
+from skyband.engines.output import across_layout, best_of_parts
 from skyband.engines.spark.candidates import pane_tally, times_of
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import BatchFunction, Tally
@@ -118,18 +117,11 @@ def best_of_all(k: int, recall: str | None = None) -> BatchFunction:
     """
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = [pa.Table.from_batches([batch]) for batch in batches]
-        if not tables:
+        parts = list(batches)
+        if not parts:
             return
-        rows = pa.concat_tables(tables).combine_chunks()
-        ways = [("window_end", "ascending"), ("score", "descending"), (LATEST, "descending"), ("rank", "ascending")]
-        rows = rows.take(pc.sort_indices(rows, sort_keys=ways))
-        starts = np.flatnonzero(pc.not_equal(rows["window_end"].slice(1), rows["window_end"].slice(0, len(rows) - 1)))
-        first = np.zeros(len(rows), np.int64)
-        first[starts + 1] = starts + 1
-        rank = (np.arange(len(rows)) - np.maximum.accumulate(first) + 1).astype(np.int32)
-        rows = rows.drop_columns([LATEST]).set_column(rows.schema.names.index("rank"), "rank", pa.array(rank))
-        rows = rows.filter(pa.array(rank <= k))
+        keys = [("score", "descending"), (LATEST, "descending"), ("rank", "ascending")]
+        rows = best_of_parts(pa.Table.from_batches(parts), keys, k).drop_columns([LATEST])
         if recall is not None:
             window = rows["window_end"].combine_chunks().dictionary_encode().indices.to_numpy()
             mean = np.bincount(window, rows[recall].to_numpy()) / np.bincount(window)

@@ -31,7 +31,7 @@ def packer(recipe: Recipe) -> BatchFunction:
 
 def by_bucket(rows: pa.Table, recipe: Recipe) -> Iterator[tuple[int, pa.Table]]:
     """At least one page, if an empty one: it carries the counts."""
-    columns = [*recipe.schema.names, TIE]
+    columns = recipe.schema.names if recipe.in_any_order else [*recipe.schema.names, TIE]
     if not recipe.is_spread or not rows.num_rows:
         yield 0, rows.select(columns)
         return

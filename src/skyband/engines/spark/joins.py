@@ -1,6 +1,6 @@
 """Joins on Spark: the streams as one, each row with the number of its input, and a session of all inputs per bucket.
 
-    rows of each stream ─ filter ─ union ─ pack by bucket ─ one session per bucket ─ merge, per window
+    rows of each stream ─ filter ─ union ─ add up, pack by bucket ─ one session per bucket ─ merge, per window
     relations ─ collected ─ into every session
 
 Rows that match must meet in one bucket; how they are spread, and what is left to merge, `planner/join_spreading.py`
@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -23,9 +22,19 @@ from pyspark.sql.types import LongType
 
 from skyband.engines.embedded.inputs import read
 from skyband.engines.embedded.joins import JoinSession
-from skyband.engines.embedded.session import Stats
 from skyband.engines.join_output import Layout
 from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.join_rows import (
+    INPUT,
+    TIME,
+    VALID,
+    WEIGHT,
+    BucketOfJoins,
+    JoinGatherer,
+    Names,
+    argument,
+    shared,
+)
 from skyband.engines.spark.pages import BatchFunction
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
@@ -37,44 +46,8 @@ from skyband.queries.join_columns import BoundInput, BoundJoin, bind
 from skyband.queries.joins import Relation, StreamInput
 from skyband.windows import FOREVER, Ticks, Window
 
-INPUT: Final = PREFIX + "input"
-TIME: Final = PREFIX + "time"
 KEY: Final = PREFIX + "key"
 KEEP: Final = PREFIX + "keep"
-
-
-class BucketOfJoins:
-    """A join session that takes the rows of all its streams at once."""
-
-    def __init__(self, session: JoinSession, columns: Mapping[str, Mapping[str, str]]) -> None:
-        self._session = session
-        self._columns = columns  # by input: its columns, and what they are called among all
-
-    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
-        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-        source = table.column(INPUT).to_numpy()
-        names = self._session.query.names
-        pushed = {}
-        for i in np.unique(source).tolist():
-            columns = self._columns[names[i]]
-            mine = table.filter(pa.array(source == i)).select(list(columns.values()))
-            pushed[i] = mine.rename_columns(list(columns)).cast(self._session.schemas[names[i]]).combine_chunks()
-        return self._session.push_all(pushed, source.astype(np.int32))
-
-    def advance(self, watermark: int) -> pa.Table:
-        return self._session.advance(watermark)
-
-    def next_close(self) -> int | None:
-        return self._session.next_close()
-
-    def finish(self) -> pa.Table:
-        return self._session.finish()
-
-    def stats(self) -> Stats:
-        return self._session.stats()
-
-    def snapshot(self) -> bytes:
-        return self._session.snapshot()
 
 
 @dataclass(frozen=True)
@@ -82,8 +55,10 @@ class JoinRecipe(Recipe):
     """What a worker has to know of a join."""
 
     query: JoinAggregate  # what a bucket is asked
-    columns: dict[str, dict[str, str]]  # by stream: its columns that are needed, and what they are called among all
-    schemas: dict[str, pa.Schema]  # by input: of these columns
+    columns: Names  # that the query reads of each stream, and what they are called on the way to Python
+    keys: Names  # those that cells are combinations of, and what they are called on the way to a bucket
+    arguments: dict[str, int]  # of aggregates: how many each stream has
+    schemas: dict[str, pa.Schema]  # by input
     relations: dict[str, pa.Table]
 
     def open(self, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
@@ -91,10 +66,20 @@ class JoinRecipe(Recipe):
         if state is None:
             for name, table in self.relations.items():
                 session.push(table, name)
-        return BucketOfJoins(session, self.columns)
+        return BucketOfJoins(session, self.keys, self.arguments)
 
     def gatherer(self) -> Gatherer:
-        return Gatherer(self)
+        return JoinGatherer(self)
+
+    @property
+    def plain_names(self) -> dict[str, str]:
+        crossing = dict.fromkeys(called for names in self.columns.values() for called in names.values())
+        return {name: name for name in [INPUT, *crossing]}
+
+    @property
+    def in_any_order(self) -> bool:
+        """With a slide it matters only which windows a row is in: aggregates are exact in any order."""
+        return self.by_pane
 
 
 def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
@@ -115,9 +100,10 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
         for source in bound.inputs
     }
     how = spread(query, bound)
-    union = _union(streams, query, bound, needed, filters, how)
+    columns = _crossing(streams, bound, needed)
+    union = _union(streams, query, bound, columns, filters, how)
     asked = but(query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs))
-    recipe = _recipe(union, query, asked, bound, needed, relations, how)
+    recipe = _recipe(query, asked, bound, needed, columns, relations, how)
     answers = run(union, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
     if how is None or not (how.adds_up or asked.order_by):
         return answers
@@ -186,32 +172,41 @@ def _needed(source: BoundInput, query: JoinAggregate, *, filtered: bool) -> list
     return [column for column in source.schema.names if column in wanted]
 
 
-def _called(name: str, column: str) -> str:
-    return f"{name} {column}"
+def _crossing(streams: Mapping[str, DataFrame], bound: BoundJoin, needed: Mapping[str, list[str]]) -> Names:
+    """The columns of each stream on the way to Python; that of its times has the same name in all."""
+    on = {source.name: source.on for source in bound.inputs if not source.is_relation}
+    kinds = {
+        name: {column: streams[name].schema[column].dataType.json() for column in needed[name] if column != on[name]}
+        for name in on
+    }
+    names = shared(kinds, PREFIX + "column_")
+    return {name: {column: names[name].get(column, TIME) for column in needed[name]} for name in on}
 
 
 def _union(
     streams: Mapping[str, DataFrame],
     query: JoinAggregate,
     bound: BoundJoin,
-    needed: Mapping[str, list[str]],
+    columns: Names,
     filters: Mapping[str, Column | None],
     how: Spread | None,
 ) -> DataFrame:
-    """The rows of all streams, with the columns of all: those of other streams are null."""
+    """The rows of all streams; a column that only others have is null."""
     types = {
-        _called(name, column): df.schema[column].dataType for name, df in streams.items() for column in needed[name]
+        called: streams[name].schema[column].dataType
+        for name, mine in columns.items()
+        for column, called in mine.items()
+        if called != TIME
     }
     union = None
     for name, df in streams.items():
         i = query.names.index(name)
         source = bound.inputs[i]
-        mine = {_called(name, column): quoted(column) for column in needed[name]}
-        columns = [mine.get(called, sf.lit(None)).cast(kind).alias(called) for called, kind in types.items()]
+        mine = {called: quoted(column) for column, called in columns[name].items()}
         time = quoted(str(source.on))
         hashed = sf.lit(0).cast("long")
         if how is not None:
-            together = how.columns[name] or tuple(needed[name])
+            together = how.columns[name] or tuple(columns[name])
             hashed = sf.xxhash64(*(_comparable(source.schema.field(column).type, column) for column in together))
         whole = pa.types.is_integer(bound.time_type)
         keep = filters.get(name)
@@ -220,7 +215,7 @@ def _union(
             (time.cast("long") if whole else time).alias(TIME),
             hashed.alias(KEY),
             (sf.lit(True) if keep is None else sf.coalesce(keep, sf.lit(False))).alias(KEEP),
-            *columns,
+            *(mine.get(called, sf.lit(None)).cast(kind).alias(called) for called, kind in types.items()),
         )
         union = part if union is None else union.unionByName(part)
     assert union is not None
@@ -233,11 +228,11 @@ def _comparable(kind: pa.DataType, column: str) -> Column:
 
 
 def _recipe(
-    union: DataFrame,
     query: JoinAggregate,
     asked: JoinAggregate,
     bound: BoundJoin,
     needed: Mapping[str, list[str]],
+    columns: Names,
     relations: Mapping[str, pa.Table],
     how: Spread | None,
 ) -> JoinRecipe:
@@ -248,21 +243,19 @@ def _recipe(
         else relations[source.name].schema
         for source in bound.inputs
     }
-    streams = [name for name in schemas if name not in relations]
-    columns = {name: {column: _called(name, column) for column in needed[name]} for name in streams}
     of_bucket = but(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
     output = Layout(of_bucket, bind(of_bucket, schemas)).schema
-    time_type = bound.time_type
-    rows = [pa.field(INPUT, pa.int32()), pa.field(TIME, time_type)]
-    rows += [
-        schemas[name].field(column).with_name(called)
-        for name, mine in columns.items()
-        for column, called in mine.items()
-    ]
+    streams = [source for source in bound.inputs if not source.is_relation]
+    cells = {source.name: dict.fromkeys((*source.joined, *source.grouped)) for source in streams}
+    kinds = {name: {column: str(schemas[name].field(column).type) for column in mine} for name, mine in cells.items()}
+    keys = shared(kinds, PREFIX + "key_")
+    arguments = {source.name: len(source.arguments) for source in streams}
+    numbers = [VALID, WEIGHT, *map(argument, range(max(arguments.values())))]
+    rows = {called: schemas[name].field(column).type for name, mine in keys.items() for column, called in mine.items()}
     return JoinRecipe(
         window=Window(None, query.every, TIME),
         ticks=Ticks(FOREVER, bound.every, bound.lateness, by_count=False),
-        schema=pa.schema(rows),
+        schema=pa.schema({INPUT: pa.int32(), TIME: bound.time_type, **dict.fromkeys(numbers, pa.int64()), **rows}),
         added=(),
         output=output,
         sources=(None,) * len(output),
@@ -271,6 +264,8 @@ def _recipe(
         fingerprint=query.fingerprint(schemas),
         query=of_bucket,
         columns=columns,
+        keys=keys,
+        arguments=arguments,
         schemas=schemas,
         relations=dict(relations),
     )
@@ -278,7 +273,8 @@ def _recipe(
 
 def _rows_to_gather(df: DataFrame, recipe: JoinRecipe, buckets: int) -> DataFrame:
     columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
-    columns.append(tie(df.select(*(quoted(name) for name in recipe.schema.names))))
+    if not recipe.in_any_order:
+        columns.append(tie(df.select(*map(quoted, recipe.plain_names))))
     df = df.where(quoted(KEEP))
     if recipe.is_spread:
         columns.append(sf.pmod(quoted(KEY), sf.lit(buckets)).cast("int").alias(BUCKET))

@@ -18,15 +18,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from skyband.engines.embedded.pairs import PairsSession
-from skyband.engines.output import pair_layout
+from skyband.engines.output import best_of_parts, pair_layout
 from skyband.engines.spark.copies import COPY, CopyGatherer
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import BatchFunction
@@ -151,20 +149,14 @@ def merger(recipe: PairsRecipe, query: TopKPairs) -> BatchFunction:
     names, k = recipe.output.names, query.k
     shown = [name for name in names if name[2:] not in recipe.added]
     recent = [f"{side}_{name}" for side in "ab" for name in (query.window.on, query.window.order, ROW) if name]
-    keys = [("window_end", "ascending"), ("score", "ascending" if query.ascending else "descending")]
+    keys = [("score", "ascending" if query.ascending else "descending")]
     keys += [(name, "descending") for name in recent]
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         parts = list(batches)
         if not parts:
             return
-        table = pa.Table.from_batches(parts).rename_columns(names)
-        table = table.take(pc.sort_indices(table, sort_keys=keys))
-        ends = table.column("window_end").cast(pa.int64()).to_numpy()
-        first = np.flatnonzero(np.diff(ends, prepend=ends[:1] - 1))
-        rank = np.arange(len(ends)) - np.repeat(first, np.diff([*first, len(ends)])) + 1
-        ranks = pa.array(rank.astype(np.int32))
-        table = table.set_column(names.index("rank"), "rank", ranks).filter(pa.array(rank <= k))
-        yield from table.select(shown).combine_chunks().to_batches()
+        table = best_of_parts(pa.Table.from_batches(parts).rename_columns(names), keys, k)
+        yield from table.select(shown).to_batches()
 
     return merge

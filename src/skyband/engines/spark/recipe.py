@@ -75,9 +75,15 @@ class Recipe(ABC):
         return {name: f"{PREFIX}{number}" for number, name in enumerate(self.schema.names) if name not in self.added}
 
     @property
+    def in_any_order(self) -> bool:
+        """Does it not matter in which order the rows of a micro-batch come?"""
+        return False
+
+    @property
     def arrival_order(self) -> list[str]:
         """The columns that put the rows of a micro-batch in order of arrival."""
-        return [name for name in (self.window.on, self.window.order, TIE) if name is not None]
+        tie = None if self.in_any_order else TIE
+        return [name for name in (self.window.on, self.window.order, tie) if name is not None]
 
 
 def check_order(window: Window, schema: pa.Schema) -> None:

@@ -135,7 +135,8 @@ class EntryTable:
         is_live = np.zeros(self.cells(source), bool)
         is_live[self.cell_of_slot[slots]] = True
         variables = self._told[source].variables[is_live]
-        return len(variables), len(np.unique(variables, axis=0)) if variables.shape[1] else min(1, len(variables))
+        keys = variables[:, 0] if variables.shape[1] == 1 else variables  # of one column it is many times faster
+        return len(variables), len(np.unique(keys, axis=0)) if variables.shape[1] else min(1, len(variables))
 
     def lay_out_anew(self, layout: Layout, before: Sequence[Term], after: Sequence[Term]) -> None:
         """Make sums wide enough for other terms. Nothing waits to be joined."""

@@ -12,8 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.operators.joins.arrays import NONE
+from skyband.operators.joins.protocol import Rows
 from skyband.operators.protocol import Ints
 from skyband.structures.compiling import inlined, kernel
+from skyband.windows import FOREVER
 
 SAMPLE, WORTH = 2048, 0.75  # rows are not coalesced if more than this share of them would stay
 _MOST = 2.0**62  # no sum of values may reach it
@@ -67,6 +69,23 @@ def coalesced(rows: Coming) -> Coming:
         return rows
     found = int(coalesce(*rows, np.full(1 << (2 * n - 1).bit_length(), NONE, np.int64)))
     return rows if found == n else rows.take(slice(0, found))
+
+
+def windows_of(time: Ints, size: int, every: int) -> tuple[Ints, Ints]:
+    """The ends of the first and of the last window that hold rows of these times."""
+    last = np.full(len(time), FOREVER) if size >= FOREVER else (time + size) // every * every
+    return time // every * every + every, last
+
+
+def one_for_each_pane(rows: Rows, size: int, every: int) -> Rows:
+    """The same, before anything is known of what is closed: rows of the same windows come and go together."""
+    weight = np.ones(len(rows.time), np.int64) if rows.weight is None else rows.weight
+    windows = windows_of(rows.time, size, every)
+    some = coalesced(Coming(*windows, rows.cell.astype(np.int64), rows.arguments, rows.valid, weight))
+    time = some.start - every  # the earliest that is in these windows
+    if size < FOREVER:
+        time = np.maximum(time, some.last - size)
+    return Rows(time, some.cell.astype(np.int32), some.arguments, some.valid, some.weight)
 
 
 @kernel

@@ -97,9 +97,7 @@ def join(  # type: ignore[no-untyped-def]
     Up to `most` matches (-1: all), always in the same order; counters[MATCHED] says how many there were.
     """
     if counters[SIMPLE]:
-        return join_simply(
-            rule, program, entries, first, groups, lists, table, scratch, counters, entry, 0, rule[SUMS], sign, most
-        )
+        return join_simply(rule, program, entries, first, groups, lists, table, scratch, counters, entry, sign, most)
     source, steps = entries[entry, SOURCE], rule[INPUTS] - 1
     chosen, cursor = rule[CHOSEN], rule[CURSOR]
     counters[MATCHED] = 0
@@ -151,12 +149,9 @@ def join(  # type: ignore[no-untyped-def]
 
 @part
 def join_simply(  # type: ignore[no-untyped-def]
-    rule, program, entries, first, groups, lists, table, scratch, counters, entry, row, start, sign, most
+    rule, program, entries, first, groups, lists, table, scratch, counters, entry, sign, most
 ):
-    """The same for up to two inputs whose numbers have one limb each, without staircases: in one short loop.
-
-    What is joined is in row `row` of the entries, from column `start` on.
-    """
+    """The same for up to two inputs whose numbers have one limb each, without staircases: in one short loop."""
     source, sums, out = entries[entry, SOURCE], rule[SUMS], rule[GROUP_SUMS]
     mine, parts, other = rule[INPUT_ROWS] + source, rule[PARTS], 1 - source
     own_to, own_width = out + program[mine, I_TO], program[mine, I_SIMPLE]
@@ -173,7 +168,7 @@ def join_simply(  # type: ignore[no-untyped-def]
         own_group = 0
     elif parts == 1 and program[rule[PART_ROWS], G_INPUT] == source:
         own_group = entries[entry, PART]
-    own, matched, touched = entries[row, start] * sign, 0, counters[TOUCHED]
+    own, matched, touched = entries[0, sums] * sign, 0, counters[TOUCHED]
     status = DONE
     while candidate != NONE and matched != most:
         group = own_group
@@ -189,7 +184,7 @@ def join_simply(  # type: ignore[no-untyped-def]
         rows = entries[candidate, sums] if rule[INPUTS] == 2 else 1
         groups[group, out] += own * rows
         for c in range(own_width):
-            groups[group, own_to + c] += entries[row, start + 1 + c] * (sign * rows)
+            groups[group, own_to + c] += entries[0, sums + 1 + c] * (sign * rows)
         for c in range(other_width):
             groups[group, other_to + c] += entries[candidate, sums + 1 + c] * own
         # Without a branch: overwritten by the next one unless this one is new.

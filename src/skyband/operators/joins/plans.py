@@ -31,7 +31,7 @@ from skyband.operators.joins.matching_kernels import (
     MORE_RECORDS,
     fill_table,
 )
-from skyband.operators.joins.plan_kernels import run
+from skyband.operators.joins.plan_kernels import line_up, run, write_rows
 from skyband.operators.joins.protocol import BEFORE, Answer, Batch, Cells, JoinOperator, Known, Spec
 from skyband.operators.joins.schedule import Moves, Schedule
 from skyband.operators.joins.stairs_kernels import new_stairs
@@ -270,12 +270,8 @@ class Joined:
         for source, (rows, slots) in enumerate(zip(moves.coming, moves.slots, strict=True)):
             if len(slots):
                 place = self._entries.parts if self._alone else self._entries.seat
-                self._slots[slots, arrays.R_ENTRY] = place(source, rows.cell, slots)
-                self._slots[slots, arrays.R_VALID] = rows.valid
-                self._slots[slots, arrays.R_LAST] = rows.last
-                self._slots[slots, arrays.R_WEIGHT] = rows.weight
-                first = arrays.R_ARGUMENTS
-                self._slots[slots, first : first + rows.arguments.shape[1]] = rows.arguments
+                entry = place(source, rows.cell, slots)
+                write_rows(self._slots, slots, entry, rows.valid, rows.last, rows.weight, rows.arguments)
         entries = len(self._entries.rows)
         self._entry_stairs = self._entry_stairs.with_owners(entries * self._rule(arrays.STAIRS_WIDE))
         if self.plan.multiply and entries > len(self._listed):
@@ -403,13 +399,14 @@ def _table_size(groups: int) -> int:
 
 def _events(moves: Moves) -> tuple[Ints, Ints]:
     """What comes and goes, moment by moment, and the moments. In each, what goes is first: less is joined in vain."""
-    slot = np.concatenate([*moves.going, *moves.slots])
-    moment = np.concatenate([*moves.goes, *moves.comes])
-    sign = np.ones(len(slot), np.int64)
-    sign[: sum(len(slots) for slots in moves.going)] = -1
-    order = np.argsort(2 * moment + (sign > 0), kind="stable")
-    end = np.searchsorted(moment[order], np.arange(len(moves.now)), side="right")
-    return np.stack([slot[order], sign[order]], axis=1), np.stack([end, moves.now, moves.at], axis=1)
+    gone = [(*pair, -1) for pair in zip(moves.going, moves.goes, strict=True)]
+    come = [(*pair, 1) for pair in zip(moves.slots, moves.comes, strict=True)]
+    counts = sum(np.bincount(moment, minlength=len(moves.now)) for _, moment, _ in (*gone, *come))
+    end = np.cumsum(counts)
+    events, at = table(int(end[-1]), 2), end - counts
+    for slots, moment, sign in (*gone, *come):
+        line_up(events, at, slots, moment, sign)
+    return events, np.stack([end, moves.now, moves.at], axis=1)
 
 
 __all__ = ["Joined", "Plan", "open", "refuses"]

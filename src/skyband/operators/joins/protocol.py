@@ -79,9 +79,11 @@ class Rows(NamedTuple):
     cell: Codes  # or UNMATCHED
     arguments: Ints  # [row, argument]: the value, or the bits of a float64
     valid: Ints  # bit a: argument a has a value
+    weight: Ints | None = None  # how many rows each stands for, with the sums of their arguments; None: itself
 
-    def part(self, which: slice) -> Rows:
-        return Rows(self.time[which], self.cell[which], self.arguments[which], self.valid[which])
+    def part(self, which: slice | Ints | npt.NDArray[np.bool_]) -> Rows:
+        weight = None if self.weight is None else self.weight[which]
+        return Rows(self.time[which], self.cell[which], self.arguments[which], self.valid[which], weight)
 
 
 class Batch(NamedTuple):

@@ -321,6 +321,7 @@ def _arriving(batch: Batch) -> Iterator[tuple[int, int, int, tuple[int, ...], in
     for source in order:
         rows, i = batch.rows[source], taken[source]
         assert rows is not None
+        assert rows.weight is None, "the definition is about rows"
         taken[source] += 1
         yield source, int(rows.time[i]), int(rows.cell[i]), tuple(rows.arguments[i].tolist()), int(rows.valid[i])
 

@@ -11,8 +11,19 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from skyband.operators.joins.lifetimes import Coming, Numbers, Queue, coalesced, in_both, in_order, nothing, runs
+from skyband.operators.joins.lifetimes import (
+    Coming,
+    Numbers,
+    Queue,
+    coalesced,
+    in_both,
+    in_order,
+    nothing,
+    runs,
+    windows_of,
+)
 from skyband.operators.joins.protocol import BEFORE, UNMATCHED, Batch, Rows, Spec
 from skyband.operators.protocol import Arrays, Ints
 from skyband.windows import FOREVER
@@ -56,8 +67,7 @@ class Schedule:
 
     def _in_time(self, source: int, rows: Rows) -> Coming:
         spec, every = self._spec, self._spec.every
-        size = spec.inputs[source].size
-        last = np.full(len(rows.time), FOREVER) if size >= FOREVER else (rows.time + size) // every * every
+        first, last = windows_of(rows.time, spec.inputs[source].size, every)
         # What had closed when a row arrived is judged by its own input's watermark: whatever the batches, and however
         # far the other inputs are.
         closed: Ints = np.full(len(rows.time), self.closed, np.int64)
@@ -68,10 +78,10 @@ class Schedule:
             own = np.where(before > BEFORE, (before - spec.lateness) // every * every, BEFORE)
             closed = np.maximum(closed, own)
         in_time = last > closed
-        self.late += len(in_time) - int(np.count_nonzero(in_time))
+        self.late += _counted(rows, ~in_time)
         kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
         after = np.where(closed[kept] > BEFORE, closed[kept] + every, BEFORE)
-        start = np.maximum(rows.time[kept] // every * every + every, after)
+        start = np.maximum(first[kept], after)
         return _coming(start, last[kept], rows, kept)
 
     def watermark(self) -> int:
@@ -174,7 +184,7 @@ class Schedule:
         size = self._spec.inputs[source].size
         last = rows.time + (size - 1) if size < FOREVER else np.full(len(place), FOREVER)
         in_time = last >= now[place]
-        self.late += len(place) - int(np.count_nonzero(in_time))
+        self.late += _counted(rows, ~in_time)
         kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
         place = place[kept]
         return _coming(now[place], last[kept], rows, kept), place
@@ -232,8 +242,13 @@ class Schedule:
 
 
 def _coming(start: Ints, last: Ints, rows: Rows, kept: Ints) -> Coming:
-    weight = np.ones(len(kept), np.int64)
+    weight = np.ones(len(kept), np.int64) if rows.weight is None else rows.weight[kept]
     return Coming(start, last, rows.cell[kept].astype(np.int64), rows.arguments[kept], rows.valid[kept], weight)
+
+
+def _counted(rows: Rows, which: npt.NDArray[np.bool_]) -> int:
+    """How many rows these stand for."""
+    return int(np.count_nonzero(which) if rows.weight is None else rows.weight[which].sum())
 
 
 def _moments(ends: list[Ints], every: int) -> tuple[Ints, Callable[[Ints], Ints]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator
 from itertools import product
 
 from skyband.bench.pushing import SCORES, cost, setting
 from skyband.operators.registry import OBJECTS, ObjectAlgorithm
 from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs
+from skyband.planner.figures import machine
 
 SECONDS = 0.01  # for one setting of one algorithm, once
 ROUNDS = 2  # the better one counts
@@ -41,7 +41,7 @@ def measure(step: Callable[[str], None], *, seconds: float = SECONDS) -> Costs:
                         ns = max(ns, grid[s][n - 1][i] or ns)
                     grid[s][n][i] = float(f"{ns:.3g}")
             cells[algorithm.name][order] = grid
-    return Costs(platform.processor() or platform.machine(), cells)
+    return Costs(machine(), cells)
 
 
 def _compiled(algorithm: ObjectAlgorithm) -> Iterator[None]:

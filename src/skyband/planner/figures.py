@@ -1,0 +1,55 @@
+"""Files of measured costs: they come with the package, measured on some machine; `skyband calibrate` measures them on
+this one and keeps them in the user's cache. Only their ratios matter for a choice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from skyband.errors import SkybandError
+
+VERSION: Final = 1
+
+Costs = TypeVar("Costs")
+
+
+def cache_file(name: str) -> Path:
+    """Where figures of this machine are kept."""
+    if folder := os.environ.get("SKYBAND_CACHE"):
+        return Path(folder) / name
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband" / name
+
+
+def machine() -> str:
+    return platform.processor() or platform.machine()
+
+
+def write(path: Path, machine: str, grid: Mapping[str, Any], ns: Any) -> None:
+    """Nanoseconds measured at the points of `grid`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    described = {"version": VERSION, "machine": machine, "grid": grid, "ns": ns}
+    path.write_text(json.dumps(described, indent=1) + "\n")
+
+
+def read(path: Path, grid: Mapping[str, Any], command: str) -> tuple[str, Any]:
+    """On which machine they were measured, and the nanoseconds. `command` measures them anew."""
+    try:
+        described: Any = json.loads(path.read_text())
+        if described["version"] != VERSION or described["grid"] != grid:
+            raise ValueError("it was written by another version of Skyband")
+        return str(described["machine"]), described["ns"]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise SkybandError(f"Cannot use the figures in {path}: {error}. `{command}` measures them anew.") from None
+
+
+def known(name: str, read_costs: Callable[[Path], Costs]) -> Costs:
+    """The figures of this machine or, until there are any that can be used, those that come with the package."""
+    try:
+        return read_costs(cache_file(name))
+    except SkybandError:
+        return read_costs(Path(__file__).with_name(name))

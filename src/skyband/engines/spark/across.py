@@ -179,6 +179,7 @@ def _of_a_bucket(query: TopKAcross, stream: str) -> TopKAcross:
         combine=dict(query.combine) if isinstance(query.combine, tuple) else query.combine,
         bounds=dict(zip(query.streams, query.bounds, strict=True)),
         repeat=query.repeat,
+        max_repeats=query.max_repeats,
         clip=query.clip,
         emit=query.emit,
         recall=query.recall,

@@ -120,6 +120,12 @@ def test_what_breaks_the_promise_is_counted() -> None:
     session.push(R1)
     assert session.stats().rows_repeated == 1
     assert session.top(1)["score"].to_pylist() == [0.75], "the last one counts"
+    for most, counted in ((1, 1), (2, 0), (None, 0)):
+        asked = ASKED | {"repeat": "sum", "max_repeats": most}
+        session = sb.TopKAcross(window=sb.sliding(10), **asked).open(R1.schema)
+        session.push(R1)
+        assert session.stats().rows_repeated == counted
+        assert session.top(1)["score"].to_pylist() == [1.25], "answers are exact all the same"
 
 
 def test_rows_without_time_value_or_in_unknown_streams() -> None:
@@ -171,6 +177,8 @@ def test_objects_that_are_gone_are_forgotten() -> None:
         ({"bounds": {"r1": (0, 1)}}, "nothing for the stream 'r2'"),
         ({"repeat": "sum", "bounds": (1, 2)}, "bounds that start at 0"),
         ({"repeat": "first"}, "repeat must be"),
+        ({"repeat": "sum", "max_repeats": 0}, "max_repeats must be a whole number"),
+        ({"max_repeats": 2}, "repeat=None says that none does"),
         ({"emit": "entries"}, "an object comes and goes"),
         ({"k": 0}, "k must be"),
         ({"id": "flwo"}, "Did you mean 'flow'"),

@@ -27,6 +27,7 @@ from skyband.pipelines.doctor import disk, examine
 from skyband.pipelines.figures import Figures
 from skyband.pipelines.metrics import Metrics
 from skyband.pipelines.progress import JsonView, LiveView, PlainView, open_view
+from skyband.pipelines.session import KAFKA, POSTGRESQL, not_in_maven
 from skyband.streams.trades import trades
 
 DOCS = Path(__file__).parents[2] / "docs" / "pipelines.md"
@@ -179,6 +180,14 @@ def test_doctor_finds_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     full = disk("answers", tmp_path / "not" / "yet", least=1 << 60)
     assert full.fix is not None
     assert "Free" in full.fix
+
+
+def test_a_connector_that_is_not_in_maven() -> None:
+    said = f":: unresolved dependency: {KAFKA.replace(':', '#', 1).replace(':', ';', 1)}: not found"
+    problem = not_in_maven([KAFKA, POSTGRESQL], said)
+    assert str(problem).startswith(f"Spark found no {KAFKA} in Maven. Under [spark], name versions that are there")
+    assert '"spark.jars.packages" = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"' in str(problem)
+    assert not_in_maven([KAFKA, POSTGRESQL], "no more memory") is None
 
 
 # -- run --------------------------------------------------------------------------------------------------------------

@@ -112,6 +112,7 @@ MISTAKES = {
         "Did you mean 'files'? Sinks: files,",
     ),
     "no such dead letters": ('dead_letters = "bad"', 'dead_letters = "sad"', 11, "There is no sink 'sad'."),
+    "records of several lines": ("maxOffsetsPerTrigger = 1000", "multiLine = true", 12, "each line is a record"),
     "a number for a text": ('topic = "trades"', "topic = 7", 7, "topic must be a text in quotes, got 7."),
     "not a duration": ('trigger = "1 second"', 'trigger = "often"', 2, "trigger = 'often' is not a duration."),
     "no such duration": ('lateness = "5 seconds"', 'lateness = "five"', 10, "lateness = 'five' is not a duration."),

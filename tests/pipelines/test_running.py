@@ -214,3 +214,40 @@ def test_what_goes_wrong_is_said_in_words(
     assert "\tat " not in message
     assert "hunter2" not in message
     assert len(message) < 2_000
+
+
+def test_bad_lines_of_files_are_set_aside(spark: SparkSession, tmp_path: Path) -> None:
+    """JSON and CSV with dead letters: what cannot be read goes there, with its reason and its file."""
+    good = [f"2023-11-14T22:15:{second:02}Z" for second in range(30)]
+    bad = {
+        "events": {"{": "not JSON", f'{{"ts": "{good[0]}", "price": "dear"}}': "another type than the schema says"},
+        "orders": {
+            f"{good[0]},dear": "other columns, or another type, than the schema says",
+            f"{good[0]},1.0,more": "other columns, or another type, than the schema says",
+            ",9.0": "no ts",
+        },
+    }
+    rows = {
+        "events": [json.dumps({"ts": ts, "price": number}) for number, ts in enumerate(good)],
+        "orders": ['ts, "price"', *(f"{ts},{number}" for number, ts in enumerate(good))],
+    }
+    text = 'trigger = "available now"\n'
+    for name, kind, options in (("events", "json", ""), ("orders", "csv", "options = { header = true }\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.txt").write_text("\n".join([*rows[name][:9], *bad[name], "", *rows[name][9:]]))
+        text += (
+            f'[sources.{name}]\nformat = "{kind}"\npath = "{name}"\nschema = "ts TIMESTAMP, price DOUBLE"\n'
+            f'time = "ts"\ndead_letters = "bad_{name}"\n{options}'
+            f'[sinks.bad_{name}]\nformat = "parquet"\npath = "bad/{name}"\n'
+            f'[queries.of_{name}]\nto = "files"\n'
+            f'sql = "SELECT price FROM {name} [WINDOW 10 SECONDS EVERY 10 SECONDS] ORDER BY price DESC LIMIT 1"\n'
+        )
+    file = tmp_path / "files.toml"
+    file.write_text(text + '[sinks.files]\nformat = "parquet"\npath = "answers/{query}"\n')
+    figures = run(spark, file)
+    for name, records in bad.items():
+        set_aside = pq.read_table(tmp_path / "bad" / name).to_pylist()
+        assert {row["record"]: row["reason"] for row in set_aside} == records
+        assert {Path(row["file"]).name for row in set_aside} == {"one.txt"}
+        assert figures[f"of_{name}"].rows_set_aside == len(records)
+        assert [row[3] for row in written(tmp_path, f"of_{name}")] == [9.0, 19.0]

@@ -88,8 +88,19 @@ class GroupCodes:
     @property
     def keys(self) -> pa.Table:
         """The key columns of every code, in order."""
-        self._keys = [pa.concat_tables(self._keys)]
-        return self._keys[0]
+        return pa.concat_tables(self._keys)
+
+    def take(self, codes: Codes) -> pa.Table:
+        """The key columns of these codes, in their order."""
+        starts = np.cumsum([0, *(keys.num_rows for keys in self._keys)])
+        # Part by part: of a table in several, Arrow would copy all of it together first.
+        found, part_of = [], np.searchsorted(starts, codes, side="right") - 1
+        order = np.argsort(part_of, kind="stable")
+        for part in np.unique(part_of).tolist():
+            found.append(self._keys[part].take(pa.array(codes[part_of == part] - starts[part])))
+        back = np.empty(len(codes), np.int64)
+        back[order] = np.arange(len(codes))
+        return pa.concat_tables(found or self._keys[:1]).take(pa.array(back))
 
     def encode(self, batch: pa.RecordBatch) -> Codes:
         """The code of each row; new keys get the next ones."""
@@ -104,6 +115,9 @@ class GroupCodes:
         if len(self) > before:
             rows = pa.array(first_rows(codes, before, len(self)))
             self._keys.append(pa.Table.from_batches([batch.select(self._schema.names).take(rows)], self._schema))
+            while len(self._keys) > 1 and self._keys[-2].num_rows <= 2 * self._keys[-1].num_rows:
+                # Few parts, each more than twice as large as the next: a key is copied a logarithmic number of times.
+                self._keys[-2:] = [pa.concat_tables(self._keys[-2:]).combine_chunks()]
         return codes
 
     def keep(self, kept: npt.NDArray[np.int64]) -> None:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -45,10 +45,11 @@ def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool)
     for what, folder in folders.items():
         yield disk(what, folder)
     yield _memory()
-    if pipeline is not None:
-        yield from secrets(pipeline)
+    known = [] if pipeline is None else [*secrets(pipeline)]
+    yield from known
     if start and java.fix is None:
-        yield _spark()
+        # As the pipeline starts it, with the connectors it needs, if all that takes is there.
+        yield _spark(None if any(finding.fix for finding in known) else pipeline)
 
 
 def _packages() -> Iterator[Finding]:
@@ -133,24 +134,30 @@ def secrets(pipeline: Pipeline) -> Iterator[Finding]:
         yield Finding(f"${{{name}}} is {'set' if there else 'not set'}", None if there else f"export {name}=…")
 
 
-def _spark(begin: Callable[[Path], int] | None = None) -> Finding:
+def _spark(pipeline: Pipeline | None) -> Finding:
     """Start it, and let its Python workers count."""
     with tempfile.TemporaryDirectory(prefix="skyband-doctor-") as folder:
         log = Path(folder) / "spark.log"
         try:
-            counted = (begin or _count)(log)
+            counted = _count(pipeline, log)
         except Exception as error:
             from skyband.engines.spark.failures import readable
 
-            said = [line for line in log.read_text().splitlines() if line.strip()] if log.exists() else []
+            said = (
+                [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
+            )
             return Finding(f"Spark does not run: {readable(error)}", "\n  ".join(["It says:", *said[-3:]]))
         return Finding(f"Spark starts, and its workers count to {counted}")
 
 
-def _count(log: Path) -> int:
+def _count(pipeline: Pipeline | None, log: Path) -> int:
     from skyband.engines.spark import local_session
+    from skyband.pipelines.session import start_session
 
-    spark = local_session("skyband doctor", cores=1, fast_start=True, log_file=log)
+    if pipeline is None:
+        spark = local_session("skyband doctor", cores=1, fast_start=True, log_file=log)
+    else:
+        spark = start_session(pipeline, log_file=log)
     try:
         return spark.range(10).mapInArrow(lambda batches: batches, "id long").count()
     finally:

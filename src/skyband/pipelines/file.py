@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from skyband.errors import InvalidPipeline, SkybandError
-from skyband.pipelines.model import AVAILABLE_NOW, Options, Pipeline, Query, Sink, Source
+from skyband.pipelines.model import AVAILABLE_NOW, TEXT_FILES, Options, Pipeline, Query, Sink, Source
 from skyband.pipelines.places import Places
 from skyband.pipelines.secrets import is_exposed
 from skyband.windows import parse_span
@@ -23,6 +23,7 @@ _FILES: Final = ("parquet", "csv", "json", "orc", "avro", "text", "delta")
 _OF_ROWS: Final = ("schema", "time", "lateness", "dead_letters", "options")
 _SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     **dict.fromkeys(_FILES, (("path",), ("schema", "time", "lateness", "stream", "options"))),
+    **dict.fromkeys(TEXT_FILES, (("path",), (*_OF_ROWS, "stream"))),
     "rate": ((), ("options",)),
     "socket": (("schema",), _OF_ROWS),
     "kafka": (("servers", "topic", "schema"), _OF_ROWS),
@@ -109,9 +110,16 @@ class _Reader:
         stream = table.get("stream", kind != "table")
         if not isinstance(stream, bool):
             raise self.wrong(f"stream is true or false, got {stream!r}.", *path, "stream")
-        return Source(
-            name, kind, stream=stream, options=self._options(table.get("options", {}), *path, "options"), **texts
-        )
+        options = self._options(table.get("options", {}), *path, "options")
+        if texts.get("dead_letters"):
+            self._check_can_be_bad(stream, options, *path)
+        return Source(name, kind, stream=stream, options=options, **texts)
+
+    def _check_can_be_bad(self, stream: bool, options: Options, *path: str) -> None:
+        if not stream:
+            raise self.wrong("dead_letters is for streams; a table is read as it is.", *path, "dead_letters")
+        if any(name.lower() == "multiline" and value == "true" for name, value in options.items()):
+            raise self.wrong("With dead_letters each line is a record: leave out multiLine.", *path, "options")
 
     def _sink(self, name: str, table: dict[str, Any]) -> Sink:
         path = ("sinks", name)

@@ -11,6 +11,8 @@ from skyband.errors import InvalidPipeline
 from skyband.pipelines.places import Places
 from skyband.pipelines.secrets import references
 
+TEXT_FILES: Final = ("json", "csv")  # whose records are lines that can be bad
+
 AVAILABLE_NOW: Final = "available now"  # as a trigger: what is there, and then stop
 
 Options = Mapping[str, str]
@@ -36,7 +38,7 @@ class Source:
     @property
     def is_text(self) -> bool:
         """Do rows come as text to be parsed? Then the schema says what is in it."""
-        return self.format in ("kafka", "socket")
+        return self.format in ("kafka", "socket") or (self.format in TEXT_FILES and self.dead_letters is not None)
 
     def identity(self) -> dict[str, str | None]:
         """What makes it the same source the next time; readers' options may change."""

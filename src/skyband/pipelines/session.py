@@ -9,10 +9,13 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from skyband.engines.spark import local_session
+from skyband.errors import EnvironmentProblem
 from skyband.pipelines.model import Pipeline
 from skyband.pipelines.secrets import resolve
 
-KAFKA: Final = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+_KAFKA: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+KAFKA: Final = f"{_KAFKA}:{pyspark.__version__}"
+TRIED: Final = "4.2.0"  # a version of it that is in Maven, and with which the tests run
 POSTGRESQL: Final = "org.postgresql:postgresql:42.7.7"
 _PACKAGES: Final = "spark.jars.packages"
 _FILE_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
@@ -22,7 +25,31 @@ _ANYWHERE: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileC
 def start_session(pipeline: Pipeline, *, log_file: Path | None) -> SparkSession:
     """A session for `pipeline`, with the connectors it needs."""
     given = {name: resolve(value) for name, value in pipeline.spark.items()}
-    return local_session(f"skyband {pipeline.name}", log_file=log_file, **(settings(pipeline, given) | given))  # type: ignore[arg-type]
+    try:
+        return local_session(f"skyband {pipeline.name}", log_file=log_file, **(settings(pipeline, given) | given))  # type: ignore[arg-type]
+    except EnvironmentProblem as error:
+        said = "" if log_file is None or not log_file.exists() else log_file.read_text(errors="replace")
+        packages = connectors(pipeline, given) or given.get(_PACKAGES, "").split(",")
+        raise (not_in_maven(packages, said) or error) from error
+
+
+def not_in_maven(packages: list[str], said: str) -> EnvironmentProblem | None:
+    """What to do if, by what Spark said, some of `packages` could not be had."""
+    missing = [name for name in packages if name and f"unresolved dependency: {_as_ivy(name)}" in said]
+    if not missing:
+        return None
+    kafka = f' For Kafka: "{_PACKAGES}" = "{_KAFKA}:{TRIED}", which works with Spark {pyspark.__version__}.'
+    return EnvironmentProblem(
+        f"Spark found no {' and no '.join(missing)} in Maven. Under [spark], name versions that are there "
+        f'("{_PACKAGES}"), or jars of your own ("spark.jars").'
+        + (kafka if any(name.startswith(_KAFKA) for name in missing) else "")
+    )
+
+
+def _as_ivy(package: str) -> str:
+    """group:artifact:version as Spark writes it in its messages."""
+    group, _, rest = package.partition(":")
+    return f"{group}#{rest.replace(':', ';', 1)}"
 
 
 def settings(pipeline: Pipeline, given: dict[str, str]) -> dict[str, str]:

@@ -33,8 +33,18 @@ def idle_ticks(query: TopKAcross, schema: pa.Schema) -> int:
 
 def in_numbers(query: TopKAcross, ticks: Ticks, idle_after: int = 0) -> AcrossSpec:
     low, high = zip(*query.bounds, strict=True)
-    emit, repeat = EMIT_CODES[str(query.emit)], REPEAT_CODES[query.repeat]
-    return AcrossSpec(query.k, ticks, emit, query.combined(), low, high, repeat, query.recall or 0.0, idle_after)
+    return AcrossSpec(
+        query.k,
+        ticks,
+        EMIT_CODES[str(query.emit)],
+        query.combined(),
+        low,
+        high,
+        REPEAT_CODES[query.repeat],
+        query.recall or 0.0,
+        query.max_repeats or 0,
+        idle_after,
+    )
 
 
 def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:

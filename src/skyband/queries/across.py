@@ -51,6 +51,8 @@ class TopKAcross:
                 as any of its rows is in the window; only then can rows be forgotten before they leave it. (If it does
                 come again, the last value counts, `rows_repeated` counts it as far as it is noticed, and answers may
                 miss objects.)
+    max_repeats with `repeat`: how often an object comes in a stream, at most, as long as its rows are in the window.
+                More is no mistake, and answers are exact all the same, but `rows_repeated` counts it. None: any number.
     clip        values out of bounds are moved to the bound, and counted; otherwise they are an error.
     emit        "windows": the ranking of each closed window (default with `every`);
                 "changes": what entered and what left (default without `every`).
@@ -74,6 +76,7 @@ class TopKAcross:
     combine: str | tuple[tuple[str, float], ...] = "sum"
     bounds: tuple[Bounds, ...] = ((0.0, 1.0),)  # by stream
     repeat: Repeat | None = None
+    max_repeats: int | None = None
     clip: bool = False
     emit: Emit | None = None
     lateness: int | timedelta | None = None
@@ -94,6 +97,7 @@ class TopKAcross:
         combine: str | Mapping[str, float] = "sum",
         bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
         repeat: Repeat | None = None,
+        max_repeats: int | None = None,
         clip: bool = False,
         emit: Emit | None = None,
         lateness: Span | None = None,
@@ -109,6 +113,7 @@ class TopKAcross:
                 raise InvalidQuery(f"{name} must be the name of a column, got {given!r}.")
         if repeat is not None and repeat not in get_args(Repeat):
             raise InvalidQuery(f"repeat must be one of {', '.join(get_args(Repeat))}, or None; got {repeat!r}.")
+        _check_max_repeats(max_repeats, repeat)
         names = _check_streams(streams, stream, value, combine, bounds)
         pairs = _check_bounds(bounds, names, repeat)
         put = object.__setattr__
@@ -121,6 +126,7 @@ class TopKAcross:
         put(self, "combine", tuple(sorted(combine.items())) if isinstance(combine, Mapping) else combine)
         put(self, "bounds", pairs)
         put(self, "repeat", repeat)
+        put(self, "max_repeats", max_repeats)
         put(self, "clip", bool(clip))
         put(self, "emit", _check_emit(emit, window))
         put(self, "lateness", check_lateness(lateness, window))
@@ -162,6 +168,7 @@ class TopKAcross:
             combine=self.combine,
             bounds=[[repr(end) for end in pair] for pair in self.bounds],
             repeat=self.repeat,
+            max_repeats=self.max_repeats,
             clip=self.clip,
             emit=self.emit,
             lateness=repr(self.lateness),
@@ -169,6 +176,18 @@ class TopKAcross:
             max_jump=repr(self.max_jump),
             recall=self.recall,
             columns=columns_of(schema),
+        )
+
+
+def _check_max_repeats(most: object, repeat: str | None) -> None:
+    if most is None:
+        return
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise InvalidQuery(f"max_repeats must be a whole number, at least 1, or None; got {most!r}.")
+    if repeat is None:
+        raise InvalidQuery(
+            f"max_repeats={most} says how often an object may come again, but repeat=None says that none does. Say "
+            f"what several values make: repeat={', '.join(map(repr, get_args(Repeat)))}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Dense codes for whole numbers: a hash table in two flat arrays, open addressing, at most half full."""
+"""Dense codes for whole numbers: a hash table in one flat array, open addressing, at most half full."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from skyband.structures.compiling import allocating, inlined, kernel
 Ints = npt.NDArray[np.int64]
 
 FREE = -1
+VALUE, CODE = 0, 1  # what is in a slot
+BLOCK = 64  # rows whose slots are read together
 
 
 class IntegerCodes:
@@ -19,8 +21,7 @@ class IntegerCodes:
 
     def __init__(self) -> None:
         self.count = 0
-        self._values = np.empty(32, np.int64)  # by slot
-        self._codes = np.full(32, FREE, np.int32)  # by slot
+        self._table = _new_table(32)
 
     def next_code(self) -> int:
         """A code that belongs to no number."""
@@ -28,51 +29,70 @@ class IntegerCodes:
         return self.count - 1
 
     def encode(self, values: Ints) -> npt.NDArray[np.int32]:
-        codes = np.empty(len(values), np.int32)
+        codes, slots = np.empty(len(values), np.int32), np.empty(BLOCK, np.int64)
         i = 0
         while True:
-            i, self.count = _encode(values, i, codes, self._values, self._codes, self.count)
+            i, self.count, _ = _encode(values, i, codes, self._table, self.count, slots)
             if i == len(values):
                 return codes
-            old_values, old_codes = self._values, self._codes
-            self._values = np.empty(4 * len(old_values), np.int64)
-            self._codes = np.full(4 * len(old_values), FREE, np.int32)
-            _copy(old_values, old_codes, self._values, self._codes)
+            old, self._table = self._table, _new_table(4 * len(self._table))
+            _copy(old, self._table)
+
+
+def _new_table(slots: int) -> Ints:
+    """A number and its code in each slot, side by side, so that one look at memory finds both."""
+    table = np.empty((slots, 2), np.int64)
+    table[:, CODE] = FREE
+    return table
 
 
 @inlined
-def _slot(value, values, codes):  # type: ignore[no-untyped-def]
-    """Where `value` is, or the free slot where it belongs."""
-    mask = len(values) - 1
+def _first_slot(value, mask):  # type: ignore[no-untyped-def]
+    """Where to look first."""
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-    slot = np.int64(mixed >> np.uint64(32)) & mask
-    while codes[slot] != FREE and values[slot] != value:
-        slot = (slot + 1) & mask
+    return np.int64(mixed >> np.uint64(32)) & mask
+
+
+@inlined
+def _slot(value, slot, table):  # type: ignore[no-untyped-def]
+    """Where `value` is, or the free slot where it belongs, from `slot` on."""
+    while table[slot, CODE] != FREE and table[slot, VALUE] != value:
+        slot = (slot + 1) & (len(table) - 1)
     return slot
 
 
 @kernel
-def _encode(source, i, target, values, codes, count):  # type: ignore[no-untyped-def]
-    """Encode rows from i on; return the first one for which the table was too full, and how many codes there are."""
+def _encode(source, i, target, table, count, slots):  # type: ignore[no-untyped-def]
+    """Encode rows from i on; return the first one for which the table was too full, and how many codes there are.
+
+    A large table is not in the cache. So of a block of rows the first slots are read before any is needed: they come
+    from memory together, not in turn. What is read is summed up and returned, or the compiler would leave it out.
+    """
+    mask, seen = len(table) - 1, 0
     while i < len(source):
-        slot = _slot(source[i], values, codes)
-        if codes[slot] == FREE:
-            if 2 * count >= len(values):
-                break
-            values[slot] = source[i]
-            codes[slot] = count
-            count += 1
-        target[i] = codes[slot]
-        i += 1
-    return i, count
+        begin, end = i, min(i + len(slots), len(source))
+        for j in range(begin, end):
+            slot = _first_slot(source[j], mask)
+            slots[j - begin] = slot
+            seen += table[slot, CODE]
+        while i < end:
+            slot = _slot(source[i], slots[i - begin], table)
+            if table[slot, CODE] == FREE:
+                if 2 * count >= len(table):
+                    return i, count, seen
+                table[slot, VALUE], table[slot, CODE] = source[i], count
+                count += 1
+            target[i] = table[slot, CODE]
+            i += 1
+    return i, count, seen
 
 
 @kernel
-def _copy(old_values, old_codes, values, codes):  # type: ignore[no-untyped-def]
-    for i in range(len(old_values)):
-        if old_codes[i] != FREE:
-            slot = _slot(old_values[i], values, codes)
-            values[slot], codes[slot] = old_values[i], old_codes[i]
+def _copy(old, table):  # type: ignore[no-untyped-def]
+    for i in range(len(old)):
+        if old[i, CODE] != FREE:
+            slot = _slot(old[i, VALUE], _first_slot(old[i, VALUE], len(table) - 1), table)
+            table[slot, VALUE], table[slot, CODE] = old[i, VALUE], old[i, CODE]
 
 
 @allocating

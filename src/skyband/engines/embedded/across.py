@@ -25,7 +25,7 @@ from skyband.engines.embedded.session import (
 )
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, across_layout
-from skyband.engines.schemas import check_keys, plain_batch, plain_schema
+from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import as_floats, is_number
 from skyband.operators.across.protocol import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
@@ -40,7 +40,7 @@ class AcrossStats(Stats):
     """`groups` is the number of objects that something is known of."""
 
     values_clipped: int = 0  # out of bounds, moved to the bound
-    rows_repeated: int = 0  # with repeat=None: an object came again in a stream, as far as noticed
+    rows_repeated: int = 0  # an object came more often in a stream than repeat= and max_repeats= say, as noticed
 
 
 class TopKAcrossSession(Session):
@@ -209,7 +209,7 @@ class TopKAcrossSession(Session):
         return self._shown(answer, self._layout) if len(answer.at) else self.output_schema.empty_table()
 
     def _shown(self, answer: AcrossAnswer, layout: Layout) -> pa.Table:
-        objects = self._objects.keys.column(0).take(pa.array(answer.code)).combine_chunks()
+        objects = whole_batch(self._objects.take(answer.code)).column(0)
         values = [pa.array(column, from_pandas=True) for column in answer.values.T]
         recall = [] if self.query.recall is None else [pa.array(answer.recall)]
         rows = pa.record_batch([objects, *values, *recall], schema=layout.rows_schema)

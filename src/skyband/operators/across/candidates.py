@@ -73,10 +73,15 @@ def beats(a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _copy(target, source):  # type: ignore[no-untyped-def]
+    """Field by field: numba copies a record byte by byte."""
+    target.score, target.time, target.position, target.code = source.score, source.time, source.position, source.code
+
+
+@inlined
 def _put(values, ranked, i, place, source):  # type: ignore[no-untyped-def]
     """Copy an object to entry i."""
-    target = ranked[i]
-    target.score, target.time, target.position, target.code = source.score, source.time, source.position, source.code
+    _copy(ranked[i], source)
     values[source.code, 0].place = place
 
 
@@ -266,6 +271,43 @@ def _settle_candidate(state, code, alive, points, k, width, scoring):  # type: i
         _refill(state, k, scoring)
 
 
+@inlined
+def note(state, code, n, scoring):  # type: ignore[no-untyped-def]
+    """The object has changed: it is chosen, as entry n, if it has reached the bar. Returns how many are chosen."""
+    if state.values[code, 0].place == BELOW:
+        _, points = score_of(state.values, code, scoring)
+        if points >= state.bar[0].score:
+            state.chosen[n].code = code
+            state.values[code, 0].place = 0  # not to be chosen again
+            n += 1
+    return n
+
+
+@part
+def resettle(state, n, k, width, scoring):  # type: ignore[no-untyped-def]
+    """Candidates have changed, and n objects are chosen: as many as there are candidates, and behind them new ones."""
+    values, top, heap, chosen, numbers = state.values, state.top, state.heap, state.chosen, state.numbers
+    for i in range(numbers[TOP]):
+        chosen[i].code = top[i].code
+    for i in range(numbers[HEAP]):
+        chosen[numbers[TOP] + i].code = heap[i].code
+    reached = 0
+    for i in range(n):
+        code = chosen[i].code
+        values[code, 0].place = BELOW
+        alive, points = score_of(values, code, scoring)
+        _describe(chosen[reached], values, code, points)
+        reached += alive and not beats(state.bar[0], chosen[reached])
+    numbers[NEW] = numbers[STALE] = 1
+    if reached > len(heap):
+        _choose(state, reached, k, width)
+        return
+    # Mostly in order: those of the top come first.
+    numbers[TOP] = numbers[HEAP] = 0
+    for i in range(reached):
+        _enter(values, top, heap, numbers, k, chosen[i], state.bar[1:])
+
+
 # -- the bar ----------------------------------------------------------------------------------------------------------
 
 
@@ -274,17 +316,17 @@ def _select(chosen, spare, n, m):  # type: ignore[no-untyped-def]
     """Rearrange the n chosen so that the m best come first, the worst of these last among them."""
     low, high = 0, n - 1
     while low < high:
-        spare[0] = chosen[(low + high) >> 1]
-        chosen[(low + high) >> 1] = chosen[high]
+        _copy(spare[0], chosen[(low + high) >> 1])
+        _copy(chosen[(low + high) >> 1], chosen[high])
         split = low
         for i in range(low, high):
             if beats(chosen[i], spare[0]):
-                spare[1] = chosen[i]
-                chosen[i] = chosen[split]
-                chosen[split] = spare[1]
+                _copy(spare[1], chosen[i])
+                _copy(chosen[i], chosen[split])
+                _copy(chosen[split], spare[1])
                 split += 1
-        chosen[high] = chosen[split]
-        chosen[split] = spare[0]
+        _copy(chosen[high], chosen[split])
+        _copy(chosen[split], spare[0])
         if split == m - 1:
             break
         if split < m - 1:
@@ -300,7 +342,7 @@ def _choose(state, n, k, width):  # type: ignore[no-untyped-def]
     m = min(n, width)
     if m < n:
         _select(chosen, spare, n, m)
-        state.bar[0] = chosen[m - 1]
+        _copy(state.bar[0], chosen[m - 1])
     for i in range(n):
         state.values[chosen[i].code, 0].place = BELOW
     numbers[TOP] = numbers[HEAP] = 0

@@ -37,6 +37,7 @@ class AcrossSpec:
     high: tuple[float, ...] = (1.0,)  # by stream: the largest value; may be infinite
     repeat: int = ONCE
     recall: float = 0.0  # the share of the answers' objects that is enough; 0: all of them
+    max_repeats: int = 0  # how often an object is expected to come in a stream, at most; 0: any number
     idle_after: int = 0  # how far a stream may be behind the others, and still be waited for
 
     @property

@@ -137,20 +137,16 @@ class Schedule:
         index = self._arrivals + np.arange(n, dtype=np.int64)
         self._arrivals += n
         self.unranked += int(np.count_nonzero(np.isnan(batch.value)))
-        endless, every = window.size == FOREVER, window.every
-        last = np.full(n, FOREVER) if endless else index + window.size
-        rows = Rows(batch.stream, batch.code, batch.value, index, batch.first + np.arange(n, dtype=np.int64), last)
+        every, first = window.every, self._arrivals - n
+        position = index if batch.first == first else index + (batch.first - first)
+        last = np.full(n, FOREVER) if window.size == FOREVER else index + window.size
+        rows = Rows(batch.stream, batch.code, batch.value, index, position, last)
         if not every:
             return Steps(rows, index + 1, np.arange(n, dtype=np.int64), each=True)
-        clock = (index // every + 1) * every
-        due = np.flatnonzero((index + 1) % every == 0) + 1
-        rows = rows if endless else rows._replace(last=last // every * every)
-        return Steps(
-            rows,
-            np.insert(clock, due, clock[due - 1]),
-            np.insert(np.arange(n, dtype=np.int64), due, ANSWER_DUE),
-            each=False,
-        )
+        steps = n + self._arrivals // every - first // every
+        clock, row = np.empty(steps, np.int64), np.empty(steps, np.int64)
+        _slide(first, every, last, clock, row)
+        return Steps(rows, clock, row, each=False)
 
     def _each_by_value(self, batch: AcrossBatch, position: Ints, now: Ints) -> Steps:
         size = self.spec.window.size
@@ -254,6 +250,23 @@ class Schedule:
         self._begins = state["begins"].copy()
         columns: list[Any] = [state[f"waiting_{name}"].copy() for name in Rows._fields]
         self._waiting = Rows(*columns)
+
+
+@kernel
+def _slide(first, every, last, clock, row):  # type: ignore[no-untyped-def]
+    """Write arrivals, and an answer after each `every` of them; rows live until the end of their last window."""
+    n, end = 0, (first // every + 1) * every
+    until = last[0] // every * every if len(last) else end
+    for i in range(len(last)):
+        if last[i] != FOREVER:
+            until += every if last[i] - until >= every else 0
+            last[i] = until
+        clock[n], row[n] = end, i
+        n += 1
+        if first + i + 1 == end:
+            clock[n], row[n] = end, ANSWER_DUE
+            n += 1
+            end += every
 
 
 @kernel

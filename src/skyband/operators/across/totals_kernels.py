@@ -12,15 +12,18 @@ from skyband.operators.across.candidates import (
     END,
     FIRST,
     FREE,
+    HEAP,
     LIVE,
     NEW,
     REPEATED,
     STALE,
     TOP,
+    note,
     rebuild,
+    resettle,
     settle,
 )
-from skyband.operators.across.protocol import MAX, ONCE, SUM
+from skyband.operators.across.protocol import MAX, SUM
 from skyband.operators.across.schedule import ANSWER_DUE
 from skyband.operators.across.showing import show
 from skyband.structures.compiling import inlined, kernel, part
@@ -92,25 +95,38 @@ def _largest(nodes, place, numbers, clock):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _drop(state, row, clock, rule, scoring):  # type: ignore[no-untyped-def]
-    """A row has ended. The latest row of a stream ends last, so while there are others it is there too."""
+def _is_alone(values, code, numbers, change):  # type: ignore[no-untyped-def]
+    """A stream has no row of the object: if no other has, the objects that live are `change` more."""
+    alive = False
+    for s in range(values.shape[1]):
+        alive = alive or values[code, s].rows > 0
+    if not alive:
+        numbers[LIVE] += change
+
+
+@inlined
+def _drop(values, nodes, lists, numbers, row, clock, repeat):  # type: ignore[no-untyped-def]
+    """A row has ended. The latest row of a stream ends last, so while there are others it is there too.
+
+    Returns its object, and whether that has no other row in the stream.
+    """
     code, stream = np.int64(row.code), np.int64(row.stream)
-    value = state.values[code, stream]
+    value = values[code, stream]
     value.rows -= 1
     if value.rows == 0:
         value.value = value.rest = 0.0
-        alive = False
-        for s in range(state.values.shape[1]):
-            alive = alive or state.values[code, s].rows > 0
-        state.numbers[LIVE] -= not alive
-    elif rule.repeat == SUM:
+        _is_alone(values, code, numbers, -1)
+    elif repeat == SUM:
         _add(value, -row.value)
-    if rule.repeat == MAX:
-        value.value = _largest(state.nodes, state.lists[code, stream], state.numbers, clock)
-    # What falls below the bar stays there, and of the heap's objects more may be said than is true while they live.
-    place = state.values[code, 0].place
-    if place < BELOW or (place > BELOW and value.rows == 0):
-        settle(state, code, rule.k, rule.width, scoring)
+    if repeat == MAX:
+        value.value = _largest(nodes, lists[code, stream], numbers, clock)
+    return code, value.rows == 0
+
+
+@inlined
+def _put(row, source):  # type: ignore[no-untyped-def]
+    """Copy a row: field by field, since numba copies a record byte by byte."""
+    row.value, row.last, row.code, row.stream = source.value, source.last, source.code, source.stream
 
 
 @part
@@ -124,23 +140,40 @@ def _remove_first_delayed(heap, numbers):  # type: ignore[no-untyped-def]
             child += 1
         if heap[child].last >= moment:
             break
-        heap[i] = heap[child]
+        _put(heap[i], heap[child])
         i = child
-    heap[i] = heap[n]
+    _put(heap[i], heap[n])
+
+
+@part
+def _expire_all(values, ring, nodes, lists, numbers, clock, repeat):  # type: ignore[no-untyped-def]
+    """All rows in order that end do so, and candidates are left as they are. What changes often is not in memory."""
+    first, count, mask = numbers[FIRST], numbers[COUNT], len(ring) - 1
+    while count > 0 and ring[first & mask].last < clock:
+        _drop(values, nodes, lists, numbers, ring[first & mask], clock, repeat)
+        first += 1
+        count -= 1
+    numbers[FIRST], numbers[COUNT] = first, count
 
 
 @inlined
-def expire(state, clock, rule, scoring):  # type: ignore[no-untyped-def]
-    """Time moves on: rows end."""
-    ring, delayed, numbers = state.ring, state.delayed, state.numbers
+def expire(state, clock, rule, scoring, later):  # type: ignore[no-untyped-def]
+    """Time moves on: rows end. `later`: candidates are put in order afterwards."""
+    values, ring, delayed, numbers = state.values, state.ring, state.delayed, state.numbers
     numbers[CLOCK] = clock
     mask = len(ring) - 1
+    if later:
+        _expire_all(values, ring, state.nodes, state.lists, numbers, clock, rule.repeat)
     while True:
         in_order = numbers[COUNT] > 0 and ring[numbers[FIRST] & mask].last < clock
         if not in_order and (numbers[DELAYED] == 0 or delayed[0].last >= clock):
             break
         row = ring[numbers[FIRST] & mask] if in_order else delayed[0]
-        _drop(state, row, clock, rule, scoring)
+        code, gone = _drop(values, state.nodes, state.lists, numbers, row, clock, rule.repeat)
+        # What falls below the bar stays there, and of the heap's objects more may be said than is true while they live.
+        place = values[code, 0].place
+        if not later and (place < BELOW or (place > BELOW and gone)):
+            settle(state, code, rule.k, rule.width, scoring)
         if in_order:
             numbers[FIRST] += 1
             numbers[COUNT] -= 1
@@ -153,7 +186,7 @@ def _delay(heap, numbers, code, stream, amount, last):  # type: ignore[no-untype
     i = numbers[DELAYED]
     numbers[DELAYED] += 1
     while i > 0 and heap[(i - 1) >> 1].last > last:
-        heap[i] = heap[(i - 1) >> 1]
+        _put(heap[i], heap[(i - 1) >> 1])
         i = (i - 1) >> 1
     row = heap[i]
     row.value, row.last, row.code, row.stream = amount, last, code, stream
@@ -175,32 +208,56 @@ def _keep(state, code, stream, amount, last):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _take(rows, r, state, rule, scoring):  # type: ignore[no-untyped-def]
-    numbers = state.numbers
+def _count_in(rows, r, values, nodes, lists, numbers, repeat, most):  # type: ignore[no-untyped-def]
+    """A row comes: what its object has changes. Returns the object."""
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     amount, time, position = rows.value[r], rows.time[r], rows.position[r]
-    value = state.values[code, stream]
+    value = values[code, stream]
     later = value.rows == 0 or time > value.time or (time == value.time and position > value.position)
     if value.rows == 0:
-        alive = False
-        for s in range(state.values.shape[1]):
-            alive = alive or state.values[code, s].rows > 0
-        numbers[LIVE] += not alive
+        _is_alone(values, code, numbers, 1)
+    if value.rows >= most:
+        numbers[REPEATED] += 1
     if later:
         value.time, value.position = time, position
-    if rule.repeat == SUM:
+    if repeat == SUM:
         _add(value, amount)
-    elif rule.repeat == MAX:
-        place = state.lists[code, stream]
-        _remember(state.nodes, place, numbers, amount, rows.last[r])
-        value.value = state.nodes[place.head].value
-    else:
-        numbers[REPEATED] += rule.repeat == ONCE and value.rows > 0
-        if later:
-            value.value = amount
+    elif repeat == MAX:
+        place = lists[code, stream]
+        _remember(nodes, place, numbers, amount, rows.last[r])
+        value.value = nodes[place.head].value
+    elif later:
+        value.value = amount
     value.rows += 1
-    _keep(state, code, stream, amount, rows.last[r])
-    settle(state, code, rule.k, rule.width, scoring)
+    return code
+
+
+@inlined
+def _take_all(rows, steps, step, stop, state, rule, scoring):  # type: ignore[no-untyped-def]
+    """All rows of [step, stop) come, and candidates are left as they are; objects that reach the bar are chosen.
+
+    Returns how many are: behind the candidates, for which there is room. What changes often is not in memory.
+    """
+    values, ring, numbers = state.values, state.ring, state.numbers
+    chosen = numbers[TOP] + numbers[HEAP]
+    mask, end = len(ring) - 1, numbers[FIRST] + numbers[COUNT]
+    latest = ring[(end - 1) & mask].last if numbers[COUNT] > 0 else -FOREVER
+    for i in range(step, stop):
+        r = steps[i]
+        if rows.value[r] != rows.value[r]:
+            continue
+        code = _count_in(rows, r, values, state.nodes, state.lists, numbers, rule.repeat, rule.most)
+        last = rows.last[r]
+        if latest <= last < FOREVER:
+            row = ring[end & mask]
+            row.value, row.last, row.code, row.stream = rows.value[r], last, code, rows.stream[r]
+            latest = last
+            end += 1
+        elif last < FOREVER:
+            _delay(state.delayed, numbers, code, rows.stream[r], rows.value[r], last)
+        chosen = note(state, code, chosen, scoring)
+    numbers[COUNT] = end - numbers[FIRST]
+    return chosen
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------
@@ -227,23 +284,43 @@ def _write_top(state, code, score, time, shown):  # type: ignore[no-untyped-def]
             shown[i, s] = value.value if value.rows else np.nan
 
 
+@inlined
+def _next_answer(steps, step, end):  # type: ignore[no-untyped-def]
+    while step < end and steps[step] != ANSWER_DUE:
+        step += 1
+    return step
+
+
 @kernel
 def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
-    """Execute steps as far as there is room to write; return the first that was not, and how much is written."""
+    """Execute steps as far as there is room to write; return the first that was not, and how much is written.
+
+    Rows between two answers come at one clock. If there are more of them than candidates, these are put in order once,
+    afterwards, and not with each row.
+    """
     entries, numbers = len(shown.code), state.numbers
     while step < end:
         if written + 2 * entries > len(out.at):
             break
-        expire(state, clocks[step], rule, scoring)
-        r = steps[step]
-        if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
-            _take(rows, r, state, rule, scoring)
-        if r == ANSWER_DUE or (rule.each and numbers[NEW]):
+        stop = step + 1 if rule.each else _next_answer(steps, step, end)
+        later = not rule.each and stop - step > numbers[TOP] + numbers[HEAP]
+        expire(state, clocks[step], rule, scoring, later)
+        if later:
+            chosen = _take_all(rows, steps, step, stop, state, rule, scoring)
+            resettle(state, chosen, rule.k, rule.width, scoring)
+        else:
+            for i in range(step, stop):
+                r = steps[i]
+                if rows.value[r] == rows.value[r]:
+                    code = _count_in(rows, r, state.values, state.nodes, state.lists, numbers, rule.repeat, rule.most)
+                    _keep(state, code, rows.stream[r], rows.value[r], rows.last[r])
+                    settle(state, code, rule.k, rule.width, scoring)
+        if stop == step or (rule.each and numbers[NEW]):
             found = rank(state, rule.k, rule.width, shown, scoring)
             written = show(clocks[step], found, rule.emit, shown, out, written)
         elif rule.each and numbers[STALE]:
             # The same objects as before, perhaps in another order: what is remembered of them is brought up to date.
             _write_top(state, shown.code, shown.score, shown.time, shown.values)
             numbers[STALE] = 0
-        step += 1
+        step = max(stop, step + 1)
     return step, written

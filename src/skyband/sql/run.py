@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import tee
 from typing import Any
@@ -74,27 +75,63 @@ def ask(text: str, schemas: Mapping[str, pa.Schema]) -> Asked:
 def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) -> dict[str, Any]:
     """The answers of several statements, by the names they are given under, over inputs that are each read once.
 
-    Inputs are those of `sql`. Of a reader or an iterator every answer is a reader: what one of them has taken in and
-    another has not yet is kept until it has, so take batches from all of them in turn. On Spark every answer is a
-    DataFrame, and Spark decides how often it reads.
+    Statements about pairs that differ only in k, in how far they look back and in what they show are answered from one
+    skyband. Inputs are those of `sql`. Of a reader or an iterator every answer is a reader: what one of them has taken
+    in and another has not yet is kept until it has, so take batches from all of them in turn. On Spark every answer is
+    a DataFrame, and Spark decides how often it reads.
     """
     if not isinstance(statements, Mapping):
         raise InvalidInput(f"Statements are given by name, such as {{'best': 'SELECT …'}}; got {statements!r}.")
+    inputs = {name: one if is_spark(one) else read(one) for name, one in inputs.items()}
+    groups = _alike(statements, inputs)
     users = Counter(
-        name for text in statements.values() for name in {one.name.lower() for one in understand(text).inputs}
+        name for group in groups for name in {one.name.lower() for one in understand(statements[group[0]]).inputs}
     )
-    shared: dict[str, Iterator[Source]] = {}
-    for name, one in inputs.items():
-        if not is_spark(one) and users[name.lower()]:
-            shared[name] = _copies(read(one), users[name.lower()])
-    answers = {}
-    for called, text in statements.items():
-        used = {one.name.lower() for one in understand(text).inputs}
+    shared = {
+        name: _copies(one, users[name.lower()])
+        for name, one in inputs.items()
+        if not is_spark(one) and users[name.lower()]
+    }
+    answers: dict[str, Any] = {}
+    for group in groups:
+        used = {one.name.lower() for one in understand(statements[group[0]]).inputs}
         given = {
             name: next(shared[name]) if name in shared else one for name, one in inputs.items() if name.lower() in used
         }
-        answers[called] = sql(text, spark=spark, **given)
-    return answers
+        if len(group) > 1:
+            answers |= _pairs_together({called: statements[called] for called in group}, given)
+        else:
+            answers[group[0]] = sql(statements[group[0]], spark=spark, **given)
+    return {called: answers[called] for called in statements}
+
+
+def _alike(statements: Mapping[str, str], inputs: Mapping[str, Any]) -> list[list[str]]:
+    """The names of statements, those together that one skyband of pairs can answer."""
+    schemas = {name.lower(): one.schema for name, one in inputs.items() if isinstance(one, Source)}
+    groups: dict[Any, list[str]] = {}
+    for called, text in statements.items():
+        statement, key = understand(text), None
+        if statement.explain is None and all(one.name.lower() in schemas for one in statement.inputs):
+            asked = ask(text, schemas)
+            if isinstance(asked.query, TopKPairs) and (common := pairs.alike(asked.query)):
+                key = common, replace(asked.rows[ONLY], columns=None)
+        groups.setdefault(key or called, []).append(called)
+    return list(groups.values())
+
+
+def _pairs_together(statements: Mapping[str, str], inputs: Mapping[str, Source]) -> dict[str, Any]:
+    """The answers of statements about pairs of the same rows, which differ in k, in how far they look back, and in what
+    they show."""
+    (source,) = inputs.values()
+    asked = [ask(text, {name: one.schema for name, one in inputs.items()}) for text in statements.values()]
+    wanted = [one.rows[ONLY].columns for one in asked]
+    columns = None if None in wanted else tuple(dict.fromkeys(name for names in wanted for name in names or ()))
+    rows = _prepared(source, replace(asked[0].rows[ONLY], columns=columns))
+    running = pairs.start_together(rows, [one.query for one in asked if isinstance(one.query, TopKPairs)])
+    return {
+        called: _projected(one.collected(), meaning.shown, meaning.turn)
+        for called, one, meaning in zip(statements, running, asked, strict=True)
+    }
 
 
 def _copies(source: Source, count: int) -> Iterator[Source]:

@@ -103,7 +103,7 @@ class Driver:
 def _read(answer: Answer) -> list[ShownPair]:
     return [
         ShownPair(at, "leave" if change == LEAVE else "enter", rank, score, a, b)
-        for at, rank, score, a, b, change in zip(*(column.tolist() for column in answer), strict=True)
+        for at, rank, score, a, b, change in zip(*(column.tolist() for column in answer[:-1]), strict=True)
     ]
 
 

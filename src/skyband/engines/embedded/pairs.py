@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from itertools import tee
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from skyband.engines.embedded.inputs import Running, run
+from skyband.engines.embedded.inputs import Running, read, run
 from skyband.engines.embedded.ranking import RankingSession
 from skyband.engines.embedded.session import Jumps, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import GroupCodes
@@ -18,12 +21,13 @@ from skyband.engines.schemas import check_keys, plain_batch, plain_schema
 from skyband.errors import InvalidExpression, SkybandError
 from skyband.expressions import as_floats
 from skyband.expressions import pairs as pair_expressions
-from skyband.operators.pairs.protocol import Answer, Batch, PairOperator
+from skyband.operators.pairs.protocol import Answer, Batch, PairOperator, View
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.protocol import Codes, Floats, Ints
 from skyband.operators.registry import PAIRS, find
 from skyband.planner.pairs import plan, specify
 from skyband.queries import TopKPairs
+from skyband.queries.checks import but
 
 
 class PairsSession(RankingSession):
@@ -33,8 +37,15 @@ class PairsSession(RankingSession):
     _operator: PairOperator
 
     def __init__(
-        self, query: TopKPairs, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
+        self,
+        query: TopKPairs,
+        schema: pa.Schema,
+        state: bytes | None = None,
+        *,
+        external_clock: bool = False,
+        views: Sequence[TopKPairs] = (),
     ) -> None:
+        """`views`: queries to answer in place of this one, from which they differ only in a smaller k or size."""
         check_schema(schema)
         self.query = query
         self.schema = schema
@@ -47,7 +58,11 @@ class PairsSession(RankingSession):
         self._columns = score.columns
         self._spec = specify(query, schema, scoring, external_clock=external_clock)
         self._ticks = self._spec.window
-        self._layout = pair_layout(query, self._plain, str(query.emit))
+        if views:
+            sizes = (view.window.ticks(schema).size for view in views)
+            seen = tuple(View(view.k, size) for view, size in zip(views, sizes, strict=True))
+            self._spec = replace(self._spec, views=seen)
+        self._layout = pair_layout(query, self._plain, "questions" if views else str(query.emit))
         self._answer_layout = pair_layout(query, self._plain, "windows")
         self._many_layout = pair_layout(query, self._plain, "questions")
         on_type = measured_type(query.window.on, schema)
@@ -126,7 +141,8 @@ class PairsSession(RankingSession):
 
     def _table(self, answer: Answer) -> pa.Table:
         """The answer with its rows; rows that the operator has dropped are forgotten when it pays."""
-        result = self._answer(answer, self._layout)
+        size = None if answer.view is None else np.array([view.size for view in self._spec.views])[answer.view]
+        result = self._answer(answer, self._layout, size, answer.view)
         # All rows of the window are held, and that is much: as soon as a quarter more is stored, it is cleaned up.
         if self._rows.is_wasteful(5 * self._operator.rows_held() // 8):
             self._rows.keep(self._operator.held())
@@ -163,3 +179,33 @@ def top_k_pairs(data: Any, query: TopKPairs) -> pa.Table | pa.RecordBatchReader:
 def start(data: Any, query: TopKPairs) -> Running:
     """The same, as it runs."""
     return run(data, query.open)
+
+
+class _Seen(NamedTuple):
+    """What one of several queries gives out."""
+
+    output_schema: pa.Schema
+
+
+def start_together(data: Any, queries: Sequence[TopKPairs]) -> list[Running]:
+    """Queries over the same rows that are alike (see below), from one skyband: that of the largest k and size."""
+    source = read(data)
+    window = max((query.window for query in queries), key=lambda window: window.ticks(source.schema).size)
+    widest = but(queries[0], k=max(query.k for query in queries), window=window)
+    together = run(source, lambda schema: PairsSession(widest, schema, views=queries))
+    seen = _Seen(together.session.output_schema.remove(0))
+    copies = tee(together.answers, len(queries))
+    return [Running(seen, _of_question(i, copy), together.is_whole) for i, copy in enumerate(copies)]
+
+
+def alike(query: TopKPairs) -> TopKPairs | None:
+    """What queries have in common that one skyband can answer: all but k and size. None: this one shares nothing."""
+    window = query.window
+    if query.emit != "windows" or window.every is None or window.size is None or query.algorithm is not None:
+        return None
+    return but(query, k=1, window=replace(window, size=window.every))
+
+
+def _of_question(number: int, answers: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    for answer in answers:
+        yield answer.filter(pc.equal(answer.column(0), number)).remove_column(0)

@@ -39,6 +39,7 @@ class Arriving(ABC):
         self._due = -NEVER  # landmark: the last window that has a row which no earlier one had
         self._shown = np.empty(0, PAIR)  # with changes: the last answer, best first
         self._written: list[npt.NDArray[Any]] = []  # records of type ANSWER
+        self._viewed: list[int] = []  # for which of several views each of those is
         self._asking: dict[int, tuple[Held, Pairs]] = {}  # pairs ready for questions, until rows come
 
     @property
@@ -94,7 +95,7 @@ class Arriving(ABC):
             # The next window and the last so many are not about the same rows; who asks of both is answered one by one.
             answers = [self.top_many(k[i : i + 1], size[i : i + 1])[0] for i in range(len(k))]
             ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
-            return Answer(*(np.concatenate(columns) for columns in zip(*answers, strict=True))), ends
+            return Answer.joined(answers), ends
         before = self.next_close() if self._slides_by_value and closing.any() else None
         held, pairs = self._ask(NEVER if before is None else before)
         found, ends = held.best_of_many(k, self._asked(size, len(held.codes)))
@@ -133,7 +134,7 @@ class Arriving(ABC):
 
     def restore(self, state: Arrays) -> None:
         self._asking = {}
-        self._written = []
+        self._written, self._viewed = [], []
         self._rows.restore({name[5:]: array for name, array in state.items() if name.startswith("rows_")})
         waiting = Rows(*(state[f"waiting_{name}"].copy() for name in Rows._fields))
         self._waiting = [waiting] if waiting.length else []
@@ -211,7 +212,7 @@ class Arriving(ABC):
 
     def _push_and_count(self, rows: Rows) -> None:
         """By count with a slide: cut the batch where windows close."""
-        every, size = self.spec.window.every, self.spec.window.size
+        every = self.spec.window.every
         first = int(rows.position[0])
         ends = range(first // every * every + every, first + rows.length + 1, every)
         cuts = sorted({0, *(end - first for end in ends), rows.length})
@@ -219,8 +220,7 @@ class Arriving(ABC):
             self._append_within(rows.take(slice(a, b)))
             self._seen = first + b - 1
             if (first + b) % every == 0:
-                start = max(first + b - size, 0)
-                self._show(first + b, self._best(start))
+                self._show_window(first + b)
 
     def _append_within(self, rows: Rows) -> None:
         """By count: append rows in steps, so that no more than the window's rows are held."""
@@ -326,13 +326,11 @@ class Arriving(ABC):
         """Close every window with a smaller index."""
         if window <= self._closed:
             return
-        every, size = self.spec.window.every, self.spec.window.size
         while (following := self._next_window()) is not None and following < window:
-            end = (following + 1) * every
+            end = (following + 1) * self.spec.window.every
             self._closed = max(self._closed, following)
             self._take_waiting(end)
-            start = self._rows.first_at(-2 * NEVER if size == FOREVER else end - size)
-            self._show(end, self._best(self._rows.base + start))
+            self._show_window(end)
             self._closed = following + 1
         self._closed = max(self._closed, window)
 
@@ -341,6 +339,21 @@ class Arriving(ABC):
     def _now(self) -> int:
         """What an answer right now is called."""
         return self._seen + 1 if self.spec.window.by_count else self._seen
+
+    def _show_window(self, end: int) -> None:
+        """The window that ends here has closed; so has that of every view."""
+        if not self.spec.views:
+            self._show(end, self._best(self._first_of(end, self.spec.window.size)))
+        for number, view in enumerate(self.spec.views):
+            pairs = self._best(self._first_of(end, view.size))[: view.k]
+            self._write(end, pairs, np.arange(len(pairs)), ENTER)
+            self._viewed += [number] * (len(self._written) - len(self._viewed))
+
+    def _first_of(self, end: int, size: int) -> int:
+        """The number of the first row of a window of this size."""
+        if self.spec.window.by_count:
+            return max(end - size, 0)
+        return self._rows.base + self._rows.first_at(-2 * NEVER if size == FOREVER else end - size)
 
     def _show(self, at: int, pairs: Pairs) -> None:
         """The answer is now these pairs, best first: say so in the way the query asked for."""
@@ -369,7 +382,9 @@ class Arriving(ABC):
 
     def _take_answer(self) -> Answer:
         written, self._written = self._written, []
-        return Answer.of(np.concatenate(written) if written else np.empty(0, ANSWER))
+        viewed, self._viewed = self._viewed, []
+        view = np.repeat(viewed, [len(records) for records in written]).astype(np.int32) if self.spec.views else None
+        return Answer.of(np.concatenate([np.empty(0, ANSWER), *written]), view)
 
     # -- questions ------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +14,13 @@ from skyband.operators.protocol import WINDOWS, Codes, Floats, Ints, Operator
 from skyband.windows import Ticks
 
 
+class View(NamedTuple):
+    """What one of several queries sees of the pairs that are kept for all of them."""
+
+    k: int
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A query in numbers."""
@@ -21,6 +29,7 @@ class Spec:
     window: Ticks
     scoring: Scoring
     emit: int = WINDOWS
+    views: tuple[View, ...] = ()  # of several queries over one skyband; `k` and `window` are the largest of theirs
 
     @property
     def slides_with_each_arrival(self) -> bool:
@@ -48,11 +57,17 @@ class Answer(NamedTuple):
     a: Ints  # the arrival of the earlier row
     b: Ints  # the arrival of the later one
     change: npt.NDArray[np.int8]  # ENTER or LEAVE
+    view: Codes | None = None  # where there are several: which of them it is for
 
     @classmethod
-    def of(cls, records: npt.NDArray[Any]) -> Answer:
+    def of(cls, records: npt.NDArray[Any], view: Codes | None = None) -> Answer:
         """An answer from records of type ANSWER."""
-        return cls(*(np.ascontiguousarray(records[name]) for name in cls._fields))
+        return cls(**{name: np.ascontiguousarray(records[name]) for name in ANSWER.names or ()}, view=view)
+
+    @classmethod
+    def joined(cls, answers: Sequence[Answer]) -> Answer:
+        """Answers to single questions, one after the other."""
+        return cls(*(np.concatenate(columns) for columns in zip(*(answer[:-1] for answer in answers), strict=True)))
 
 
 # An answer while it is being written.

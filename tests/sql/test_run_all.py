@@ -1,0 +1,69 @@
+"""Several statements at once: each answers as if it were alone, and what can be shared is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import skyband as sb
+from skyband.engines.embedded import pairs
+
+PAIRS = "SELECT {shown} FROM rows a, rows b WHERE a.n < b.n{where} ORDER BY |a.x - b.x| LIMIT {k} WINDOW [{window}]"
+BY_COUNT = [("20 ROWS EVERY 5 ROWS", 4), ("7 ROWS EVERY 5 ROWS", 2), ("5 ROWS EVERY 5 ROWS", 6)]
+BY_VALUE = [("20 EVERY 5 ON t", 3), ("10 EVERY 5 ON t", 5), ("5 EVERY 5 ON t", 1)]
+
+
+def some_rows(seed: int, count: int) -> pa.Table:
+    """Few values, so that scores tie; times that rise, mostly."""
+    random = np.random.default_rng(seed)
+    time = np.arange(count) - random.integers(0, 4, count) * (random.random(count) < 0.3)
+    return pa.table(
+        {"n": np.arange(count), "t": time, "x": random.integers(0, 6, count), "y": random.integers(0, 3, count)}
+    )
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 1_000),
+    count=st.integers(0, 60),
+    windows=st.sampled_from([BY_COUNT, BY_VALUE]),
+    where=st.sampled_from(["", " AND a.y = b.y"]),
+    cut=st.integers(1, 20),
+)
+def test_statements_about_pairs_answer_as_alone(
+    seed: int, count: int, windows: list[tuple[str, int]], where: str, cut: int
+) -> None:
+    rows = some_rows(seed, count)
+    shown = ["a.n, b.n", "b.y, a.n", "*"]
+    statements = {
+        f"q{i}": PAIRS.format(shown=shown[i], where=where, k=k, window=window) for i, (window, k) in enumerate(windows)
+    }
+    together = sb.run_all(statements, rows=rows)
+    assert together == {name: sb.sql(text, rows=rows) for name, text in statements.items()}
+    reader = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=cut))
+    streamed = sb.run_all(statements, rows=reader)
+    assert {name: answer.read_all() for name, answer in streamed.items()} == together
+
+
+def test_what_differs_only_in_k_size_and_columns_shares_a_skyband(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+    open_session = pairs.PairsSession.__init__
+
+    def counted(self: pairs.PairsSession, *args: object, **options: object) -> None:
+        opened.append(1)
+        open_session(self, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pairs.PairsSession, "__init__", counted)
+    alike = {f"q{i}": PAIRS.format(shown="a.n", where="", k=k, window=window) for i, (window, k) in enumerate(BY_COUNT)}
+    other = {
+        "other score": PAIRS.format(shown="a.n", where="", k=1, window="9 EVERY 3 ON t").replace(".x", ".y"),
+        "other slide": PAIRS.format(shown="a.n", where="", k=2, window="8 ROWS EVERY 4 ROWS"),
+        "other condition": PAIRS.format(shown="a.n", where=" AND a.y = b.y", k=2, window="20 ROWS EVERY 5 ROWS"),
+        "no pairs": "SELECT n FROM rows [WINDOW 5 ROWS EVERY 5 ROWS] ORDER BY x LIMIT 1",
+    }
+    answers = sb.run_all({**alike, **other}, rows=some_rows(1, 40))
+    assert [*answers] == [*alike, *other]
+    assert len(opened) == 4

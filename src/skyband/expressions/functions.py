@@ -43,6 +43,11 @@ def known() -> str:
     return ", ".join(_known) or "none"
 
 
+def meaning() -> tuple[tuple[str, Function], ...]:
+    """What names mean now: another value as soon as one means something else."""
+    return tuple(_known.items())
+
+
 def described(text: str) -> str:
     """An expression with the text of the functions it calls, as far as it can be had: what makes it the same again."""
     called = [fn for name, fn in _known.items() if re.search(rf"\b{name}\s*\(", text, re.IGNORECASE)]

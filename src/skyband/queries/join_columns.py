@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery, UnknownColumn
+from skyband.expressions import functions
 from skyband.expressions.aggregates import Aggregate, Argument, Name, bind_argument, bind_filter
 from skyband.expressions.scores import Condition
 from skyband.queries.joins import JoinAggregate, Relation, StreamInput
@@ -58,8 +60,13 @@ class BoundJoin:
 
 
 def bind(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> BoundJoin:
-    """`query` over inputs with these columns."""
-    names = query.names
+    """`query` over inputs with these columns. Remembered: on Spark every bucket asks for it in every micro-batch."""
+    return _bind(query, tuple(schemas.items()), functions.meaning())
+
+
+@lru_cache(maxsize=64)
+def _bind(query: JoinAggregate, columns: tuple[tuple[str, pa.Schema], ...], _meaning: object) -> BoundJoin:
+    schemas, names = dict(columns), query.names
     groups = [_resolve(name, schemas, "group_by") for name in query.parsed_group_by()]
     if len(set(groups)) != len(groups):
         raise InvalidQuery(f"group_by names a column twice: {', '.join(query.group_by)}.")

@@ -17,7 +17,7 @@ from skyband.bench.many import same, spec_of
 from skyband.bench.papers.effort import Effort
 from skyband.bench.papers.experiments import Findings, Measure, Say
 from skyband.bench.papers.points import COST
-from skyband.operators.many.protocol import Batch, Spec
+from skyband.operators.many.protocol import Batch, Queries, Spec
 from skyband.operators.protocol import Floats
 from skyband.operators.registry import MANY, find
 
@@ -37,6 +37,7 @@ _SENSORS: Final = 90
 _POOL: Final = 1 << 17  # readings from which randomised ones are drawn
 
 _NO_TIMES: Final = np.empty(0, np.int64)
+_compiled: set[tuple[str, int]] = set()  # what has run once, with so many columns
 
 
 class Points:
@@ -74,7 +75,7 @@ class Setting(NamedTuple):
 
     data: str = UNIFORM
     columns: int = 2
-    queries: int = QUERIES
+    queries: int = 0  # 0: as many as the paper has, or a quarter of it for a quick look
     k: int = K
     window: int = WINDOW
     options: str = ""  # of the algorithm
@@ -82,23 +83,25 @@ class Setting(NamedTuple):
     def spec(self, effort: Effort) -> Spec:
         return spec_of(self.columns, size=effort.rows(self.window))
 
+    def asked(self, effort: Effort) -> Queries:
+        count = self.queries or QUERIES // (4 if effort.quick else 1)
+        points = np.ascontiguousarray(Points(self.data, self.columns).take(count))
+        return same(count, self.k, effort.rows(self.window), points)
+
 
 class Contender:
     """One algorithm, its window full, or as full as it gets in the time there is."""
 
     def __init__(self, label: str, algorithm: str, setting: Setting, effort: Effort) -> None:
         self.label = label
-        spec = setting.spec(effort)
+        spec, asked = setting.spec(effort), setting.asked(effort)
         self.operator: Any = find(algorithm, MANY).open(spec)
+        self.queries = len(asked.k)
         self._points = Points(setting.data, setting.columns)
-        asked = np.ascontiguousarray(Points(setting.data, setting.columns).take(setting.queries))
-        self.operator.add(same(setting.queries, setting.k, spec.window.size, asked), backfill=False)
-        self.rows, self._batch, spent = 0, min(BATCH, max(1, spec.window.size // 40)), 0.0
+        self.operator.add(asked, backfill=False)
+        self.rows, self._batch, spent = 0, min(BATCH, max(1, spec.window.size // 4)), 0.0
         while self.rows < 1.25 * spec.window.size and spent < effort.fill_seconds:
-            seconds, _ = self.push()
-            spent += seconds
-            if seconds < effort.turn_seconds / 20:
-                self._batch = min(BATCH, 2 * self._batch)
+            spent += self.push()[0]
         self.is_full = self.rows >= spec.window.size
         self.ns_per_row = math.inf
 
@@ -129,6 +132,10 @@ def sweep(setting: Callable[[float], Setting]) -> Measure:
                 if refused:
                     findings.missing[label] = refused
                     continue
+                if (label, here.columns) not in _compiled:
+                    say(f"{label}: compiling")
+                    _compiled.add((label, here.columns))
+                    Contender(label, label, here._replace(queries=100, window=2_000), effort).take_turn(0.001)
                 say(f"{label}: filling the window")
                 takes = here.options and here.options.partition("=")[0] in MANY[label].options
                 contenders.append(Contender(label, f"{label}({here.options})" if takes else label, here, effort))
@@ -138,7 +145,7 @@ def sweep(setting: Callable[[float], Setting]) -> Measure:
                     contender.take_turn(effort.turn_seconds)
             for contender in contenders:
                 findings.add(COST, contender.label, x, contender.ns_per_row)
-                findings.add(HELD, contender.label, x, len(contender.operator.held()) / here.queries)
+                findings.add(HELD, contender.label, x, len(contender.operator.held()) / contender.queries)
                 if not contender.is_full:
                     findings.notes.append(
                         f"{contender.label} at {x:,.10g}: measured before its window was full, after "
@@ -152,7 +159,7 @@ def sweep(setting: Callable[[float], Setting]) -> Measure:
 def errors(values: Sequence[float], data: Sequence[str], effort: Effort, say: Say) -> Findings:
     """By k, for each kind of data: rows that PA never shows to a query although it should, and the other way round."""
     findings = Findings()
-    rows = effort.rows(ROWS // (5 if effort.quick else 1))
+    rows = effort.rows(ROWS // (10 if effort.quick else 1))
     for k in values:
         for kind in data:
             setting, told = Setting(kind, k=int(k)), []
@@ -160,8 +167,9 @@ def errors(values: Sequence[float], data: Sequence[str], effort: Effort, say: Sa
                 say(f"{algorithm}: entries, {kind}, k = {k:g}")
                 told.append(_entries(algorithm, setting, effort, rows))
             exact, shown = told
-            findings.add(MISSED, kind, k, len(np.setdiff1d(exact, shown)) / setting.queries)
-            findings.add(EXTRA, kind, k, len(np.setdiff1d(shown, exact)) / setting.queries)
+            queries = len(setting.asked(effort).k)
+            findings.add(MISSED, kind, k, len(np.setdiff1d(exact, shown)) / queries)
+            findings.add(EXTRA, kind, k, len(np.setdiff1d(shown, exact)) / queries)
         windows = rows / effort.rows(WINDOW)
         findings.add(MISSED, BOUND, k, SIGMA * windows)
         findings.add(EXTRA, BOUND, k, 1.5 * SIGMA * windows)
@@ -170,13 +178,11 @@ def errors(values: Sequence[float], data: Sequence[str], effort: Effort, say: Sa
 
 def _entries(algorithm: str, setting: Setting, effort: Effort, rows: int) -> Any:
     """Which rows were ever shown to which query, as numbers."""
-    spec = setting.spec(effort)
-    operator = find(algorithm, MANY).open(spec)
+    operator, asked = find(algorithm, MANY).open(setting.spec(effort)), setting.asked(effort)
     points = Points(setting.data, setting.columns)
-    asked = np.ascontiguousarray(Points(setting.data, setting.columns).take(setting.queries))
-    operator.add(same(setting.queries, setting.k, spec.window.size, asked), backfill=False)
+    operator.add(asked, backfill=False)
     found, batch = [], min(rows, BATCH)
     for first in range(0, rows, batch):
         answer = operator.push(Batch(np.ascontiguousarray(points.take(batch)), _NO_TIMES, first))
-        found.append(answer.position * setting.queries + answer.group)
+        found.append(answer.position * len(asked.k) + answer.group)
     return np.concatenate(found)

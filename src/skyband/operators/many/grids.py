@@ -334,8 +334,8 @@ def step_of(scoring: Scoring) -> Any:
                                 touched[count] = q
                                 count += 1
                             break
-            if now == size:
-                # What was computed while the window filled says little about a full one.
+            if now == size or (now < size and now & (now - 1) == 0):
+                # While the window fills, thresholds computed from half as many rows are far too low.
                 lists.indexed[:] = np.inf
                 new = queries
             for q in range(queries if new else 0):

@@ -61,11 +61,11 @@ class Schedule(ABC):
         window, n = self.spec.window, batch.columns.shape[1]
         time = self._arrivals + np.arange(n, dtype=np.int64) if window.by_count else batch.time
         self._arrivals += n
-        position = batch.first + np.arange(n, dtype=np.int64)
-        now = np.maximum(np.maximum.accumulate(time), self._now) if n else time
         self._position = batch.first + n
         if not n:
             return self._answer()
+        position = batch.first + np.arange(n, dtype=np.int64)
+        now = time if window.by_count else np.maximum(np.maximum.accumulate(time), self._now)
         return self._push_rows(batch.columns, time, position, now)
 
     def _push_rows(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> Answer:

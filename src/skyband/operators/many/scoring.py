@@ -231,21 +231,21 @@ def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, en
     # Of the rows [first, end), where all queries have one score: those that fewer than k later ones outrank, and some
     # others perhaps, latest first, counted from `first`. `best` has room for 2 k scores.
     "latest": """
-def latest(columns, first, end, k, best, kept, score, scores):
+def latest(columns, first, end, k, best, kept, score):
     n, count, limit = 0, 0, -np.inf
     stop = end
     while stop > first:
-        i = max(first, stop - BLOCK)
+        i = max(first, stop - BLOCK // 2)
         {SLICE}
         hits = 0
         for x in range(stop - i):
             {ROW}
             {SCORE}
-            scores[x] = s
             hits += s > limit
         if hits > 0 or count < k:
             for x in range(stop - i - 1, -1, -1):
-                s = scores[x]
+                {ROW}
+                {SCORE}
                 if s > limit or (count < k and s == s):
                     kept[n], score[n] = i - first + x, s
                     n += 1

@@ -20,15 +20,15 @@ from skyband.errors import InvalidQuery
 from skyband.operators.many.lists_kernels import LATEST
 from skyband.operators.many.protocol import Batch, Queries, Spec
 from skyband.operators.many.schedule import Schedule
-from skyband.operators.many.scoring import BLOCK
 from skyband.operators.protocol import ANSWER, ENTER, WINDOWS, Answer, Arrays, Floats, Ints
-from skyband.structures.compiling import allocating, kernel
+from skyband.structures.compiling import allocating, part
 from skyband.structures.heap import push_heap
 from skyband.structures.ranking import ROW, Rows, sort_best_first
 from skyband.windows import FOREVER
 
 NAME = "shared"
 
+FIELDS = ROW.itemsize // 8
 FROM_THE_START = -1  # as the first arrival that a query sees
 THINNED_AT = 1024  # rows wait, before it is worth asking which of them matter
 _ONE_START = np.array([FROM_THE_START])
@@ -55,6 +55,7 @@ class Shared(Schedule):
     def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT) -> None:
         super().__init__(spec)
         self._queries = np.empty((3, 0), np.int64)  # k, size, and the first arrival that is seen; by query
+        self._know()
         self._band = np.empty(0, ROW)  # of windows that have closed, best first
         self._waiting: list[Rows] = []  # of windows that have not
         self._count = 0  # of rows waiting
@@ -63,7 +64,7 @@ class Shared(Schedule):
         # K rose have left.
         self._complete = FOREVER
         self._rose = -FOREVER
-        self._scores, self._kept, self._kept_score = np.empty(BLOCK), np.empty(0, np.int64), np.empty(0)
+        self._kept, self._kept_score = np.empty(0, np.int64), np.empty(0)  # room
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
@@ -74,18 +75,23 @@ class Shared(Schedule):
                 f"backfill=True with k = {k}: of the rows in the window those are kept that matter to a k up to "
                 f"{self._complete}, the largest so far. Add it without backfill, or begin with the largest k."
             )
-        if k > self._most():
+        if k > self._most:
             self._rose = self._now + 1
         start = FROM_THE_START if backfill or not self._position else self._position
         added = np.stack([queries.k, queries.size, np.full(len(queries.k), start)])
         self._queries = np.concatenate([self._queries, added], axis=1)
+        self._know()
         return self._answer()
 
     def remove(self, kept: Ints) -> None:
         self._queries = np.ascontiguousarray(self._queries[:, kept])
+        self._know()
 
-    def _most(self) -> int:
-        return int(self._queries[0].max(initial=1))
+    def _know(self) -> None:
+        """What follows from the queries."""
+        self._most = int(self._queries[0].max(initial=1))
+        self._lines = int(self._queries[0].sum())  # that a window shows at most
+        self._came_late = bool((self._queries[2] != FROM_THE_START).any())
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -97,7 +103,7 @@ class Shared(Schedule):
         done: list[Answer] = []
         while u < columns.shape[1]:
             v = min(columns.shape[1], u + every - self._arrivals % every)
-            chosen, scores = self._scored(columns, u, v, self._most())
+            chosen, scores = self._scored(columns, u, v, self._most)
             self._wait(scores, chosen + (self._arrivals - u), chosen + batch.first)
             self._arrivals += v - u
             self._position = batch.first + v
@@ -113,7 +119,7 @@ class Shared(Schedule):
         if len(self._starts()) == 1 and (time[1:] >= time[:-1]).all():
             # In order, so that rows of a slide can be compared at once.
             slide = time // self.spec.window.every
-            cuts, k = [0, *(np.flatnonzero(slide[1:] != slide[:-1]) + 1).tolist(), len(time)], self._most()
+            cuts, k = [0, *(np.flatnonzero(slide[1:] != slide[:-1]) + 1).tolist(), len(time)], self._most
         for u, v in pairwise(cuts):
             chosen, scores = self._scored(columns, u, v, k)
             self._wait(scores, time[chosen], position[chosen])
@@ -123,9 +129,9 @@ class Shared(Schedule):
         if v - u > len(self._kept):
             self._kept, self._kept_score = np.empty(v - u, np.int64), np.empty(v - u)
         best = np.empty(2 * min(k, v - u + 1))
-        n = self.spec.scoring.latest(columns, u, v, k, best, self._kept, self._kept_score, self._scores)
+        n = self.spec.scoring.latest(columns, u, v, k, best, self._kept, self._kept_score)
         if n < v - u:
-            self._complete = min(self._complete, max(k, self._most()))
+            self._complete = min(self._complete, max(k, self._most))
         return self._kept[:n] + u, self._kept_score[:n]
 
     def _wait(self, scores: Floats, time: Ints, position: Ints) -> None:
@@ -138,29 +144,28 @@ class Shared(Schedule):
 
     def _thin(self) -> None:
         """Of the rows that wait, drop those that enough better ones of the same slide outlive."""
-        rows = np.concatenate(self._waiting)
+        rows = _joined(self._waiting)
         slide = rows["time"] // self.spec.window.every
         self._waiting = [self._pruned(rows[slide == each], -LATEST) for each in np.unique(slide)]
         self._count = sum(map(len, self._waiting))
         self._thin_next = max(self._thinned_at, 2 * self._count)
 
     def _pruned(self, rows: Rows, first: int) -> Rows:
-        k, live = self._most(), int(np.count_nonzero(rows["time"] >= first))
-        kept = pruned(rows, first, k, self._starts())
-        if len(kept) < live:
-            self._complete = min(self._complete, k)
+        kept: Rows = pruned(rows, first, self._most, self._starts())
+        if len(kept) < len(rows):
+            self._complete = min(self._complete, self._most)
         return kept
 
     def _starts(self) -> Ints:
         """The first arrivals that queries see; one is enough where later rows have later times."""
-        if self.spec.window.by_count:
+        if self.spec.window.by_count or not self._came_late:
             return _ONE_START
         return np.unique(np.append(self._queries[2], FROM_THE_START))
 
     # -- windows ---------------------------------------------------------------------------------------------------
 
     def _close_window(self, end: int, done: list[Answer]) -> None:
-        rows = np.concatenate([self._band, *self._waiting])
+        rows = _joined([self._band, *self._waiting])
         if self.spec.window.by_count:
             self._waiting, self._count = [], 0
         else:
@@ -169,14 +174,17 @@ class Shared(Schedule):
             self._count = len(self._waiting[0])
         self._band = self._pruned(rows, end - self.spec.window.size)
         if end - self.spec.window.size >= self._rose:
-            self._complete = max(self._complete, self._most())
-        earliest = min(int(rows["position"].min(initial=self._position)) for rows in (self._band, *self._waiting))
-        self._queries[2, self._queries[2] <= earliest] = FROM_THE_START
-        done.append(self._read(self._band, self._queries[0], end - self._queries[1], end, end))
+            self._complete = max(self._complete, self._most)
+        if self._came_late:
+            held = (self._band, *self._waiting)
+            earliest = min(int(rows["position"].min(initial=self._position)) for rows in held)
+            self._queries[2, self._queries[2] <= earliest] = FROM_THE_START
+            self._know()
+        done.append(self._read(self._band, self._queries[0], end - self._queries[1], end))
 
-    def _read(self, rows: Rows, k: Ints, first: Ints, end: int, at: int) -> Answer:
-        """For each query its k best of the rows, which are best first, from the times `first` on until `end`."""
-        room = int(np.minimum(k, len(rows)).sum())
+    def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> Answer:
+        """For each query its k best of the rows, which are best first, from the time `first` on."""
+        room = min(self._lines, len(k) * len(rows))
         answer = Answer(
             np.full(room, at),
             np.empty(room, np.int32),
@@ -187,7 +195,7 @@ class Shared(Schedule):
         )
         n = read(
             *(np.ascontiguousarray(rows[name]) for name in ("score", "time", "position")),
-            *(k, first, self._queries[2], end, answer.group, answer.rank, answer.score, answer.position),
+            *(k, first, self._queries[2], answer.group, answer.rank, answer.score, answer.position),
         )
         cut: list[Any] = [column[:n] for column in answer]
         return Answer(*cut)
@@ -211,17 +219,17 @@ class Shared(Schedule):
             if closing is None:
                 return self._answer()
             end = at = closing
-        rows = np.concatenate([self._band, *self._waiting])
+        rows = _joined([self._band, *self._waiting])
         rows = rows[rows["time"] < end]
         sort_rows(rows)
         sizes = self._queries[1] if size is None else np.minimum(self._queries[1], size)
         ks = self._queries[0] if k is None else np.minimum(self._queries[0], k)
-        return self._read(rows, ks, end - sizes, end, at)
+        return self._read(rows, ks, end - sizes, at)
 
     # -- state -----------------------------------------------------------------------------------------------------
 
     def held(self) -> Ints:
-        return np.sort(np.concatenate([self._band, *self._waiting])["position"])
+        return np.sort(_joined([self._band, *self._waiting])["position"])
 
     def rows_held(self) -> int:
         return len(self._band) + self._count
@@ -230,12 +238,13 @@ class Shared(Schedule):
         return {
             "queries": self._queries.copy(),
             "band": self._band.copy(),
-            "waiting": np.concatenate([np.empty(0, ROW), *self._waiting]),
+            "waiting": _joined(self._waiting),
             "counters": np.array([*self._clocks(), self._complete, self._rose], np.int64),
         }
 
     def restore(self, state: Arrays) -> None:
         self._queries, self._band = state["queries"], state["band"]
+        self._know()
         self._waiting, self._count = [state["waiting"]], len(state["waiting"])
         *clocks, self._complete, self._rose = state["counters"].tolist()
         self._set_clocks(clocks)
@@ -243,9 +252,15 @@ class Shared(Schedule):
     def check(self) -> None:
         scores: Floats = self._band["score"]
         assert (scores[1:] <= scores[:-1]).all(), "the band is best first"
-        rows = np.concatenate([self._band, *self._waiting])
+        rows = _joined([self._band, *self._waiting])
         assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
         assert len(rows) == self.rows_held(), "rows are counted"
+
+
+def _joined(parts: list[Rows]) -> Rows:
+    """All these rows. As plain numbers: numpy puts records together one field of one at a time."""
+    numbers = [np.empty((0, FIELDS), np.int64), *(part.view(np.int64).reshape(-1, FIELDS) for part in parts)]
+    return np.concatenate(numbers).reshape(-1).view(ROW)
 
 
 # -- compiled ----------------------------------------------------------------------------------------------------------
@@ -288,16 +303,49 @@ def sort_rows(rows):  # type: ignore[no-untyped-def]
     sort_best_first(rows, np.int64(0), len(rows))
 
 
-@kernel
-def read(score, time, position, k, first, start, end, out_group, out_rank, out_score, out_position):  # type: ignore[no-untyped-def]
-    """Write each query's k best of the rows, which are best first; returns how many rows these are."""
-    n = 0
+@allocating
+def read(score, time, position, k, first, start, out_group, out_rank, out_score, out_position):  # type: ignore[no-untyped-def]
+    """Write each query's k best of the rows, which are best first; returns how many rows these are.
+
+    Queries whose windows begin between the same two rows read the same list.
+    """
+    rows, most, n, lists = len(score), 1, 0, 0
     for q in range(len(k)):
-        low, since, rank = first[q], start[q], 0
-        for x in range(len(score)):
-            if (time[x] >= low) & (time[x] < end) & (position[x] >= since):
-                out_group[n], out_rank[n], out_score[n], out_position[n] = q, rank + 1, score[x], position[x]
-                n, rank = n + 1, rank + 1
-                if rank == k[q]:
-                    break
+        most = max(most, k[q])
+    most = min(most, rows)
+    times = np.sort(time)
+    list_of = np.full(rows + 1, -1, np.int64)  # by the number of rows that are too old
+    own = min(len(k), rows + 1)
+    listed, length = np.empty((own + 1, most), np.int64), np.empty(own + 1, np.int64)
+    for q in range(len(k)):
+        old, low = 0, first[q]
+        rest = rows
+        while rest > 0:  # how many times come before
+            half = (rest + 1) >> 1
+            old += half if times[old + half - 1] < low else 0
+            rest = rest - half if rest > 1 else 0
+        at = list_of[old] if start[q] == FROM_THE_START else own
+        if at < 0:
+            at = list_of[old] = lists
+            lists += 1
+            length[at] = seen(time, position, low, start[q], listed, at, most)
+        elif at == own:
+            length[at] = seen(time, position, low, start[q], listed, at, most)
+        for rank in range(min(k[q], length[at])):
+            x = listed[at, rank]
+            out_group[n], out_rank[n], out_score[n], out_position[n] = q, rank + 1, score[x], position[x]
+            n += 1
+    return n
+
+
+@part
+def seen(time, position, first, start, listed, at, most):  # type: ignore[no-untyped-def]
+    """List the first rows that a query sees, at most so many; returns how many these are."""
+    n = 0
+    for x in range(len(time)):
+        if n == most:
+            break
+        if time[x] >= first and position[x] >= start:
+            listed[at, n] = x
+            n += 1
     return n

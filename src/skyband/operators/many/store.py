@@ -40,7 +40,8 @@ class Store:
             self._make_room(n, low)
         end = self.count + n
         self._columns[:, self.count : end] = columns
-        self._whole[:, self.count : end] = (time, position, now)
+        for row, values in enumerate((time, position, now)):
+            self._whole[row, self.count : end] = values
         self.count = end
 
     def _make_room(self, n: int, low: int) -> None:

@@ -201,17 +201,24 @@ class Thresholds(Schedule):
 
     def _step(self, u: int, now: Ints, base: int, small: int, large: int) -> int:
         """Up to where rows from `u` on are taken together, for windows between these sizes."""
-        store, before = self._store, int(now[u - 1]) if u else self._now
+        before = int(now[u - 1]) if u else self._now
         v = u + max(1, int(np.searchsorted(now[u:], now[u] + small // self._parts, side="right")))
         if self.endless:
             return min(v, u + max(self._few, self._arrivals // 2))
-        first = int(np.searchsorted(store.now[: base + u], before - large, side="right"))
-        alive = int(np.count_nonzero(store.time[first : base + u] > before - large))
+        alive = self._later(before - large, base + u, before, before - large)
         if alive <= self._few:
             return min(u + self._few, len(now))
         v = min(v, u + max(self._few, alive))
-        survive = np.count_nonzero(store.time[first : base + u] > now[v - 1] - small)
+        survive = self._later(int(now[v - 1]) - small, base + u, before, before - large)
         return v if survive * self._parts >= alive else u + 1
+
+    def _later(self, than: int, end: int, before: int, low: int) -> int:
+        """How many of the first rows of the store, up to the time `before`, are later than that, which is `low` or
+        later."""
+        if self.spec.window.by_count:
+            return max(0, min(before + 1, before - than))
+        first = int(np.searchsorted(self._store.now[:end], low, side="right"))
+        return int(np.count_nonzero(self._store.time[first:end] > than))
 
     def _arrive(self, which: Ints, u: int, v: int, base: int, now: Ints) -> None:
         self._index.lay(self._store.columns, base + u, base + v)

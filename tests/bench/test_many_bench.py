@@ -1,0 +1,42 @@
+"""Examples: the experiments about many queries run, at sizes that say nothing, and every figure is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from skyband.bench.papers import many, many_points
+from skyband.bench.papers.effort import Effort
+from skyband.bench.papers.many_points import BOUND, DATA, HELD, MISSED, Points, Setting
+from skyband.bench.papers.points import COST
+
+TINY = Effort(quick=True, turn_seconds=0.0005, passes=1, fill_seconds=0.05, shrink=200)
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def test_costs_and_errors_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_points, "QUERIES", 40)
+    measure = many_points.sweep(lambda size: Setting(window=int(size)))
+    found = measure((40_000,), ("boxes", "probabilistic"), TINY, silent)
+    assert {(reading.measure, reading.algorithm) for reading in found.readings} == {
+        (measure, algorithm) for measure in (COST, HELD) for algorithm in ("boxes", "probabilistic")
+    }
+    assert all(reading.value > 0 for reading in found.readings)
+    found = many_points.errors((9,), ("uniform",), TINY, silent)
+    missed = {reading.algorithm: reading.value for reading in found.readings if reading.measure == MISSED}
+    assert missed["uniform"] <= 100 * missed[BOUND], "PA is exact but for a few rows"
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_points_are_made_as_they_are_read(kind: str) -> None:
+    points = Points(kind, 3)
+    assert points.take(5).shape == points.take(5).shape == (3, 5)
+    assert (Points(kind, 3).take(5) == Points(kind, 3).take(5)).all()
+
+
+def test_every_figure_of_the_paper_is_there() -> None:
+    sources = " ".join(experiment.source for experiment in many.EXPERIMENTS)
+    for what in ("8", "9 (a)", "9 (d)", "10 (a, b)", "10 (e, f)", "11 (a)", "11 (b)", "11 (c)", "11 (f)", "12 (a)"):
+        assert f"figure {what}" in sources

@@ -52,6 +52,7 @@ WITH_PEOPLE: dict[str, Any] = {
     "on": ["a.item = b.item", "a.who = p.id"],
     "group_by": "p.state",
 }
+sb.function("half_of", lambda x: x / 2)
 QUESTIONS: dict[str, dict[str, Any]] = {
     "spread by the key": {**JOIN, "every": "5 seconds"},
     "with a relation": {**WITH_PEOPLE, "every": "5 seconds"},
@@ -74,6 +75,14 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "aggregates": {"n": "COUNT(*)", "mean": "AVG(price)"},
         "order_by": ["n", "mean"],
         "k": 3,
+    },
+    "a filter of the user's, ranked": {
+        "inputs": {"a": sb.stream_input(sb.sliding("30 seconds", on="ts"), where="half_of(price) > 5")},
+        "every": "5 seconds",
+        "group_by": "who",
+        "aggregates": {"n": "COUNT(*)"},
+        "order_by": "n",
+        "k": 2,
     },
     "one stream, one group": {
         "inputs": {"a": sb.sliding("30 seconds", on="ts")},

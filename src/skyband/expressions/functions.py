@@ -50,8 +50,12 @@ def meaning() -> tuple[tuple[str, Function], ...]:
 
 def described(text: str) -> str:
     """An expression with the text of the functions it calls, as far as it can be had: what makes it the same again."""
-    called = [fn for name, fn in _known.items() if re.search(rf"\b{name}\s*\(", text, re.IGNORECASE)]
-    return "\n".join([text, *map(_source, called)])
+    return "\n".join([text, *map(_source, called(text).values())])
+
+
+def called(text: str) -> dict[str, Function]:
+    """The functions that a text calls, by name."""
+    return {name: fn for name, fn in _known.items() if re.search(rf"\b{name}\s*\(", text, re.IGNORECASE)}
 
 
 def _source(fn: Function) -> str:

@@ -39,6 +39,7 @@ from skyband.engines.spark.pages import BatchFunction
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
 from skyband.errors import InvalidInput, InvalidQuery
+from skyband.expressions import functions
 from skyband.planner.join_spreading import Spread, spread
 from skyband.queries import JoinAggregate
 from skyband.queries.checks import but
@@ -60,6 +61,13 @@ class JoinRecipe(Recipe):
     arguments: dict[str, int]  # of aggregates: how many each stream has
     schemas: dict[str, pa.Schema]  # by input
     relations: dict[str, pa.Table]
+    functions: dict[str, functions.Function]  # of the user's, that the query calls
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In a worker, which knows of no functions but ours."""
+        self.__dict__.update(state)
+        for name, function in self.functions.items():
+            functions.function(name, function)
 
     def open(self, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
         session = JoinSession(self.query, self.schemas, state, external_clock=external_clock)
@@ -107,18 +115,18 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     answers = run(union, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
     if how is None or not (how.adds_up or asked.order_by):
         return answers
-    merge = merger(asked, recipe.schemas, adds_up=how.adds_up)
+    merge = merger(recipe, asked, adds_up=how.adds_up)
     output = Layout(asked, bind(asked, recipe.schemas)).schema
     return answers.repartition(quoted("window_end")).mapInArrow(merge, from_arrow_schema(output))
 
 
-def merger(query: JoinAggregate, schemas: dict[str, pa.Schema], *, adds_up: bool) -> BatchFunction:
+def merger(recipe: JoinRecipe, query: JoinAggregate, *, adds_up: bool) -> BatchFunction:
     """For mapInArrow: whole windows from what buckets say of each."""
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         parts = list(batches)
         if parts:
-            layout = Layout(query, bind(query, schemas))
+            layout = Layout(query, bind(query, recipe.schemas))
             yield from layout.merged(pa.Table.from_batches(parts), adds_up=adds_up).to_batches()
 
     return merge
@@ -268,6 +276,7 @@ def _recipe(
         arguments=arguments,
         schemas=schemas,
         relations=dict(relations),
+        functions=functions.called(repr(query)),
     )
 
 

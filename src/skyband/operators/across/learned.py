@@ -10,8 +10,10 @@ Cost:       push as `staircase`, on fewer objects; judging an object takes some 
 Choose it:  recall=0.95, that is, a share of the objects is enough, and memory matters.
 
 What an object is worth is worked out by looking ahead: values that it lacks come as often, as late and as large as they
-came to others (the waits of objects held, by age; each stream's latest values), and k scores that are sure, or usual
-by then, are to be beaten. A model that is wrong costs memory, not recall, which is measured.
+came to others (the waits of objects held, by age; each stream's latest values), nearer to those it has the more values
+are alike, and k scores that are sure, or usual by then, are to be beaten; the more good objects come in bursts, the
+less is usual. A model that is wrong costs memory, not recall, which is measured; but what happens seldom is measured
+late.
 """
 
 from __future__ import annotations
@@ -27,13 +29,14 @@ from skyband.operators.across import learned_kernels as kernels
 from skyband.operators.across.learned_kernels import Lottery
 from skyband.operators.across.protocol import AcrossAnswer, AcrossBatch, AcrossSpec
 from skyband.operators.across.schedule import Steps
-from skyband.operators.across.slots import current_score, new_slots
+from skyband.operators.across.slots import NEVER, current_score, new_slots
 from skyband.operators.across.staircase import Staircase
 from skyband.operators.across.staircase import expected_rows as exact_rows
 from skyband.operators.across.staircase import refuses as refused_by_staircase
 from skyband.operators.across.staircase_kernels import CLOCK, SIZE
 from skyband.operators.across.worth_kernels import (
     AGES,
+    ALIKE,
     BAR,
     CAME,
     FACTS,
@@ -63,6 +66,7 @@ MOMENTS: Final = 8  # at which an object's future is looked at
 DRAWS: Final = 8  # of what may come
 QUANTILES: Final = 32  # of a stream's values
 STEPS: Final = 6  # of what may be needed to be in the answer
+HALF: Final = LOOKS // 2
 SPREAD: Final = 1.1  # of how many objects come, against that of independent ones: what is usual is not quite known
 RECENT: Final = 256  # values of a stream that are remembered
 FEWEST_TO_GO_BY: Final = 4  # scores
@@ -70,7 +74,14 @@ FEW_STREAMS: Final = 5  # up to which every set of streams has waits of its own
 LOTTERY: Final = Lottery(most=0.03, fewest=0.015)
 TRUST: Final = 3.0  # in what is expected: as if it had been seen for so many windows
 UNFORESEEN: Final = 3.0  # with many streams, what comes in one makes others likelier: more is missed than expected
+FEWEST_BURSTS: Final = 0.5  # as if half a window had been seen so often in which objects come independently
+MOST_ALIKE: Final = 0.95
+DISTRUST: Final = 0.5  # a share of what is shown that was held by chance only, although it seemed worth nothing
+MANY_LOTS: Final = 12.0  # windows: one object held by chance stands for so many that alone it must not be believed
 DOUBT: Final = 0.02  # a share of objects that is too small to be told from chance
+
+
+SPREADS: Final = SPREAD * np.array([NormalDist().inv_cdf((i + 0.5) / STEPS) for i in range(STEPS)])
 
 
 class Rule(NamedTuple):
@@ -120,10 +131,11 @@ class Learned(Staircase):
             waits=np.zeros((2, sets, d, AGES)),
             coming=np.zeros((sets, d, AGES + 1)),
             values=np.zeros((d, QUANTILES)),
+            pairs=np.zeros(5),
             draws=draws,
             moments=np.zeros(MOMENTS, np.int64),
             needed=np.full((MOMENTS, STEPS), -np.inf),
-            spread=SPREAD * np.array([NormalDist().inv_cdf((i + 0.5) / STEPS) for i in range(STEPS)]),
+            spread=SPREADS.copy(),
             sure=np.full(k, -np.inf),
             ladder=np.full(4 * k, -np.inf),
             least=np.full(d, -np.inf),
@@ -139,6 +151,8 @@ class Learned(Staircase):
         self._looked = FOREVER  # its moment at the last look
         self._pace = np.zeros(2)  # how much the clock moved on, and rows came, with less and less weight
         self._shown_mass = np.zeros(LEVELS)  # what answers showed, by the least that it was ever worth
+        self._past = np.full((2, HALF), np.nan)  # at the last looks: the clock, and the k-th best score
+        self._bursts = np.zeros(3)  # halves of windows, good objects that came in them, and their squares
         self._phase = 0  # 1: the first window is full
         self.recall = 1.0  # as of the last look
 
@@ -175,7 +189,10 @@ class Learned(Staircase):
         kernels.wait(self._s.slots, clock, learnt, self._scoring, current)
         share = self._pace_of(clock)
         learnt.waits[:] *= share
+        learnt.pairs[:] *= share
+        self._learn_likeness()
         kernels.accumulate(learnt.waits, learnt.coming)
+        self._learn_bursts(current, clock, share)
         self._learn_scores(current)
         self._learn_values()
         learnt.moments[:] = clock + ((np.arange(MOMENTS) + 0.5) * size / MOMENTS).astype(np.int64)
@@ -225,6 +242,27 @@ class Learned(Staircase):
             now[k:] = np.maximum(now[k:], now[k - 1] - (now[k // 2 - 1] - now[k - 1]) * below)
         ladder[:] = now if ladder[0] == -np.inf else ladder + (now - ladder) * 2 / LOOKS
 
+    def _learn_bursts(self, current: npt.NDArray[np.float64], clock: int, share: float) -> None:
+        """How much the number of good objects varies: the more they come in bursts, the less is sure to come.
+
+        That is, of those that came in half a window and reach the k-th best score from before it. If they come
+        independently of each other, the variance of their number is its mean, and some more for that score's own.
+        """
+        then, level = self._past[:, 0]
+        if not np.isnan(then):
+            last = self._s.slots["last"]
+            came = np.where(last == NEVER, FOREVER, last).min(axis=1) - self.spec.window.size
+            good = float(np.count_nonzero((came >= then) & (current >= level)))
+            self._bursts = self._bursts * share + (1.0, good, good * good)
+            looks, total, squares = self._bursts.tolist()
+            halves, mean = looks / HALF, total / looks
+            times = (squares / looks - mean * mean) / max(mean * (1.0 + mean / self.spec.k), 1.0)
+            times = (FEWEST_BURSTS + halves * times) / (FEWEST_BURSTS + halves)
+            self._learnt.spread[:] = math.sqrt(max(times, 1.0)) * SPREADS
+        there = np.sort(current[~np.isnan(current)])[-self.spec.k :]
+        known = clock - self._began >= self.spec.window.size and len(there) == self.spec.k
+        self._past = np.append(self._past[:, 1:], [[clock], [there[0]]] if known else [[np.nan], [np.nan]], axis=1)
+
     def _lowest(self) -> float:
         scratch = self._scratch
         return float(current_score(scratch, 0, 0, self._scoring))
@@ -235,6 +273,16 @@ class Learned(Staircase):
             if taken:
                 known = np.sort(learnt.recent[s, : min(taken, RECENT)])
                 learnt.values[s] = known[((np.arange(QUANTILES) + 0.5) / QUANTILES * len(known)).astype(np.int64)]
+
+    def _learn_likeness(self) -> None:
+        """How much of an object's place among the values of its streams the next one has: the slope, less its error.
+
+        Unlike a correlation it is not changed by which objects are held, which is decided before the value comes.
+        """
+        number, own, came, squares, products = self._learnt.pairs.tolist()
+        spread = number * squares - own * own
+        slope = (number * products - own * came) / spread if spread > 0 else 0.0
+        self._learnt.figures[ALIKE] = min(max(slope - 2 / math.sqrt(max(number, 1.0)), 0.0), MOST_ALIKE)
 
     def _learn_losses(self, shown: Codes, share: float) -> None:
         facts = self._learnt.facts
@@ -248,6 +296,9 @@ class Learned(Staircase):
         level = int(np.argmax(missed <= 1 - self.spec.recall))
         self._learnt.figures[BAR] = 2.0 ** (-level / LEVELS_AN_OCTAVE)
         self.recall = 1.0 - float(missed[level])
+        if self._shown_mass[-1] > DISTRUST * (MANY_LOTS * LOOKS * self.spec.k + self._shown_mass.sum()):
+            # Much is shown that should be worth nothing, so what is expected is wrong: all is held, as by `staircase`.
+            self._learnt.figures[BAR], self.recall = 0.0, 1.0
 
     def _missed(self) -> npt.NDArray[np.float64]:
         """By level of the bar: which share of the objects that answers should show is missed.
@@ -302,6 +353,8 @@ class Learned(Staircase):
             "learnt": np.array([self._began, self._looked, self._phase], np.int64),
             "pace": np.append(self._pace, self.recall),
             "shown_mass": self._shown_mass.copy(),
+            "past": self._past.copy(),
+            "bursts": self._bursts.copy(),
         }
 
     def _restore(self, state: Arrays) -> None:
@@ -315,6 +368,7 @@ class Learned(Staircase):
         self._began, self._looked, self._phase = (int(number) for number in state["learnt"])
         self._pace[:], self.recall = state["pace"][:2], float(state["pace"][2])
         self._shown_mass[:] = state["shown_mass"]
+        self._past, self._bursts = state["past"].reshape(2, HALF).copy(), state["bursts"].copy()
 
     def check(self) -> None:
         facts, alive = self._learnt.facts, self._live()

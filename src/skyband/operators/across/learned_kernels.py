@@ -31,6 +31,7 @@ from skyband.operators.across.worth_kernels import (
     BAR,
     CAME,
     EVENTS,
+    LATEST,
     LEAST,
     LOOKED,
     LOT,
@@ -41,7 +42,9 @@ from skyband.operators.across.worth_kernels import (
     WEIGHT,
     age_of,
     begin_of,
-    set_of,
+    place_of,
+    place_of_object,
+    set_since,
     tell,
     weigh,
     worth,
@@ -101,14 +104,30 @@ def _is_known(slots, code, clock):  # type: ignore[no-untyped-def]
 
 
 @part
+def _compare(own, came, pairs):  # type: ignore[no-untyped-def]
+    """A value has come to an object that had others."""
+    pairs[0] += 1.0
+    pairs[1] += own
+    pairs[2] += came
+    pairs[3] += own * own
+    pairs[4] += own * came
+
+
+@part
 def _admit(rows, r, clock, k, state, door, learnt, lottery, scoring, top_score):  # type: ignore[no-untyped-def]
     """A row comes: of an object that is held, or of one that is worth holding."""
     slots, facts, numbers, figures = state.slots, learnt.facts, state.numbers, learnt.figures
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     if _is_known(slots, code, clock):
-        some = set_of(slots, code, learnt.waits.shape[1])
         if slots[code, stream].last == NEVER:
-            learnt.waits[EVENTS, some, stream, age_of(np.int64(learnt.figures[ROWS] - facts[CAME, code]))] += 1.0
+            for s in range(slots.shape[1]):
+                if slots[code, s].last != NEVER:
+                    age = age_of(max(rows.position[r] - slots[code, s].position, np.int64(0)))
+                    learnt.waits[EVENTS, set_since(slots, code, s, learnt.waits.shape[1]), stream, age] += 1.0
+            if figures[LOOKED] > 0:
+                _compare(
+                    place_of_object(slots, code, learnt), place_of(rows.value[r], learnt.values[stream]), learnt.pairs
+                )
     else:
         if rows.value[r] < learnt.least[stream] and facts[LOT, code] >= lottery.most:
             figures[TURNED_AWAY] += 1.0
@@ -142,6 +161,7 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, 
         r = steps[step]
         if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
             figures[ROWS] += 1.0
+            figures[LATEST] = rows.position[r]
             stream = rows.stream[r]
             learnt.recent[stream, learnt.taken[stream] % learnt.recent.shape[1]] = rows.value[r]
             learnt.taken[stream] += 1
@@ -166,16 +186,24 @@ def wait(slots, clock, learnt, scoring, current):  # type: ignore[no-untyped-def
         if not _is_known(slots, code, clock):
             continue
         current[code] = current_score(slots, code, clock, scoring)
-        some, came = set_of(slots, code, sets), np.int64(learnt.facts[CAME, code])
-        begin, end = max(before - came, np.int64(0)), rows - came
-        age = age_of(begin)
-        while age < AGES and begin < end:
-            until = min(begin_of(age + 1), end)
-            for s in range(slots.shape[1]):
-                if slots[code, s].last == NEVER:
-                    learnt.waits[WAITED, some, s, age] += until - begin
-            begin = until
-            age += 1
+        for s in range(slots.shape[1]):
+            if slots[code, s].last != NEVER:
+                came = rows - (np.int64(learnt.figures[LATEST]) - slots[code, s].position)
+                _wait_since(slots, code, set_since(slots, code, s, sets), before - came, rows - came, learnt.waits)
+
+
+@part
+def _wait_since(slots, code, some, begin, end, waits):  # type: ignore[no-untyped-def]
+    """Ages [begin, end) of an object since it had come to a set of streams: all others have been waited for."""
+    begin = max(begin, np.int64(0))
+    age = age_of(begin)
+    while age < AGES and begin < end:
+        until = min(begin_of(age + 1), end)
+        for s in range(slots.shape[1]):
+            if slots[code, s].last == NEVER:
+                waits[WAITED, some, s, age] += until - begin
+        begin = until
+        age += 1
 
 
 @kernel

@@ -16,8 +16,9 @@ from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import kernel, part
 
 # Numbers that are learnt: the least that an object must be worth; rows so far, and when they were looked at last; how
-# much the clock moves on with a row; and how many rows were turned away at once.
-BAR, ROWS, LOOKED, TICKS, TURNED_AWAY, FIGURES = range(6)
+# much the clock moves on with a row; how many rows were turned away at once; and how much an object's values in several
+# streams are alike, from 0 to 1; and the position of the latest row.
+BAR, ROWS, LOOKED, TICKS, TURNED_AWAY, ALIKE, LATEST, FIGURES = range(8)
 
 # By object: how many objects it stands for (more than one if it is held by chance), the least it was ever worth, the
 # row count at its latest row, a number from [0, 1) that decides whether chance holds it, until when it is worth most.
@@ -36,9 +37,13 @@ class Learnt(NamedTuple):
     facts: Floats  # FACTS, by object
     recent: Floats  # by stream: its latest values, round and round
     taken: Ints  # by stream: how many values there were
-    waits: Floats  # EVENTS and WAITED, by set of streams, stream and age: rows that came, and rows waited for them
+    waits: (
+        Floats  # EVENTS and WAITED, by set of streams, stream and age: rows that came, and rows waited for them, also
+    )
+    # after others had come in between
     coming: Floats  # by set, stream and age: how often a row came up to that age, of objects that wait on, as a sum
     values: Floats  # by stream: quantiles
+    pairs: Floats  # of values that came, by quantile, and those their objects had: how many, sums, squares, products
     draws: Floats  # whether and what may come: minus the logarithm of a chance, and which quantile, by draw and stream
     moments: Ints  # when to look ahead
     needed: Floats  # by moment: what a score has to exceed to be in the answer then, in rising steps of equal chance
@@ -89,12 +94,47 @@ def set_of(slots, code, sets):  # type: ignore[no-untyped-def]
 
 
 @part
+def set_since(slots, code, stream, sets):  # type: ignore[no-untyped-def]
+    """The same as of when its row in `stream` had come."""
+    came, number, until = 0, 0, slots[code, stream].position
+    for s in range(slots.shape[1]):
+        if slots[code, s].last != NEVER and slots[code, s].position <= until:
+            came |= 1 << s
+            number += 1
+    return came if sets > slots.shape[1] + 1 else number
+
+
+@part
 def _rises(coming, some, stream, rows):  # type: ignore[no-untyped-def]
     """The sum of `coming` up to so many rows."""
     age = age_of(rows)
     begin, end = begin_of(age), begin_of(age + 1)
     before = coming[some, stream, age]
     return before + (coming[some, stream, age + 1] - before) * (rows - begin) / (end - begin)
+
+
+@part
+def place_of(value, values):  # type: ignore[no-untyped-def]
+    """Where a value is among the quantiles of its stream."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return min(low + 0.5, len(values) - 0.5)
+
+
+@part
+def place_of_object(slots, code, learnt):  # type: ignore[no-untyped-def]
+    """Where the object's values are among the quantiles of their streams, on average."""
+    total, number = 0.0, 0
+    for s in range(slots.shape[1]):
+        if slots[code, s].last != NEVER:
+            total += place_of(slots[code, s].value, learnt.values[s])
+            number += 1
+    return total / max(number, 1)
 
 
 @part
@@ -114,8 +154,11 @@ def _falling_short(stream, needed, low, learnt, scoring):  # type: ignore[no-unt
 
 
 @part
-def _chance(needed, stream, likely, learnt, scoring):  # type: ignore[no-untyped-def]
-    """How likely the values given, and perhaps one of `stream`, beat what is needed; that has equal chances."""
+def _chance(needed, stream, likely, own, learnt, scoring):  # type: ignore[no-untyped-def]
+    """How likely the values given, and perhaps one of `stream`, beat what is needed; that has equal chances.
+
+    `own`: where the object's values are; the one to come is as near to it as values are alike.
+    """
     table, steps, total = scoring.table, len(needed), 0.0
     without, reached = score(scoring), 0
     while reached < steps and without > needed[reached]:
@@ -129,7 +172,9 @@ def _chance(needed, stream, likely, learnt, scoring):  # type: ignore[no-untyped
             if most <= needed[i]:
                 break
             short = _falling_short(stream, needed[i], short, learnt, scoring)
-            total += likely * (1.0 - short / count)
+            alike = learnt.figures[ALIKE]
+            drawn = (short - alike * own) / (1.0 - alike)
+            total += likely * (1.0 - min(max(drawn / count, 0.0), 1.0))
     return (reached + total) / steps
 
 
@@ -193,6 +238,7 @@ def _look_ahead(slots, code, some, age, clock, learnt, scoring):  # type: ignore
         learnt.shares[moments] = 0.0
         moments += 1
     unknown = _hope(slots, code, some, age, clock, moments, learnt)
+    own = place_of_object(slots, code, learnt) if learnt.figures[ALIKE] > 0 else 0.0
     _wait_on(unknown, moments, learnt)
     draws = learnt.draws.shape[1] if unknown > 1 else 1
     for i in range(draws):
@@ -200,34 +246,34 @@ def _look_ahead(slots, code, some, age, clock, learnt, scoring):  # type: ignore
         for j in range(moments):
             if learnt.moments[j] < clock:
                 continue
-            weight, came = _draw(slots, code, i, j, exact, unknown, learnt, scoring)
+            weight, came = _draw(slots, code, i, j, exact, unknown, own, learnt, scoring)
             likely = 0.0
             if unknown:
                 hope = learnt.hopes[HOPE, exact, j]
                 if came:
-                    # What came in between, half of the way, makes it more or less likely.
+                    # What came in between, half of the way, may make it more likely.
                     ahead = np.int64((learnt.moments[j] - clock) / learnt.figures[TICKS])
                     with_it = some | came if learnt.waits.shape[1] > streams + 1 else some + 1
-                    hope = 0.5 * hope + _rises(learnt.coming, with_it, exact, ahead >> 1)
+                    hope = 0.5 * (hope + max(hope, _rises(learnt.coming, with_it, exact, ahead >> 1)))
                 likely = 1.0 - math.exp(-hope)
-            learnt.shares[j] += weight * _chance(learnt.needed[j], exact, likely, learnt, scoring) / draws
+            learnt.shares[j] += weight * _chance(learnt.needed[j], exact, likely, own, learnt, scoring) / draws
     return moments
 
 
 @part
-def _draw(slots, code, i, j, exact, unknown, learnt, scoring):  # type: ignore[no-untyped-def]
+def _draw(slots, code, i, j, exact, unknown, own, learnt, scoring):  # type: ignore[no-untyped-def]
     """Give the object its values at moment j, and those that come in draw i.
 
     Returns what the draw weighs, and the streams in which something came, as bits.
     """
-    table, weight, came = scoring.table, 1.0, 0
+    table, weight, came, alike = scoring.table, 1.0, 0, learnt.figures[ALIKE]
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         table[GIVEN, s] = slot.value if slot.last >= learnt.moments[j] else table[LOW, s]
     for n in range(unknown):
         s = learnt.open[n]
         if s != exact and learnt.draws[0, i, s] < learnt.hopes[LIMIT, s, j]:
-            table[GIVEN, s] = learnt.values[s, int(learnt.draws[1, i, s])]
+            table[GIVEN, s] = learnt.values[s, int(alike * own + (1.0 - alike) * learnt.draws[1, i, s])]
             weight *= learnt.hopes[COMES, s, j]
             came |= 1 << s
         elif s != exact:

@@ -20,8 +20,8 @@ settings.register_profile("skyband", deadline=None, derandomize=True, suppress_h
 settings.register_profile("deep", parent=settings.get_profile("skyband"), derandomize=False, max_examples=2_000)
 settings.load_profile("skyband")
 
-# Here and in Spark's workers kernels check every index, so that a stray write is an error and not a crash elsewhere, and
-# are compiled once for both. Other processes that tests start, such as the command line, run them as users do.
+# Here and in Spark's workers kernels check every index, so that a stray write is an error and not a crash elsewhere.
+# They are compiled once for both. Other processes that tests start, such as the command line, run them as users do.
 numba.config.BOUNDSCHECK = 1
 numba.config.CACHE_DIR = str(Path(__file__).parents[1] / ".pytest_cache" / "checked_kernels")
 

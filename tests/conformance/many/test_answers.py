@@ -7,7 +7,8 @@ import random
 import pytest
 from conformance.many.driver import Driver, spec_of
 from conformance.many.random_cases import Case, random_case
-from many_oracle import Asked
+from many_oracle import Asked, Point
+from oracle import Question
 
 from skyband.errors import InvalidQuery
 from skyband.operators.many import grids
@@ -75,3 +76,14 @@ def test_each_query_is_told_what_it_would_be_told_alone(name: str, seed: int) ->
 def test_so_it_is_by_the_algorithms_that_are_compared_with(name: str) -> None:
     for seed in range(15):
         compare(name, seed)
+
+
+def test_a_late_row_is_shown_to_a_query_that_came_after_a_better_one() -> None:
+    question = Question(k=1, size=10, every=10, lateness=20, by_count=False, emit="windows")
+    driver = Driver(question, "shared", find("shared", MANY).open)
+    for row in (Point((9.0, 0.0), 8), Point((5.0, 0.0), 3)):
+        driver.add([Asked(1, 10, (0.0, 0.0))])
+        driver.feed([row])
+    driver.finish()
+    assert [len(lines) for lines in driver.lines.values()] == [1, 1]
+    assert driver.lines == driver.expected(question, "shared", finished=True)

@@ -10,9 +10,8 @@ import numpy as np
 
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.structures.compiling import allocating, inlined, kernel, part
-from skyband.structures.panes import largest
 from skyband.structures.prefetching import prefetch
-from skyband.structures.ranking import ranks_before, select_best, sort_best_first
+from skyband.structures.ranking import ranks_before
 from skyband.structures.slabs import CLASSES, HEADER, give_slab, reserve
 from skyband.windows import FOREVER
 
@@ -32,7 +31,6 @@ QUERY = np.dtype(
 )
 EVERY_ROW = -1  # as the position of an edge: behind all rows
 LATEST = 2 * FOREVER - 1  # after every time
-SAMPLE = 2048  # rows that a threshold is guessed from
 
 
 @inlined
@@ -495,97 +493,6 @@ def _leaving(end, first, x, q, query, before, pool, out, written):  # type: igno
             say(out, written, end, q, old + 1, row, 0, LEAVE)
             written += 1
     return written
-
-
-@allocating
-def refill(q, wanted, hit, scores, is_all, time, position, first, end, alive, clock, queries, threshold, pool):  # type: ignore[no-untyped-def]
-    """Fill a list again from the rows of the window that reach some score: with as many rows of [first, end) as are
-    wanted, and all others from `alive` on that rank before the last of these. What was in it stays in it.
-
-    Returns 0; or how much room the pool would need; or -1 if these rows are too few, and not all.
-    """
-    query, count, found = queries[q], 0, 0
-    for x in range(len(hit)):
-        i = hit[x]
-        chosen = (time[i] >= alive) & (position[i] >= query.start)
-        count += chosen
-        found += chosen & (time[i] >= first) & (time[i] < end)
-    if found < wanted and not is_all:
-        return -1
-    rows = np.empty(count + query.length, pool.rows.dtype)
-    at = 0
-    for x in range(len(hit)):
-        i = hit[x]
-        if (time[i] >= alive) & (position[i] >= query.start):
-            row = rows[at]
-            row.score, row.time, row.position, row.last, row.flag = scores[x], time[i], position[i], 0, 0
-            at += 1
-    sort_best_first(rows, np.int64(0), count)
-    # Cut behind the last that is wanted; without so many, all rows are there and the list is complete whatever comes.
-    edge, found = count, 0
-    for i in range(count):
-        found += (rows[i].time >= first) & (rows[i].time < end)
-        if found == wanted:
-            edge = i + 1
-            break
-    total, old = edge, 0
-    for x in range(query.offset, query.offset + query.length):
-        row = pool.rows[x]
-        while old < edge and ranks_before(rows[old], row):
-            old += 1
-        if old < edge and rows[old].position == row.position:
-            rows[old].flag = row.flag
-        else:
-            rows[total] = row
-            total += 1
-    if len(pool.rows) - pool.free[CLASSES] < 2 * total + 8:
-        return 2 * total + 8
-    query.wanted = wanted
-    query.refilled = clock
-    if found < wanted:
-        threshold[q], query.edge_time, query.edge_position = -np.inf, -LATEST, EVERY_ROW
-    else:
-        threshold[q], query.edge_time, query.edge_position = (
-            rows[edge - 1].score,
-            rows[edge - 1].time,
-            rows[edge - 1].position,
-        )
-    sort_best_first(rows, np.int64(0), total)
-    reserve(pool, query, total)
-    query.length, query.oldest = total, LATEST
-    for x in range(total):
-        pool.rows[query.offset + x] = rows[x]
-        query.oldest = min(query.oldest, rows[x].time)
-    return 0
-
-
-@kernel
-def guess(scores, time, first, end, expected):  # type: ignore[no-untyped-def]
-    """From a sample of rows: a score that somewhat more than the expected number of rows of [first, end) reach, in the
-    sample and so elsewhere; -inf: a guess is no use. Reorders the scores."""
-    count = 0
-    for x in range(len(scores)):
-        if scores[x] == scores[x] and first <= time[x] < end:
-            scores[count] = scores[x]
-            count += 1
-    rank = int(expected + 3 * np.sqrt(expected) + 3)
-    return largest(scores[:count], rank) if rank < count else -np.inf
-
-
-@allocating
-def best_of(scores, time, position, first, end, start, k, dtype_of):  # type: ignore[no-untyped-def]
-    """The k best of the rows in [first, end) from arrival `start` on, best first."""
-    rows, n = np.empty(len(scores), dtype_of.dtype), 0
-    for i in range(len(scores)):
-        if (scores[i] == scores[i]) & (time[i] >= first) & (time[i] < end) & (position[i] >= start):
-            row = rows[n]
-            row.score, row.time, row.position, row.last, row.flag = scores[i], time[i], position[i], 0, 0
-            n += 1
-    k = min(k, n)
-    if 0 < k < n:
-        select_best(rows, np.int64(0), n, k)
-    sort_best_first(rows, np.int64(0), k)
-    return rows[:k]
 
 
 @kernel

@@ -17,21 +17,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from skyband.operators.many.lists_kernels import (
-    EVERY_ROW,
-    LATEST,
-    QUERY,
-    SAMPLE,
-    arrive,
-    best_of,
-    close,
-    guess,
-    in_columns,
-    keep,
-    refill,
-    release,
-)
+from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST, QUERY, arrive, close, in_columns, keep, release
 from skyband.operators.many.protocol import Queries, Spec
+from skyband.operators.many.refilling import SAMPLE, best_of, guess, refill
 from skyband.operators.many.schedule import Schedule
 from skyband.operators.many.scoring import BLOCK
 from skyband.operators.many.store import Store

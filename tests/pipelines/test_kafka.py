@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from servers.kafka import broker
 from servers.missing import missing
+from spark.driver import wait_for
 from spark.streams import lines, trades
-from spark.test_restart import wait_for
 
 import skyband as sb
 

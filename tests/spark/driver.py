@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+import numba
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -74,7 +75,9 @@ class Driver:
         arguments = question, source, self.target, self.checkpoint
         self._command = [sys.executable, "-m", "spark.driver", *map(str, arguments)]
         places = str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")
-        self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+        # The kernels of the tests themselves, so that none is compiled for this alone.
+        checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": numba.config.CACHE_DIR}
+        self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))} | checked
 
     def kill_in(self, batch: int, delay_s: float) -> None:
         """Start it, and kill it so long after it has begun this micro-batch."""
@@ -83,11 +86,7 @@ class Driver:
                 self._command, stderr=log, stdout=log, env=self._environment, start_new_session=True
             )
             try:
-                deadline = time.monotonic() + PATIENCE_S
-                while self._in_flight() != batch:
-                    assert process.poll() is None, f"the driver ended before batch {batch}"
-                    assert time.monotonic() < deadline, f"no batch {batch} within {PATIENCE_S} s"
-                    time.sleep(0.002)
+                wait_for(batch, self.checkpoint, process)
                 time.sleep(delay_s)
             finally:
                 os.killpg(process.pid, signal.SIGKILL)  # the driver, its JVM and their workers
@@ -99,16 +98,20 @@ class Driver:
         with self._log.open("ab") as log:
             subprocess.run(self._command, stderr=log, stdout=log, env=self._environment, timeout=PATIENCE_S, check=True)
 
-    def _in_flight(self) -> int | None:
-        """The micro-batch that was begun and is not done: its offsets are written, its commit is not."""
-        begun = numbers(self.checkpoint / "offsets") - numbers(self.checkpoint / "commits")
-        return max(begun, default=None)
-
     def written(self) -> pa.Table:
         """What readers of the sink see without Spark: the files that its log has."""
         log = [path.read_text().splitlines()[1:] for path in (self.target / "_spark_metadata").glob("[0-9]*")]
         files = [unquote(urlparse(json.loads(entry)["path"]).path) for entries in log for entry in entries]
         return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
+
+
+def wait_for(batch: int, checkpoint: Path, process: subprocess.Popen[bytes]) -> None:
+    """Until this micro-batch is begun and not done: its offsets are written, its commit is not."""
+    deadline = time.monotonic() + PATIENCE_S
+    while max(numbers(checkpoint / "offsets") - numbers(checkpoint / "commits"), default=None) != batch:
+        assert process.poll() is None, f"the driver ended before batch {batch}"
+        assert time.monotonic() < deadline, f"no batch {batch} within {PATIENCE_S} s"
+        time.sleep(0.002)
 
 
 def numbers(folder: Path) -> set[int]:

@@ -57,10 +57,13 @@ def split(table: pa.Table, batches: int) -> list[pa.Table]:
     return [table.slice(start, end - start) for start, end in pairwise(ends)]
 
 
-def write_batches(folder: Path, tables: Sequence[pa.Table]) -> Path:
-    """Two files a micro-batch, with every second row each: two partitions whose rows interleave."""
-    folder.mkdir(parents=True)
-    for number, table in enumerate(tables):
+def write_batches(folder: Path, tables: Sequence[pa.Table], *, first: int = 0) -> Path:
+    """Two files a micro-batch, with every second row each: two partitions whose rows interleave.
+
+    `first`: how many micro-batches are there already.
+    """
+    folder.mkdir(parents=True, exist_ok=first > 0)
+    for number, table in enumerate(tables, first):
         for half in range(2):
             path = folder / f"{number:04d}-{half}.parquet"
             pq.write_table(table.take(pa.array(np.arange(half, table.num_rows, 2))), path)
@@ -81,6 +84,12 @@ def run_stream(spark: SparkSession, folder: Path, question: Question, *, mode: s
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     return Outcome(lines(spark.table(name).toArrow()), query.recentProgress)
+
+
+def run_to_files(answer: DataFrame, folder: Path, mode: str = "append") -> None:
+    """Run until all input is read; a second time, go on where the first stopped."""
+    writer = answer.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    writer.outputMode(mode).trigger(availableNow=True).start(str(folder / "answers")).awaitTermination()
 
 
 def lines(table: pa.Table) -> list[Line]:

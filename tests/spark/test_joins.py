@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from spark.streams import START_US, lines, read_batches, run_stream, split, trades, write_batches
+from pyspark.sql import SparkSession
+from spark.streams import START_US, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
 
 import skyband as sb
+from skyband.expressions import functions
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +52,6 @@ WITH_PEOPLE: dict[str, Any] = {
     "on": ["a.item = b.item", "a.who = p.id"],
     "group_by": "p.state",
 }
-sb.function("half_of", lambda x: x / 2)
 QUESTIONS: dict[str, dict[str, Any]] = {
     "spread by the key": {**JOIN, "every": "5 seconds"},
     "with a relation": {**WITH_PEOPLE, "every": "5 seconds"},
@@ -93,6 +92,11 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(autouse=True)
+def known_for_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(functions._known, "half_of", lambda x: x / 2)
+
+
+@pytest.fixture(autouse=True)
 def few_buckets(spark: SparkSession) -> Iterator[None]:
     """Enough for rows to be spread; each costs a second."""
     spark.conf.set("spark.skyband.buckets", "3")
@@ -114,26 +118,17 @@ def test_batch_dataframes_answer_as_tables_do(spark: SparkSession, name: str) ->
     assert sorted(lines(answer.toArrow()), key=repr) == sorted(lines(expected), key=repr)
 
 
-def run(answer: DataFrame, checkpoint: Path, target: Path, mode: str) -> None:
-    writer = answer.writeStream.format("parquet").option("checkpointLocation", str(checkpoint)).outputMode(mode)
-    writer.trigger(availableNow=True).start(str(target)).awaitTermination()
-
-
 @pytest.mark.parametrize("name", ["spread by the key", "with a relation", "added up"])
 def test_streams_that_stop_and_go_on_answer_as_tables_do(spark: SparkSession, name: str, tmp_path: Path) -> None:
     question = {**QUESTIONS[name], "lateness": "15 seconds"}
     pieces = {name: split(table, 4) for name, table in DATA.items()}
     for half in range(2):
         for name, parts in pieces.items():
-            folder = tmp_path / name
-            new = write_batches(tmp_path / uuid4().hex, parts[2 * half : 2 * half + 2])
-            folder.mkdir(exist_ok=True)
-            for file in sorted(new.iterdir()):
-                file.rename(folder / f"{half}-{file.name}")
+            write_batches(tmp_path / name, parts[2 * half : 2 * half + 2], first=2 * half)
         frames: dict[str, Any] = {name: read_batches(spark, tmp_path / name) for name in pieces}
         if "p" in question["inputs"]:
             frames["p"] = PEOPLE
-        run(sb.join_aggregate(frames, **question), tmp_path / "checkpoint", tmp_path / "answers", "append")
+        run_to_files(sb.join_aggregate(frames, **question), tmp_path)
     written = sorted(lines(spark.read.parquet(str(tmp_path / "answers")).toArrow()), key=repr)
     latest = max(int(table["ts"].cast(pa.int64()).to_numpy().max()) for table in DATA.values())
     expected = lines(sb.join_aggregate(inputs(question), **question))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from spark.questions import Asked
-from spark.streams import INSTANTS, START_US, lines, run_stream, split, write_batches
+from spark.streams import INSTANTS, START_US, lines, read_batches, run_stream, run_to_files, split, write_batches
 
 import skyband as sb
 
@@ -83,6 +83,21 @@ def test_streaming(spark: SparkSession, table: pa.Table, folder: Path, asked: As
     assert outcome.observed("rows_in") == ROWS, "a row is counted once, however many cells it is sent to"
     assert outcome.observed("rows_late") == 0
     assert outcome.state_rows() <= 3 * 16, "as many states as cells, not as colours or rows"
+
+
+def test_a_stream_that_stops_and_goes_on_answers_as_a_table_does(
+    spark: SparkSession, table: pa.Table, tmp_path: Path
+) -> None:
+    options = QUESTIONS["time, same"].options
+    parts = split(table, 4)
+    for half in range(2):
+        rows = write_batches(tmp_path / "input", parts[2 * half : 2 * half + 2], first=2 * half)
+        run_to_files(sb.top_k_pairs(read_batches(spark, rows), **options), tmp_path)
+    latest = lines(table.select(["ts"]))[-1][0]
+    expected = [line for line in lines(sb.top_k_pairs(table, **options)) if line[1] <= latest]
+    written = lines(spark.read.parquet(str(tmp_path / "answers")).toArrow())
+    assert sorted(written, key=str) == sorted(expected, key=str)
+    assert len(written) >= 20
 
 
 def test_late_rows_are_counted_once(spark: SparkSession, table: pa.Table, tmp_path: Path) -> None:

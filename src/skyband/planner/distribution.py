@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from skyband.planner import join_spreading
+from skyband.planner.join_spreading import lasts
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
 from skyband.queries.join_columns import BoundJoin
-from skyband.windows import Ticks
+from skyband.windows import FOREVER, Ticks
 
 Query = TopK | TopKForEach | TopKPairs | TopKAcross | JoinAggregate
 
@@ -26,6 +27,16 @@ def by_pane(ticks: Ticks) -> bool:
     return not ticks.by_count and ticks.every > 0
 
 
+# A bucket by itself knows neither when the last row of all comes nor that others have rows where it has none.
+_FROM_THE_START = Spread(
+    False, "in one place: a window from the start on is shown as long as rows come, of whatever key"
+)
+
+
+def _from_the_start(query: Query, ticks: Ticks) -> bool:
+    return ticks.size == FOREVER and by_pane(ticks) and query.emit == "windows"
+
+
 @singledispatch
 def spread(query: Query, ticks: Ticks) -> Spread:
     """How `query`, whose window is `ticks`, is spread."""
@@ -38,6 +49,8 @@ def _(query: TopK, ticks: Ticks) -> Spread:
         return Spread(False, "in one place: there is one ranking")
     if not (by_pane(ticks) or ticks.by_count):
         return Spread(False, "in one place: each row moves the one clock that all groups share")
+    if _from_the_start(query, ticks):
+        return _FROM_THE_START
     return Spread(True, f"over buckets by {', '.join(query.per)}: each ranks its own groups")
 
 
@@ -50,6 +63,8 @@ def _(query: TopKForEach, ticks: Ticks) -> Spread:
 def _(query: TopKPairs, ticks: Ticks) -> Spread:
     if not by_pane(ticks) or query.emit != "windows":
         return Spread(False, "in one place: answers do not come window by window")
+    if _from_the_start(query, ticks):
+        return _FROM_THE_START
     if query.same:
         return Spread(True, f"over buckets by {', '.join(query.same)}, merged for each window")
     return Spread(True, "over a triangle of buckets, in one of which any two rows meet; merged for each window")
@@ -59,6 +74,8 @@ def _(query: TopKPairs, ticks: Ticks) -> Spread:
 def _(query: TopKAcross, ticks: Ticks) -> Spread:
     if not by_pane(ticks) or query.emit != "windows":
         return Spread(False, "in one place: answers do not come window by window")
+    if _from_the_start(query, ticks):
+        return _FROM_THE_START
     return Spread(True, f"over buckets by {query.id}, merged for each window")
 
 
@@ -66,7 +83,7 @@ def spread_join(query: JoinAggregate, bound: BoundJoin) -> Spread:
     """The same of a join, which needs to know the columns."""
     how = join_spreading.spread(query, bound)
     if how is None:
-        return Spread(False, f"in one place: {_why_not(query)}")
+        return Spread(False, f"in one place: {_why_not(query)}") if not lasts(query, bound) else _FROM_THE_START
     by = ", ".join(f"{name}.{column}" for name, columns in how.columns.items() for column in columns)
     if not how.adds_up:
         return Spread(True, f"over buckets by {by}: each has whole groups" + (", ranked once more" if query.k else ""))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from skyband.queries import JoinAggregate
 from skyband.queries.join_columns import BoundAggregate, BoundInput, BoundJoin
+from skyband.windows import FOREVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Spread:
 
 def spread(query: JoinAggregate, bound: BoundJoin) -> Spread | None:
     """How to spread the rows of a join; None: one bucket takes all."""
-    if query.every is None or (query.order_by and query.emit == "changes"):
+    if query.every is None or (query.order_by and query.emit == "changes") or lasts(query, bound):
         return None
     streams = [source for source in bound.inputs if not source.is_relation]
     shared = [v for v in range(len(bound.variable_types)) if all(v in source.variables for source in streams)]
@@ -43,6 +44,12 @@ def spread(query: JoinAggregate, bound: BoundJoin) -> Spread | None:
     if only is not None:
         return Spread({only.name: ()}, adds_up=True)
     return Spread({source.name: (str(_column(source, shared[0])),) for source in streams}, True) if shared else None
+
+
+def lasts(query: JoinAggregate, bound: BoundJoin) -> bool:
+    """Is there a window from the start on, which is shown even when no row comes?"""
+    streams = (source for source in bound.inputs if not source.is_relation)
+    return query.emit == "windows" and any(source.size == FOREVER for source in streams)
 
 
 def _column(source: BoundInput, variable: int) -> str | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from skyband.planner import join_spreading
-from skyband.planner.join_spreading import lasts
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
 from skyband.queries.join_columns import BoundJoin
 from skyband.windows import FOREVER, Ticks
@@ -33,49 +32,48 @@ _FROM_THE_START = Spread(
 )
 
 
-def _from_the_start(query: Query, ticks: Ticks) -> bool:
-    return ticks.size == FOREVER and by_pane(ticks) and query.emit == "windows"
+def spread(query: Query, ticks: Ticks) -> Spread:
+    """How `query`, whose window is `ticks`, is spread."""
+    how = _by_key(query, ticks)
+    # Where queries are dealt out every bucket gets all rows.
+    if how.is_spread and ticks.size == FOREVER and by_pane(ticks) and not isinstance(query, TopKForEach):
+        return _FROM_THE_START if query.emit == "windows" else how
+    return how
 
 
 @singledispatch
-def spread(query: Query, ticks: Ticks) -> Spread:
-    """How `query`, whose window is `ticks`, is spread."""
+def _by_key(query: Query, ticks: Ticks) -> Spread:
+    """The same, of a window that ends."""
     raise AssertionError(f"a query of no known kind: {query}")
 
 
-@spread.register
+@_by_key.register
 def _(query: TopK, ticks: Ticks) -> Spread:
     if not query.per:
         return Spread(False, "in one place: there is one ranking")
     if not (by_pane(ticks) or ticks.by_count):
         return Spread(False, "in one place: each row moves the one clock that all groups share")
-    if _from_the_start(query, ticks):
-        return _FROM_THE_START
     return Spread(True, f"over buckets by {', '.join(query.per)}: each ranks its own groups")
 
 
-@spread.register
+@_by_key.register
 def _(query: TopKForEach, ticks: Ticks) -> Spread:
     return Spread(True, "over buckets by query: each of them gets every row")
 
 
-@spread.register
+@_by_key.register
 def _(query: TopKPairs, ticks: Ticks) -> Spread:
     if not by_pane(ticks) or query.emit != "windows":
         return Spread(False, "in one place: answers do not come window by window")
-    if _from_the_start(query, ticks):
-        return _FROM_THE_START
     if query.same:
         return Spread(True, f"over buckets by {', '.join(query.same)}, merged for each window")
     return Spread(True, "over a triangle of buckets, in one of which any two rows meet; merged for each window")
 
 
-@spread.register
+@_by_key.register
 def _(query: TopKAcross, ticks: Ticks) -> Spread:
     if not by_pane(ticks) or query.emit != "windows":
         return Spread(False, "in one place: answers do not come window by window")
-    if _from_the_start(query, ticks):
-        return _FROM_THE_START
     return Spread(True, f"over buckets by {query.id}, merged for each window")
 
 
@@ -83,7 +81,8 @@ def spread_join(query: JoinAggregate, bound: BoundJoin) -> Spread:
     """The same of a join, which needs to know the columns."""
     how = join_spreading.spread(query, bound)
     if how is None:
-        return Spread(False, f"in one place: {_why_not(query)}") if not lasts(query, bound) else _FROM_THE_START
+        lasts = join_spreading.shows_without_rows(query, bound)
+        return _FROM_THE_START if lasts else Spread(False, f"in one place: {_why_not(query)}")
     by = ", ".join(f"{name}.{column}" for name, columns in how.columns.items() for column in columns)
     if not how.adds_up:
         return Spread(True, f"over buckets by {by}: each has whole groups" + (", ranked once more" if query.k else ""))

@@ -27,7 +27,7 @@ class Spread:
 
 def spread(query: JoinAggregate, bound: BoundJoin) -> Spread | None:
     """How to spread the rows of a join; None: one bucket takes all."""
-    if query.every is None or (query.order_by and query.emit == "changes") or lasts(query, bound):
+    if query.every is None or (query.order_by and query.emit == "changes") or shows_without_rows(query, bound):
         return None
     streams = [source for source in bound.inputs if not source.is_relation]
     shared = [v for v in range(len(bound.variable_types)) if all(v in source.variables for source in streams)]
@@ -46,7 +46,7 @@ def spread(query: JoinAggregate, bound: BoundJoin) -> Spread | None:
     return Spread({source.name: (str(_column(source, shared[0])),) for source in streams}, True) if shared else None
 
 
-def lasts(query: JoinAggregate, bound: BoundJoin) -> bool:
+def shows_without_rows(query: JoinAggregate, bound: BoundJoin) -> bool:
     """Is there a window from the start on, which is shown even when no row comes?"""
     streams = (source for source in bound.inputs if not source.is_relation)
     return query.emit == "windows" and any(source.size == FOREVER for source in streams)

@@ -49,7 +49,7 @@ def exceeds(row, score, time, position):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _trails(row, score, time, position):  # type: ignore[no-untyped-def]
+def trails(row, score, time, position):  # type: ignore[no-untyped-def]
     """Does `row` rank after the row with these three?"""
     if row.score != score:
         return row.score < score
@@ -86,7 +86,7 @@ def _partition(rows, low, high):  # type: ignore[no-untyped-def]
         while exceeds(rows[i], score, time, position):
             i += 1
         j -= 1
-        while _trails(rows[j], score, time, position):
+        while trails(rows[j], score, time, position):
             j -= 1
         if i >= j:
             return j + 1

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skyband.operators.many import boxes
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scan import Scan
 from skyband.operators.many.scoring import Scoring
@@ -35,16 +36,7 @@ FEW_QUERIES = 16  # if no more than every so many-th query is asked, these are a
 Members = npt.NDArray[np.int32]
 
 
-def refuses(spec: Spec) -> str | None:
-    score = spec.scoring.score
-    if not score.columns or score.bound is None:
-        return "what a score can be is not known: it has no columns, or more in it than + - * / abs sqrt and squares"
-    return None
-
-
-def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The rows of the window, once for all queries."""
-    return window_rows
+refuses, expected_rows = boxes.refuses, boxes.expected_rows  # it has the same bounds, and keeps the same rows
 
 
 def open(

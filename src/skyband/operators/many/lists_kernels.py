@@ -11,7 +11,7 @@ import numpy as np
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.structures.prefetching import prefetch
-from skyband.structures.ranking import ranks_before
+from skyband.structures.ranking import ranks_before, trails
 from skyband.structures.slabs import CLASSES, HEADER, give_slab, reserve
 from skyband.windows import FOREVER
 
@@ -50,20 +50,10 @@ def move(rows, to, at):  # type: ignore[no-untyped-def]
 
 @inlined
 def copy(rows, to, others, at):  # type: ignore[no-untyped-def]
-    """Field by field: numba copies a whole record byte by byte, which takes ten times as long."""
+    """Field by field: what numba makes of copying a whole record depends on where it stands."""
     target, source = rows[to], others[at]
     target.score, target.time, target.position = source.score, source.time, source.position
     target.last, target.flag = source.last, source.flag
-
-
-@inlined
-def trails(row, score, time, position):  # type: ignore[no-untyped-def]
-    """Does the row rank behind one with these three?"""
-    if row.score != score:
-        return row.score < score
-    if row.time != time:
-        return row.time < time
-    return row.position < position
 
 
 @inlined

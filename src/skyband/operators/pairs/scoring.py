@@ -19,7 +19,7 @@ from skyband.errors import InvalidExpression
 from skyband.expressions.pairs import PairScore
 from skyband.structures.generating import callee, filled, loop
 
-BLOCK: Final = 256  # pairs that are compared together: long enough to vectorise, short enough to look again
+BLOCK: Final = 512  # pairs that are compared together: long enough to vectorise, short enough to look again
 SHORT: Final = 32  # the same where many pairs pass: among the latest rows,
 NEAR: Final = 512  # which are so many
 STEPS: Final = 8  # rows that are taken from a list before the bound is looked at again
@@ -75,8 +75,6 @@ class Scoring:
             + [f"q{c} = colours[{c}, i:stop]" for c in range(self.colours)],
             "VARY_A": self._load("a", "p{c}[x]", "q{c}[x]"),
             "VARY_B": self._load("b", "p{c}[x]", "q{c}[x]"),
-            # Whether it fits is not kept, only the score is.
-            "AGAIN": [*self._load("a", "p{c}[x]", "q{c}[x]"), *score] if self.colours or self.score.has_where else [],
             "AT_A": self._load("a", "columns[{c}, i]", "colours[{c}, i]"),
             "SCORE": score,
         }
@@ -103,9 +101,10 @@ LOOPS: Final = {
     # (row, other) with an old row whose score reaches the row's limit are written out; those of two new rows all are,
     # into `inner`. Returns how many were written and, if the room for them ran out, the old row to go on with; that
     # makes sense for one new row only. A block is first compared with its least limit, which is mostly that of all of
-    # its rows; limits differ most among the latest rows, where blocks are short.
+    # its rows; limits differ most among the latest rows, where blocks are short. Scores are not stored: it is cheaper
+    # to score the few blocks again in which something passed.
     "sweep": """
-def sweep(columns, colours, limit, first, heads, start, least, scores, row, other, score, inner):
+def sweep(columns, colours, limit, first, heads, start, least, row, other, score, inner):
     n, m, room = 0, len(heads), len(row)
     fine = max(start, first - NEAR)
     tile = start
@@ -138,16 +137,16 @@ def sweep(columns, colours, limit, first, heads, start, least, scores, row, othe
                 for x in range(len(limits)):
                     {VARY_A}
                     {SCORE}
-                    scores[x] = s
                     hits += (s >= lowest) & fits
                 if hits > 0:
                     if n + stop - i > room:
                         return n, i
                     for x in range(len(limits)):
-                        if scores[x] >= limits[x]:
-                            {AGAIN}
-                            row[n], other[n], score[n] = i + x, fixed, scores[x]
-                            n += fits
+                        {VARY_A}
+                        {SCORE}
+                        if (s >= limits[x]) & fits:
+                            row[n], other[n], score[n] = i + x, fixed, s
+                            n += 1
                 i = stop
         tile = tile_end
     for j in range(1, m):

@@ -76,7 +76,7 @@ class Staircase(Arriving):
         self._found_row, self._found_other = np.empty(room, np.int64), np.empty(room, np.int64)
         self._found_score = np.empty(room)
         self._slots = np.arange(room)
-        self._least, self._scores = np.empty(TILE // SHORT), np.empty(BLOCK)
+        self._least = np.empty(TILE // SHORT)
         self._inner = np.empty((self._batch, self._batch))
         self._best_score = np.empty(self._batch)
         self._band = np.empty(0, PAIR)  # [0, _held) is the skyband, youngest older row first
@@ -323,7 +323,7 @@ class Staircase(Arriving):
         window = self._rows
         return self.spec.scoring.sweep(
             *(window.columns, window.colours, window.limit, first, heads, start),
-            *(self._least, self._scores, self._found_row, self._found_other, self._found_score, self._inner),
+            *(self._least, self._found_row, self._found_other, self._found_score, self._inner),
         )
 
     def _take_singly(self, at: int, head: int, end: int) -> None:

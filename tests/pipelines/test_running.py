@@ -26,7 +26,7 @@ ROWS, BATCHES = 600, 4
 ALL_FILES = 100  # in one micro-batch
 LAST_US = START_US + (ROWS - 1) * 250_000
 
-# Three of these share one pass over the trades; the fourth measures whole numbers, the fifth counts groups.
+# All but one share one pass over the trades: it measures whole numbers.
 STATEMENTS = {
     "best": "SELECT price, seq FROM trades [WINDOW 25 SECONDS EVERY 10 SECONDS] ORDER BY price DESC LIMIT 2 BY symbol",
     "waits": (
@@ -39,8 +39,17 @@ STATEMENTS = {
         "SELECT symbol, COUNT(*) AS n, SUM(price) AS total FROM trades [WINDOW 30 SECONDS EVERY 10 SECONDS] "
         "GROUP BY symbol ORDER BY total DESC LIMIT 3"
     ),
+    "sectors": (
+        "SELECT sector, COUNT(*) AS n FROM trades t [WINDOW 30 SECONDS EVERY 10 SECONDS] JOIN sectors s "
+        "ON t.symbol = s.symbol WHERE t.price > 20 GROUP BY sector"
+    ),
+    "pairs": (
+        "SELECT a.seq AS one, b.seq AS other FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol <> b.symbol "
+        "ORDER BY abs(a.price - b.price) LIMIT 2 WINDOW [20 SECONDS EVERY 10 SECONDS]"
+    ),
 }
 LATENESS_US = {"waits": 15_000_000}
+SECTORS = pa.table({"symbol": ["S0", "S1", "S2"], "sector": ["steel", "glass", "steel"]})
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +62,11 @@ def pipeline_file(folder: Path, source: Path, names: list[str], files: int = 2, 
     queries = "".join(
         f'[queries.{name}]\nsql = """{changed.get(name, STATEMENTS[name])}"""\nto = "files"\n' for name in names
     )
+    pq.write_table(SECTORS, folder / "sectors.parquet")
     file = folder / "market.toml"
     file.write_text(
         f'trigger = "available now"\n'
+        f'[sources.sectors]\nformat = "parquet"\npath = "sectors.parquet"\nstream = false\n'
         f'[sources.trades]\nformat = "parquet"\npath = "{source}"\noptions = {{ maxFilesPerTrigger = {files} }}\n'
         f'{queries}[sinks.files]\nformat = "parquet"\npath = "answers/{{query}}"\n'
     )
@@ -80,7 +91,7 @@ def written(folder: Path, query: str) -> list[Line]:
 
 def expected(query: str) -> list[Line]:
     """The answers over all rows, of windows that have closed."""
-    answers = sb.sql(STATEMENTS[query], trades=trades(ROWS))
+    answers = sb.sql(STATEMENTS[query], trades=trades(ROWS), sectors=SECTORS)
     if query == "counted":
         return sorted(lines(answers))
     return closed(answers, ROWS - 1 if query == "numbered" else LAST_US - LATENESS_US.get(query, 0))
@@ -100,12 +111,9 @@ def test_every_query_answers_as_over_all_rows(spark: SparkSession, source: Path,
         assert not figures[name].up
         assert sum(figures[name].changes.values()) == len(expected(name))
     begun = {path.name for path in (tmp_path / ".skyband" / "market").iterdir() if path.is_dir()}
-    assert begun == {"trades_1", "query_numbered", "query_groups"}
-    assert set(json.loads((tmp_path / ".skyband" / "market" / "trades_1.json").read_text())) == {
-        "best",
-        "waits",
-        "counted",
-    }
+    assert begun == {"trades_1", "query_numbered"}
+    shared = json.loads((tmp_path / ".skyband" / "market" / "trades_1.json").read_text())
+    assert set(shared) == set(STATEMENTS) - {"numbered"}
     assert 0 < figures["best"].rows_held < ROWS
     assert 0 < figures["best"].rows_gathered < ROWS, "most rows are ruled out before the shuffle"
 
@@ -114,8 +122,8 @@ def test_answers_that_are_many_stay_on_spark(
     spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "MOST_BYTES", 0)
-    figures = run(spark, pipeline_file(tmp_path, source, ["best", "waits"], ALL_FILES))
-    for name in ("best", "waits"):
+    figures = run(spark, pipeline_file(tmp_path, source, ["best", "waits", "groups", "pairs"], ALL_FILES))
+    for name in ("best", "waits", "groups", "pairs"):
         assert written(tmp_path, name) == expected(name)
         assert figures[name].changes == {"shown": len(expected(name))}
 

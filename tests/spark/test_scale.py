@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 from spark.streams import START_US, lines, run_stream, split, write_batches
 
 import skyband as sb
-from skyband.engines.spark.candidates import only_candidates
-from skyband.engines.spark.objects import resolve
+from skyband.engines.spark.objects import part, resolve
 
 pytestmark = pytest.mark.spark
 
@@ -44,9 +43,9 @@ def test_a_group_with_nearly_all_rows_is_not_gathered(spark: SparkSession, tmp_p
     query = sb.TopK(k=5, by="value", window=WINDOW, per="id")
     whole = spark.read.parquet(str(folder))
     recipe, score = resolve(whole, query, None)
-    gathered = only_candidates(whole, recipe, score).groupBy("id").count().collect()
+    gathered = part(whole, recipe, score).rows(whole, 16).groupBy(recipe.plain_names["id"]).count().collect()
     files, panes = 6, 3
-    assert {row.id: row["count"] for row in gathered}[7] <= (query.k + 1) * files * panes
+    assert dict(gathered)[7] <= (query.k + 1) * files * panes
     options: dict[str, Any] = {"k": 5, "by": "value", "window": WINDOW, "per": "id"}
     outcome = run_stream(spark, folder, lambda df: sb.top_k(df, **options))
     expected = [line for line in lines(sb.top_k(table, **options)) if line[1] <= START_US + 59_999_000]

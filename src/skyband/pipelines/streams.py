@@ -1,5 +1,5 @@
-"""The streaming queries that a pipeline comes down to: one for all questions about the best rows of a source that can
-be answered in one pass over it, one for each other question, and one for the bad records of a source that keeps them.
+"""The streaming queries that a pipeline comes down to: one for all questions about a source that can be answered in one
+pass over it, one for each other question, and one for the bad records of a source that keeps them.
 
 Which queries share a pass is decided when they are first run, and stays: a query that is added later reads its source
 from the start, in a pass of its own, so that its answers are whole.
@@ -25,7 +25,6 @@ from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
 from skyband.pipelines.secrets import resolve
 from skyband.pipelines.sources import bad_records_of, rows_of
-from skyband.queries import TopK
 from skyband.sql import sql
 from skyband.sql.asked import Asked as Meaning
 from skyband.sql.run import together
@@ -97,10 +96,10 @@ def streams_of(spark: SparkSession, pipeline: Pipeline) -> list[Stream]:
     sources = {name: rows_of(spark, pipeline, source) for name, source in pipeline.sources.items()}
     asked = [_understood(spark, pipeline, query, sources) for query in pipeline.queries.values()]
     streams = []
-    for name, df in sources.items():
-        sharing = [one for one in asked if [*one.inputs] == [name] and _clock(one) is not None]
+    for name in sources:
+        sharing = [one for one in asked if _stream(one) == name and _clock(one) is not None]
         if sharing:
-            streams += _together(spark, pipeline, name, df, sharing)
+            streams += _together(spark, pipeline, name, sharing)
     streams += [_alone(spark, pipeline, one) for one in asked if _clock(one) is None]
     streams += [_bad(spark, pipeline, source) for source in pipeline.sources.values() if source.dead_letters]
     return streams
@@ -118,17 +117,21 @@ def _understood(spark: SparkSession, pipeline: Pipeline, query: Query, sources: 
     return _Asked(query, inputs, meaning, asked_by(pipeline, query, columns, buckets))
 
 
+def _stream(one: _Asked) -> str | None:
+    """The stream that a query is about, if there is only one, read once; beside it there may be tables."""
+    sources = {name.lower(): name for name in one.inputs}
+    read = [sources[rows.name.lower()] for rows in one.meaning.rows.values()]
+    streams = [name for name in read if one.inputs[name].isStreaming]
+    return streams[0] if len(streams) == 1 else None
+
+
 def _clock(one: _Asked) -> str | None:
     """The column whose watermark closes a query's windows, "" if none does; None: it cannot share a pass."""
-    df, *others = one.inputs.values()
-    if others or not df.isStreaming or not isinstance(one.meaning.query, TopK):
-        return None
-    return clock_column(df, one.meaning.query)
+    stream = _stream(one)
+    return None if stream is None else clock_column(one.inputs[stream], one.meaning.query)
 
 
-def _together(
-    spark: SparkSession, pipeline: Pipeline, source: str, df: DataFrame, several: list[_Asked]
-) -> list[Stream]:
+def _together(spark: SparkSession, pipeline: Pipeline, source: str, several: list[_Asked]) -> list[Stream]:
     """The streams of queries about one source: those that were begun together stay together."""
     waiting = {one.query.name: one for one in several}
     streams = []
@@ -142,14 +145,15 @@ def _together(
         }
         waiting = {name: one for name, one in waiting.items() if name not in chosen}
         if chosen:
-            streams.append(_shared(f"{source}_{number}", chosen, checkpoint, df))
+            streams.append(_shared(f"{source}_{number}", source, chosen, checkpoint))
         elif not begun:
             break
     return streams
 
 
-def _shared(name: str, several: Mapping[str, _Asked], checkpoint: Checkpoint, df: DataFrame) -> Stream:
-    shared = together({name: one.meaning for name, one in several.items()}, df)
+def _shared(name: str, source: str, several: Mapping[str, _Asked], checkpoint: Checkpoint) -> Stream:
+    inputs = {name: df for one in several.values() for name, df in one.inputs.items()}
+    shared = together({name: one.meaning for name, one in several.items()}, source, inputs)
     outputs = {
         name: Output(
             shared.answers[name], shared.tables[name], key_of(one.meaning), one.query.to, one.asked, number_of(name)

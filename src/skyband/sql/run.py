@@ -187,18 +187,31 @@ def _reread(source: Source, name: str) -> Source:
     return source._replace(batches=list(source.batches))
 
 
-def together(asked: Mapping[str, Asked], df: Any) -> Any:
-    """Statements about the best rows of one Spark stream, by name, in one pass: as `top_k_together` gives it."""
+def together(asked: Mapping[str, Asked], stream: str, data: Mapping[str, Any]) -> Any:
+    """Statements about one Spark stream, and tables beside it, by name, in one pass: as `spark.together` gives it."""
     from skyband.engines import spark
 
-    schema = spark.schema_of(df)
+    data = {name.lower(): df for name, df in data.items()}
+    schemas = {name: spark.schema_of(df) for name, df in data.items()}
     questions = {}
     for name, one in asked.items():
-        rows = one.rows[ONLY]
-        assert isinstance(one.query, TopK)
+        given = {called: rows.name.lower() for called, rows in one.rows.items()}
+        (called,) = (called for called, name in given.items() if name == stream.lower())
+        rows = one.rows[called]
+        assert isinstance(one.query, TopK | TopKPairs | JoinAggregate)
         assert not rows.renamed
-        questions[name] = spark.Question(one.query, _where_in_spark(rows, schema), rows.columns)
-    shared = spark.top_k_together(df, questions)
+        questions[name] = spark.Question(
+            one.query,
+            _where_in_spark(rows, schemas[given[called]]),
+            rows.columns,
+            called,
+            {
+                other: _rows_in_spark(data[given[other]], its, schemas[given[other]])
+                for other, its in one.rows.items()
+                if other != called
+            },
+        )
+    shared = spark.together(data[stream.lower()], questions)
     answers = {name: partial(_then, shared.answers[name], _Shower(one)) for name, one in asked.items()}
     tables = {
         name: partial(_then, shared.tables[name], partial(_projected, shown=one.shown, turn=one.turn))
@@ -215,15 +228,7 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
     """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
     from skyband.engines import spark
 
-    prepared = {}
-    for name, rows in asked.rows.items():
-        df = data[rows.name]
-        if (condition := _where_in_spark(rows, schemas[rows.name])) is not None:
-            df = df.where(condition)
-        if rows.columns is not None:
-            renamed = [*((name, name) for name in rows.columns), *rows.renamed]
-            df = df.selectExpr(*(f"{quoted(column)} AS {quoted(called)}" for called, column in renamed))
-        prepared[name] = df
+    prepared = {name: _rows_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in asked.rows.items()}
     match asked.query:
         case TopK():
             answer = spark.top_k(prepared[ONLY], asked.query)
@@ -241,6 +246,15 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
         case JoinAggregate():
             answer = spark.join_aggregate(prepared, asked.query)
     return _Shower(asked)(answer)
+
+
+def _rows_in_spark(df: Any, rows: Rows, schema: pa.Schema) -> Any:
+    if (condition := _where_in_spark(rows, schema)) is not None:
+        df = df.where(condition)
+    if rows.columns is not None:
+        renamed = [*((name, name) for name in rows.columns), *rows.renamed]
+        df = df.selectExpr(*(f"{quoted(column)} AS {quoted(called)}" for called, column in renamed))
+    return df
 
 
 def _where_in_spark(rows: Rows, schema: pa.Schema) -> str | None:

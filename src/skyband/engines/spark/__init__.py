@@ -7,7 +7,7 @@ from skyband.engines.spark.objects import as_column, top_k
 from skyband.engines.spark.pairs import top_k_pairs
 from skyband.engines.spark.recipe import schema_of
 from skyband.engines.spark.session import local_session
-from skyband.engines.spark.sharing import Question, clock_column, top_k_together
+from skyband.engines.spark.sharing import Question, clock_column, together
 
 __all__ = [
     "Question",
@@ -16,9 +16,9 @@ __all__ = [
     "join_aggregate",
     "local_session",
     "schema_of",
+    "together",
     "top_k",
     "top_k_across",
     "top_k_for_each",
     "top_k_pairs",
-    "top_k_together",
 ]

@@ -9,22 +9,24 @@ windows are not closed by the watermark (windows of arrivals, and answers with e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from skyband.engines.embedded.across import TopKAcrossSession
 from skyband.engines.output import across_layout, best_of_parts
 from skyband.engines.spark.candidates import pane_tally, times_of
 from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.pages import BatchFunction, Tally
-from skyband.engines.spark.plan import run
+from skyband.engines.spark.pages import Tally
+from skyband.engines.spark.part import Merge, Part
+from skyband.engines.spark.plan import output_type, run
 from skyband.engines.spark.recipe import PREFIX, Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
 from skyband.expressions import as_floats
 from skyband.operators.across.protocol import AcrossAnswer
@@ -99,34 +101,36 @@ def top_k_across(data: DataFrame | Mapping[str, DataFrame], query: TopKAcross) -
 
 
 def _top_k(df: DataFrame, query: TopKAcross, stream: str) -> DataFrame:
+    mine = _part(df, query, stream)
+    answers = run(df, mine.recipe, mine.rows)
+    return mine.merged(answers) if mine.recipe.is_spread else answers.drop(LATEST)
+
+
+def _part(df: DataFrame, query: TopKAcross, stream: str) -> Part:
     recipe = _resolve(df, query, stream)
-    answers = run(df, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
-    if not recipe.is_spread:
-        return answers.drop(LATEST)
-    shown = [name for name in answers.columns if name != LATEST]
-    # All that is said of a window comes to one place.
-    together = answers.repartition(quoted("window_end"))
-    recall = None if query.recall is None else shown[-1]
-    return together.mapInArrow(best_of_all(query.k, recall), answers.select(*map(quoted, shown)).schema)
+    shown = StructType([field for field in output_type(df.schema, recipe) if field.name != LATEST])
+    return Part(
+        recipe,
+        columns=lambda buckets: _columns(df, recipe, buckets),
+        merge=best_of_all(query.k, None if query.recall is None else shown[-1].name),
+        merged_type=shown,
+    )
 
 
-def best_of_all(k: int, recall: str | None = None) -> BatchFunction:
-    """For mapInArrow: of what buckets say of each window, the k best objects, ranked.
+def best_of_all(k: int, recall: str | None = None) -> Merge:
+    """Of what buckets say of each window, the k best objects, ranked.
 
     The recall of a window, in the column of that name, is the mean of those of the buckets that its objects come from.
     """
+    keys = [("score", "descending"), (LATEST, "descending"), ("rank", "ascending")]
 
-    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = list(batches)
-        if not parts:
-            return
-        keys = [("score", "descending"), (LATEST, "descending"), ("rank", "ascending")]
-        rows = best_of_parts(pa.Table.from_batches(parts), keys, k).drop_columns([LATEST])
+    def merge(answers: pa.Table) -> pa.Table:
+        rows = best_of_parts(answers, keys, k).drop_columns([LATEST])
         if recall is not None:
             window = rows["window_end"].combine_chunks().dictionary_encode().indices.to_numpy()
             mean = np.bincount(window, rows[recall].to_numpy()) / np.bincount(window)
             rows = rows.set_column(rows.schema.names.index(recall), recall, pa.array(mean[window]))
-        yield from rows.to_batches()
+        return rows
 
     return merge
 
@@ -161,10 +165,10 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
     )
 
 
-def _rows_to_gather(df: DataFrame, recipe: AcrossRecipe, buckets: int) -> DataFrame:
+def _columns(df: DataFrame, recipe: AcrossRecipe, buckets: int) -> list[Column]:
     columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
     columns += [quoted(name) for name in recipe.added]
     columns.append(tie(df))
     if recipe.is_spread:
         columns.append(bucket((recipe.query.id,), buckets))
-    return df.select(*columns)
+    return columns

@@ -21,6 +21,7 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import Ints, Tally
+from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import PREFIX, TIE, quoted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions import as_floats
@@ -34,13 +35,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 SCORE: Final = PREFIX + "score"
-WEIGHT: Final = PREFIX + "weight"  # how many input rows a row stands for in the counts
 GROUP: Final = PREFIX + "group"  # a number for each group: see group_key
-
-
-def only_candidates(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> DataFrame:
-    """`df` with the column WEIGHT, without the rows that cannot be shown."""
-    return df.withColumn(WEIGHT, weight(df, recipe, score)).where(sf.col(WEIGHT).isNotNull())
 
 
 def weight(df: DataFrame, recipe: TopKRecipe, score: Column | None, where: Column | None = None) -> Column:

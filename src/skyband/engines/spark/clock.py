@@ -57,9 +57,12 @@ class Clock:
         return -(-ticks // self.ticks_per_ms) + self.shift_ms + self.behind_ms
 
 
-def with_clock(df: DataFrame, recipe: Recipe, lateness: int) -> tuple[DataFrame, Clock]:
-    """`df` with a watermark for the window's column: the user's own, or one that waits for `lateness` ticks."""
-    on = str(recipe.window.on)
+def with_clock(df: DataFrame, recipe: Recipe, lateness: int, on: str | None = None) -> tuple[DataFrame, Clock]:
+    """`df` with a watermark for the window's column: the user's own, or one that waits for `lateness` ticks.
+
+    `on` is what `df` calls that column, if not as the recipe does.
+    """
+    on = on or str(recipe.window.on)
     marked = [field.name for field in df.schema if _DELAY in field.metadata]
     if marked and marked != [on]:
         raise InvalidQuery(

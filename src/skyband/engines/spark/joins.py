@@ -10,15 +10,16 @@ state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import LongType
+from pyspark.sql.types import LongType, StructType
 
 from skyband.engines.embedded.inputs import read
 from skyband.engines.embedded.joins import JoinSession
@@ -35,7 +36,7 @@ from skyband.engines.spark.join_rows import (
     argument,
     shared,
 )
-from skyband.engines.spark.pages import BatchFunction
+from skyband.engines.spark.part import Merge, Part
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
 from skyband.errors import InvalidInput, InvalidQuery
@@ -90,11 +91,46 @@ class JoinRecipe(Recipe):
         return self.by_pane
 
 
+@dataclass(frozen=True)
+class Resolved:
+    """A join over certain streams. Mistakes in it are found when it is made, before Spark runs anything."""
+
+    recipe: JoinRecipe
+    streams: dict[str, DataFrame]
+    tagged: dict[str, dict[str, Column]]  # by stream: what a row is in the union of all of them
+    merge: Merge | None
+    merged_type: StructType
+
+    def part(self, tagged: Mapping[str, Column], tie: Column | None = None) -> Part:
+        """Over rows of which these are the columns; `tie` is needed where the order of rows matters."""
+        return Part(
+            self.recipe,
+            columns=lambda buckets: [*_columns(tagged, self.recipe, buckets), *([] if tie is None else [tie])],
+            where=tagged[KEEP],
+            merge=self.merge,
+            merged_type=self.merged_type,
+        )
+
+
 def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     """Aggregates by group over a join of the streams of `data`, all batch or all streaming, and its relations.
 
     A streaming result is written in append mode, or in update mode with emit="changes".
     """
+    join = resolve(data, query)
+    union = reduce(
+        DataFrame.unionByName,
+        (
+            df.select(*(column.alias(called) for called, column in join.tagged[name].items()))
+            for name, df in join.streams.items()
+        ),
+    )
+    in_order = None if join.recipe.in_any_order else tie(union.select(*map(quoted, join.recipe.plain_names)))
+    part = join.part({called: quoted(called) for called in union.columns}, in_order)
+    return part.merged(run(union, part.recipe, part.rows))
+
+
+def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
     streams, relations = _inputs(data, query)
     schemas = {name: arrow_schema(data[name].schema) for name in streams}
     schemas |= {name: table.schema for name, table in relations.items()}
@@ -109,25 +145,23 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     }
     how = spread(query, bound)
     columns = _crossing(streams, bound, needed)
-    union = _union(streams, query, bound, columns, filters, how)
     asked = but(query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs))
     recipe = _recipe(query, asked, bound, needed, columns, relations, how)
-    answers = run(union, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
-    if how is None or not (how.adds_up or asked.order_by):
-        return answers
-    merge = merger(recipe, asked, adds_up=how.adds_up)
     output = Layout(asked, bind(asked, recipe.schemas)).schema
-    return answers.repartition(quoted("window_end")).mapInArrow(merge, from_arrow_schema(output))
+    return Resolved(
+        recipe,
+        streams,
+        _tagged(streams, query, bound, columns, filters, how),
+        merge=merger(recipe, asked, adds_up=how.adds_up) if how and (how.adds_up or asked.order_by) else None,
+        merged_type=from_arrow_schema(output),
+    )
 
 
-def merger(recipe: JoinRecipe, query: JoinAggregate, *, adds_up: bool) -> BatchFunction:
-    """For mapInArrow: whole windows from what buckets say of each."""
+def merger(recipe: JoinRecipe, query: JoinAggregate, *, adds_up: bool) -> Merge:
+    """Whole windows from what buckets say of each."""
 
-    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = list(batches)
-        if parts:
-            layout = Layout(query, bind(query, recipe.schemas))
-            yield from layout.merged(pa.Table.from_batches(parts), adds_up=adds_up).to_batches()
+    def merge(answers: pa.Table) -> pa.Table:
+        return Layout(query, bind(query, recipe.schemas)).merged(answers, adds_up=adds_up)
 
     return merge
 
@@ -191,23 +225,23 @@ def _crossing(streams: Mapping[str, DataFrame], bound: BoundJoin, needed: Mappin
     return {name: {column: names[name].get(column, TIME) for column in needed[name]} for name in on}
 
 
-def _union(
+def _tagged(
     streams: Mapping[str, DataFrame],
     query: JoinAggregate,
     bound: BoundJoin,
     columns: Names,
     filters: Mapping[str, Column | None],
     how: Spread | None,
-) -> DataFrame:
-    """The rows of all streams; a column that only others have is null."""
+) -> dict[str, dict[str, Column]]:
+    """The columns of each stream's rows in the union of all streams; one that only others have is null."""
     types = {
         called: streams[name].schema[column].dataType
         for name, mine in columns.items()
         for column, called in mine.items()
         if called != TIME
     }
-    union = None
-    for name, df in streams.items():
+    tagged = {}
+    for name in streams:
         i = query.names.index(name)
         source = bound.inputs[i]
         mine = {called: quoted(column) for column, called in columns[name].items()}
@@ -218,16 +252,14 @@ def _union(
             hashed = sf.xxhash64(*(_comparable(source.schema.field(column).type, column) for column in together))
         whole = pa.types.is_integer(bound.time_type)
         keep = filters.get(name)
-        part = df.select(
-            sf.lit(i).alias(INPUT),
-            (time.cast("long") if whole else time).alias(TIME),
-            hashed.alias(KEY),
-            (sf.lit(True) if keep is None else sf.coalesce(keep, sf.lit(False))).alias(KEEP),
-            *(mine.get(called, sf.lit(None)).cast(kind).alias(called) for called, kind in types.items()),
-        )
-        union = part if union is None else union.unionByName(part)
-    assert union is not None
-    return union
+        tagged[name] = {
+            INPUT: sf.lit(i),
+            TIME: time.cast("long") if whole else time,
+            KEY: hashed,
+            KEEP: sf.lit(True) if keep is None else sf.coalesce(keep, sf.lit(False)),
+            **{called: mine.get(called, sf.lit(None)).cast(kind) for called, kind in types.items()},
+        }
+    return tagged
 
 
 def _comparable(kind: pa.DataType, column: str) -> Column:
@@ -280,11 +312,8 @@ def _recipe(
     )
 
 
-def _rows_to_gather(df: DataFrame, recipe: JoinRecipe, buckets: int) -> DataFrame:
-    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
-    if not recipe.in_any_order:
-        columns.append(tie(df.select(*map(quoted, recipe.plain_names))))
-    df = df.where(quoted(KEEP))
+def _columns(tagged: Mapping[str, Column], recipe: JoinRecipe, buckets: int) -> list[Column]:
+    columns = [tagged[name].alias(plain) for name, plain in recipe.plain_names.items()]
     if recipe.is_spread:
-        columns.append(sf.pmod(quoted(KEY), sf.lit(buckets)).cast("int").alias(BUCKET))
-    return df.select(*columns)
+        columns.append(sf.pmod(tagged[KEY], sf.lit(buckets)).cast("int").alias(BUCKET))
+    return columns

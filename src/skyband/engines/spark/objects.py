@@ -21,8 +21,9 @@ from pyspark.sql.types import NumericType
 from skyband import expressions
 from skyband.engines.embedded.objects import TopKSession
 from skyband.engines.output import layout
-from skyband.engines.spark.candidates import GROUP, SCORE, WEIGHT, CandidateGatherer, group_key, only_candidates
+from skyband.engines.spark.candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
 from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.part import Part
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
 from skyband.errors import InvalidExpression, UnknownColumn
@@ -66,7 +67,16 @@ def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
     if given and score is not None:
         # Computed once, so that what is shown is what was compared, even if the column is random.
         df, score = df.withColumn(SCORE, score), sf.col(SCORE)
-    return run(df, recipe, lambda df, buckets: _rows_to_gather(df, recipe, score, buckets))
+    return run(df, recipe, part(df, recipe, score).rows)
+
+
+def part(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> Part:
+    """When nothing can be ruled out, every row is needed."""
+    return Part(
+        recipe,
+        columns=lambda buckets: _columns(df, recipe, score, buckets),
+        weigh=(lambda where: weight(df, recipe, score, where)) if recipe.by_pane else None,
+    )
 
 
 def as_column(by: Any) -> tuple[Column | None, Any]:
@@ -125,16 +135,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     return recipe, score
 
 
-def _rows_to_gather(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> DataFrame:
-    """What is needed of each row that may be shown; when nothing can be ruled out, of each row."""
-    columns = columns_to_gather(df, recipe, score, buckets)
-    if recipe.by_pane:
-        df = only_candidates(df, recipe, score)
-        columns.append(sf.col(WEIGHT))
-    return df.select(*columns)
-
-
-def columns_to_gather(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> list[Column]:
+def _columns(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> list[Column]:
     """What is needed of a row, besides its weight."""
     per = recipe.query.per
     columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]

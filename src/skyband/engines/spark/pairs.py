@@ -14,7 +14,6 @@ Where answers do not come window by window, or not all rows of a window can be t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,9 +26,9 @@ from skyband.engines.embedded.pairs import PairsSession
 from skyband.engines.output import best_of_parts, pair_layout
 from skyband.engines.spark.copies import COPY, CopyGatherer
 from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.pages import BatchFunction
-from skyband.engines.spark.plan import run
-from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.part import Merge, Part
+from skyband.engines.spark.plan import output_type, run
+from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket, check_order, quoted, tie
 from skyband.expressions import pairs as pair_expressions
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.planner.distribution import spread
@@ -60,9 +59,22 @@ def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:
     As for `top_k`, a streaming result is written in append mode, or in update mode with emit="changes" and
     emit="entries". Rows of equal time are put in order by a hash of their contents.
     """
+    mine = part(df, query)
+    return mine.merged(run(df, mine.recipe, mine.rows))
+
+
+def part(df: DataFrame, query: TopKPairs) -> Part:
     recipe = resolve(df, query)
-    answers = run(df, recipe, lambda df, buckets: _rows_to_gather(df, recipe, buckets))
-    return _merged(answers, recipe, query, df.schema) if recipe.is_spread else answers
+    if not recipe.is_spread:
+        return Part(recipe, columns=lambda buckets: _columns(df, recipe, buckets))
+    whole = output_type(df.schema, recipe)
+    return Part(
+        recipe,
+        columns=lambda buckets: _columns(df, recipe, buckets),
+        copies=None if query.same else lambda buckets: _cells(sf.pmod(tie(df), sf.lit(parts_of(buckets))), buckets),
+        merge=merger(recipe, query),
+        merged_type=StructType([field for field in whole if field.name[2:] not in recipe.added]),
+    )
 
 
 def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
@@ -108,19 +120,15 @@ def parts_of(buckets: int) -> int:
     return (math.isqrt(8 * buckets + 1) - 1) // 2
 
 
-def _rows_to_gather(df: DataFrame, recipe: PairsRecipe, buckets: int) -> DataFrame:
+def _columns(df: DataFrame, recipe: PairsRecipe, buckets: int) -> list[Column]:
+    """What is needed of a row, besides its cells."""
     columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
     columns.append(tie(df))
-    if not recipe.is_spread:
-        return df.select(*columns)
-    if recipe.query.same:
-        rows = df.select(*columns, bucket(recipe.query.same, buckets))
-    else:
-        cells = df.select(
-            *columns, sf.explode(_cells(sf.pmod(tie(df), sf.lit(parts_of(buckets))), buckets)).alias("at")
-        )
-        rows = cells.select("*", sf.col("at.cell").alias(BUCKET), sf.col("at.side").alias(SIDE)).drop("at")
-    return rows.withColumn(ROW, sf.col(TIE))
+    if recipe.is_spread:
+        columns.append(tie(df).alias(ROW))
+        if recipe.query.same:
+            columns.append(bucket(recipe.query.same, buckets))
+    return columns
 
 
 def _cells(part: Column, buckets: int) -> Column:
@@ -129,34 +137,19 @@ def _cells(part: Column, buckets: int) -> Column:
     def cell(other: Column) -> Column:
         low, high = sf.least(part, other), sf.greatest(part, other)
         number = (sf.call_function("div", high * (high + 1), sf.lit(2)) + low).cast("int")
-        return sf.struct(number.alias("cell"), sf.signum(other - part).cast("int").alias("side"))
+        return sf.struct(number.alias(BUCKET), sf.signum(other - part).cast("int").alias(SIDE))
 
     return sf.transform(sf.sequence(sf.lit(0).cast("long"), sf.lit(parts_of(buckets) - 1).cast("long")), cell)
 
 
-def _merged(answers: DataFrame, recipe: PairsRecipe, query: TopKPairs, schema: StructType) -> DataFrame:
+def merger(recipe: PairsRecipe, query: TopKPairs) -> Merge:
     """The best k of the cells' answers about each window, with the columns that the user knows."""
-    names = recipe.output.names
-    shown = [field for field in answers.schema if field.name[2:] not in recipe.added]
-    # Under plain names: mapInArrow stumbles over dots and backticks.
-    plain = answers.toDF(*(f"c{i}" for i in range(len(names))))
-    window = plain[f"c{names.index('window_end')}"]
-    return plain.repartition(window).mapInArrow(merger(recipe, query), StructType(shown))
-
-
-def merger(recipe: PairsRecipe, query: TopKPairs) -> BatchFunction:
-    """For mapInArrow: all answers about the windows of a partition, ranked anew."""
-    names, k = recipe.output.names, query.k
-    shown = [name for name in names if name[2:] not in recipe.added]
+    k, shown = query.k, [name for name in recipe.output.names if name[2:] not in recipe.added]
     recent = [f"{side}_{name}" for side in "ab" for name in (query.window.on, query.window.order, ROW) if name]
     keys = [("score", "ascending" if query.ascending else "descending")]
     keys += [(name, "descending") for name in recent]
 
-    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = list(batches)
-        if not parts:
-            return
-        table = best_of_parts(pa.Table.from_batches(parts).rename_columns(names), keys, k)
-        yield from table.select(shown).to_batches()
+    def merge(answers: pa.Table) -> pa.Table:
+        return best_of_parts(answers, keys, k).select(shown)
 
     return merge

@@ -1,4 +1,4 @@
-"""Several top-k questions about one stream in one pass over it: one read, one shuffle, one stateful operator.
+"""Several questions about one stream in one pass over it: one read, one shuffle, one stateful operator.
 
     rows ─ for each question: its score, and can the row be shown? ─ rows that some question needs ─
          ─ pack by question and bucket ─ one session per question and bucket ─ packed answers, each with its question
@@ -13,12 +13,13 @@ What comes out is packed; `Together.answers` says how it becomes a question's an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import (
@@ -29,28 +30,34 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import TimestampType
 
-from skyband.engines.spark.candidates import WEIGHT, weight
+from skyband.engines.spark import joins, objects, pairs
 from skyband.engines.spark.clock import Clock, with_clock
 from skyband.engines.spark.gathering import GATHERED_ROWS, by_bucket
-from skyband.engines.spark.objects import TopKRecipe, columns_to_gather, resolve
 from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, read_table, unpacker
+from skyband.engines.spark.part import WEIGHT, Part
 from skyband.engines.spark.plan import buckets_of, check_state_store, counts, output_type
 from skyband.engines.spark.processor import STATE_COLUMNS, STATE_NAME, BucketProcessor
-from skyband.engines.spark.recipe import PREFIX, quoted
+from skyband.engines.spark.recipe import PREFIX, Recipe, quoted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import InvalidQuery
-from skyband.queries import TopK
+from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
 
 QUESTION: Final = "question"
+COPIES: Final = PREFIX + "copies"
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query over those rows of the stream that meet `where` (Spark SQL), with these of its columns."""
+    """A query over those rows of the stream that meet `where` (Spark SQL), with these of its columns.
 
-    query: TopK
+    A join calls the stream by a name, and may have relations beside it.
+    """
+
+    query: TopK | TopKPairs | JoinAggregate
     where: str | None = None
     columns: tuple[str, ...] | None = None
+    name: str = ""
+    relations: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Together(NamedTuple):
@@ -60,14 +67,18 @@ class Together(NamedTuple):
     mode: str  # Spark's output mode
 
 
-class _Part(NamedTuple):
+class _Asked(NamedTuple):
     """A question, resolved."""
 
     number: int
-    recipe: TopKRecipe
-    score: Column
+    part: Part
     where: Column | None
+    on: str | None  # the column of time
     rows: DataFrame  # as if the question were asked alone: for its columns only
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.part.recipe
 
 
 def number_of(name: str) -> int:
@@ -75,20 +86,28 @@ def number_of(name: str) -> int:
     return crc32(name.encode()) >> 1
 
 
-def clock_column(df: DataFrame, query: TopK) -> str | None:
+def clock_column(df: DataFrame, query: TopK | TopKPairs | TopKAcross | TopKForEach | JoinAggregate) -> str | None:
     """The column whose watermark closes the windows of `query`; "" if none does; None: it cannot share a stream."""
-    if query.window.on is None or query.window.every is None:
-        return ""
-    return query.window.on if isinstance(df.schema[query.window.on].dataType, TimestampType) else None
+    if isinstance(query, JoinAggregate):
+        if len(query.streams) > 1 or query.every is None:
+            return None
+        on = query.streams[0][1].window.on
+    elif isinstance(query, TopK | TopKPairs):
+        on = query.window.on
+        if on is None or query.window.every is None:
+            return ""
+    else:
+        return None
+    return on if on is not None and isinstance(df.schema[on].dataType, TimestampType) else None
 
 
-def top_k_together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
+def together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
     """Questions about the streaming `df`, by name; their windows measure one and the same timestamp column, or none.
 
     State is kept by the name of a question, so that questions may come and go between two runs.
     """
     check_state_store(df)
-    parts = {name: _part(name, df, question) for name, question in questions.items()}
+    parts = {name: _asked(name, df, question) for name, question in questions.items()}
     if len({part.number for part in parts.values()}) < len(parts):
         raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(parts)}. Rename one.")
     buckets = buckets_of(df)
@@ -111,33 +130,42 @@ def top_k_together(df: DataFrame, questions: Mapping[str, Question]) -> Together
         packed = packed.observe(f"skyband_{name}", *counts(sf.col(QUESTION) == part.number))
     return Together(
         packed,
-        {name: _unpacking(part) for name, part in parts.items()},
-        {name: partial(_unpacked, part.recipe.output) for name, part in parts.items()},
+        {name: partial(_unpack, part) for name, part in parts.items()},
+        {name: partial(_unpacked, part) for name, part in parts.items()},
         mode,
     )
 
 
-def _part(name: str, df: DataFrame, question: Question) -> _Part:
+def _asked(name: str, df: DataFrame, question: Question) -> _Asked:
     rows = df if question.columns is None else df.select(*map(quoted, question.columns))
-    recipe, score = resolve(rows, question.query, None)
-    if score is None:
-        raise InvalidQuery(f"{name!r} calls a function of yours, which cannot share a stream.")
     where = None if question.where is None else sf.expr(question.where)
-    return _Part(number_of(name), recipe, score, where, rows)
+    query, number = question.query, number_of(name)
+    match query:
+        case TopK():
+            recipe, score = objects.resolve(rows, query, None)
+            if score is None:
+                raise InvalidQuery(f"{name!r} calls a function of yours, which cannot share a stream.")
+            return _Asked(number, objects.part(rows, recipe, score), where, query.window.on, rows)
+        case TopKPairs():
+            return _Asked(number, pairs.part(rows, query), where, query.window.on, rows)
+        case JoinAggregate():
+            join = joins.resolve({question.name: rows, **question.relations}, query)
+            part = join.part(join.tagged[question.name])
+            return _Asked(number, part, where, query.streams[0][1].window.on, rows)
 
 
-def _with_clocks(df: DataFrame, parts: Mapping[str, _Part]) -> tuple[DataFrame, dict[str, Clock | None]]:
+def _with_clocks(df: DataFrame, parts: Mapping[str, _Asked]) -> tuple[DataFrame, dict[str, Clock | None]]:
     """`df` with the watermark of the question that waits least, and each question's own clock."""
-    timed = {name: part for name, part in parts.items() if part.recipe.by_pane}
+    timed = {name: asked for name, asked in parts.items() if asked.recipe.by_pane}
     if not timed:
         return df, dict.fromkeys(parts)
-    columns = {str(part.recipe.window.on) for part in timed.values()}
+    columns = {str(asked.on) for asked in timed.values()}
     if len(columns) > 1:
         raise InvalidQuery(f"Questions that share a stream measure one column, not {', '.join(sorted(columns))}.")
     waits_ms = {name: -(-part.recipe.ticks.lateness // 1000) for name, part in timed.items()}
     least = min(waits_ms, key=lambda name: waits_ms[name])
     marked = df.schema
-    df, clock = with_clock(df, timed[least].recipe, timed[least].recipe.ticks.lateness)
+    df, clock = with_clock(df, timed[least].recipe, timed[least].recipe.ticks.lateness, timed[least].on)
     own = df.schema == marked  # the stream came with a watermark, which is then everybody's
     return df, {
         name: None
@@ -149,23 +177,27 @@ def _with_clocks(df: DataFrame, parts: Mapping[str, _Part]) -> tuple[DataFrame, 
     }
 
 
-def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Part], buckets: int) -> DataFrame:
+def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Asked], buckets: int) -> DataFrame:
     """A struct for each question with what it needs of the row, or null; without rows that nobody needs."""
     needed = []
-    for part in parts.values():
-        kept = f"{PREFIX}kept_{part.number}"
-        columns = columns_to_gather(part.rows, part.recipe, part.score, buckets)
-        if part.recipe.by_pane:
-            df = df.withColumn(kept, weight(part.rows, part.recipe, part.score, part.where))
+    for number, part, where, _, _ in parts.values():
+        kept = f"{PREFIX}kept_{number}"
+        columns = part.columns(buckets)
+        conditions = [condition for condition in (where, part.where) if condition is not None]
+        meant = reduce(Column.__and__, conditions) if conditions else None
+        if part.weigh is not None:
+            df = df.withColumn(kept, part.weigh(meant))
             columns.append(sf.col(kept).alias(WEIGHT))
         else:
-            df = df.withColumn(kept, sf.lit(1) if part.where is None else sf.when(part.where, 1))
-        needed.append(sf.when(sf.col(kept).isNotNull(), sf.struct(*columns)).alias(f"q{part.number}"))
-    somebodys = sf.coalesce(*(sf.col(f"{PREFIX}kept_{part.number}") for part in parts.values())).isNotNull()
+            df = df.withColumn(kept, sf.lit(1) if meant is None else sf.when(meant, 1))
+        if part.copies is not None:
+            columns.append(part.copies(buckets).alias(COPIES))
+        needed.append(sf.when(sf.col(kept).isNotNull(), sf.struct(*columns)).alias(f"q{number}"))
+    somebodys = sf.coalesce(*(sf.col(f"{PREFIX}kept_{asked.number}") for asked in parts.values())).isNotNull()
     return df.where(somebodys).select(*needed)
 
 
-def _packer(parts: list[tuple[int, TopKRecipe]]) -> BatchFunction:
+def _packer(parts: list[tuple[int, Recipe]]) -> BatchFunction:
     """For mapInArrow: the rows of a partition as pages, one row a question and bucket."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -173,12 +205,23 @@ def _packer(parts: list[tuple[int, TopKRecipe]]) -> BatchFunction:
         gatherers = [recipe.gatherer() for _, recipe in parts]
         for group in _grouped(batches):
             for position, (number, recipe) in enumerate(parts):
-                mine = (pa.RecordBatch.from_struct_array(batch.column(position).drop_null()) for batch in group)
+                mine = (_with_copies(batch.column(position).drop_null()) for batch in group)
                 for rows, tally in gatherers[position].gather(mine):
                     page = page_batch(by_bucket(rows, recipe), tally)
                     yield page.append_column(QUESTION, pa.array([number] * page.num_rows, pa.int32()))
 
     return pack
+
+
+def _with_copies(rows: pa.StructArray) -> pa.RecordBatch:
+    """The rows of a question; one that goes to several buckets once for each of them."""
+    batch = pa.RecordBatch.from_struct_array(rows)
+    if COPIES not in batch.schema.names:
+        return batch
+    copies = batch.column(COPIES)
+    whole = batch.drop_columns([COPIES]).take(pc.list_parent_indices(copies))
+    more = pa.RecordBatch.from_struct_array(pc.list_flatten(copies))
+    return pa.record_batch([*whole.columns, *more.columns], names=[*whole.schema.names, *more.schema.names])
 
 
 def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
@@ -192,18 +235,17 @@ def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
         yield group
 
 
-def _unpacked(schema: pa.Schema, packed: list[bytes]) -> pa.Table:
+def _unpacked(asked: _Asked, packed: list[bytes]) -> pa.Table:
+    schema, merge = asked.recipe.output, asked.part.merge
     tables = [read_table(page).select(schema.names) for page in packed]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    answers = pa.concat_tables(tables) if tables else schema.empty_table()
+    return answers if merge is None else merge(answers)
 
 
-def _unpacking(part: _Part) -> Callable[[DataFrame], DataFrame]:
-    number, names, schema = part.number, part.recipe.output.names, output_type(part.rows.schema, part.recipe)
-
-    def unpack(packed: DataFrame) -> DataFrame:
-        return packed.where(sf.col(QUESTION) == number).select("answer").mapInArrow(unpacker(names), schema)
-
-    return unpack
+def _unpack(asked: _Asked, packed: DataFrame) -> DataFrame:
+    schema = output_type(asked.rows.schema, asked.recipe)
+    pages = packed.where(sf.col(QUESTION) == asked.number).select("answer")
+    return asked.part.merged(pages.mapInArrow(unpacker(asked.recipe.output.names), schema))
 
 
 class SharedProcessor(StatefulProcessor):

@@ -65,6 +65,47 @@ def test_queries_come_and_go() -> None:
     assert restored.top().equals(session.top())
 
 
+def test_changes_of_queries_are_taken_as_a_feed_of_a_table_gives_them() -> None:
+    session = sb.TopKForEach(queries=QUERIES, k="q.k", by=NEAR, ascending=True, window=sb.sliding(3)).open(ROWS.schema)
+    feed = pa.table(
+        {
+            "_change_type": ["update_preimage", "update_postimage", "insert", "delete", "delete", "insert", "insert"],
+            "id": ["low", "low", "new", "high", "nobody", "brief", "brief"],
+            "x": [0.0, 1.0, 5.0, None, None, 1.0, 2.0],
+            "k": [1, 2, 1, None, None, 1, 0],
+            "n": [2, 2, 2, None, None, 2, 2],
+            "_commit_version": [1] * 7,
+        }
+    )
+    with pytest.raises(sb.InvalidQuery, match="k must be at least 1"):
+        session.change(feed)
+    with pytest.raises(sb.InvalidInput, match="update_preimage; got 'Insert'"):
+        session.change(feed.set_column(0, "_change_type", pa.array(["Insert"] * 7)))
+    with pytest.raises(sb.InvalidInput, match="the column '_change_type'"):
+        session.change(QUERIES)
+    assert session.queries.column("id").to_pylist() == ["low", "high"], "nothing was taken"
+    session.change(feed.slice(0, 6))
+    assert session.queries.column("id").to_pylist() == ["low", "new", "brief"]
+    session.change(feed, set_aside=True)
+    assert session.stats().queries_refused == 1
+    assert [row[0] for row in told(session.push(ROWS.slice(0, 2)))] == ["low", "new", "brief", "low", "new", "new"]
+
+
+@pytest.mark.parametrize(("k", "algorithm"), [(3, "shared"), ("q.k", "boxes")])
+def test_with_backfill_rows_are_there_before_any_query(k: int | str, algorithm: str) -> None:
+    rows = pa.table({"x": np.random.default_rng(5).random(1_200)})
+    queries = pa.table({"id": [1], "k": [3]})
+    asked = {"k": k, "by": "x", "window": sb.sliding(1_000, every=500), "backfill": True}
+    session = sb.TopKForEach(queries=queries.slice(0, 0), **asked).open(rows.schema)
+    assert session.algorithm == algorithm
+    session.push(rows)
+    session.add(queries)
+    expected = sorted(rows.column("x").to_pylist()[500:], reverse=True)[:3]
+    assert session.top().column("score").to_pylist() == expected
+    with pytest.raises(sb.InvalidQuery, match="a window that ends"):
+        sb.TopKForEach(queries=queries, **{**asked, "window": sb.landmark(every=10)})
+
+
 def test_backfill_gives_what_a_query_from_the_start_has() -> None:
     rng = np.random.default_rng(5)
     rows = pa.table({"x": rng.random(3_000)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from skyband.engines.embedded.many import ForEachSession
 
 
+# Changes of queries are a table like any change data feed: the queries' columns, and what happened to each row.
+CHANGE: Final = "_change_type"
+VERSION: Final = "_commit_version"  # if there is such a column, changes with a smaller one came before
+FEED: Final = (CHANGE, VERSION, "_commit_timestamp")  # columns that are not of the queries
+ADDS: Final = ("insert", "update_postimage")
+REMOVES: Final = ("delete",)
+PASSED_OVER: Final = ("update_preimage",)  # what was there before an update says nothing new
+
+
 @dataclass(frozen=True)
 class TopKForEach:
     """The k best rows of a window, as it slides, for each of many queries.
@@ -45,6 +54,7 @@ class TopKForEach:
                 "changes": what entered and what left (default without `every`);
                 "entries": each row once for each query, when it first enters.
     lateness    how long windows by value wait for rows that come out of order.
+    backfill    queries that come later see the rows that are in the window, too, not only those that come after them.
     algorithm   by name, for study; None: the planner chooses.
     """
 
@@ -57,6 +67,7 @@ class TopKForEach:
     ascending: bool = False
     emit: Emit | None = None
     lateness: int | timedelta | None = None
+    backfill: bool = False
     algorithm: str | None = None
 
     def __init__(
@@ -71,6 +82,7 @@ class TopKForEach:
         ascending: bool = False,
         emit: Emit | None = None,
         lateness: Span | None = None,
+        backfill: bool = False,
         algorithm: str | None = None,
     ) -> None:
         table = as_table(queries)
@@ -86,6 +98,8 @@ class TopKForEach:
                 raise InvalidQuery(
                     "A window from the start on has no size: leave out size=, or take sliding() with the longest one."
                 )
+        if backfill:
+            check_backfill(window)
         put = object.__setattr__
         put(self, "queries", table)
         put(self, "k", k if isinstance(k, str) else int(k))
@@ -96,6 +110,7 @@ class TopKForEach:
         put(self, "ascending", bool(ascending))
         put(self, "emit", check_emit(emit, window))
         put(self, "lateness", check_lateness(lateness, window))
+        put(self, "backfill", bool(backfill))
         put(self, "algorithm", algorithm)
 
     def of(self, queries: Any) -> TopKForEach:
@@ -125,7 +140,14 @@ class TopKForEach:
             lateness=repr(self.lateness),
             queries=columns_of(self.queries.schema),
             columns=columns_of(schema),
+            **({"backfill": True} if self.backfill else {}),
         )
+
+
+def check_backfill(window: Window) -> None:
+    """Raise unless the rows of the window are kept."""
+    if window.size is None:
+        raise InvalidQuery("backfill needs a window that ends: of all rows since the start, few are kept.")
 
 
 def as_table(queries: Any) -> pa.Table:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,8 +26,10 @@ from skyband.operators.protocol import Answer, Floats, Ints
 from skyband.operators.registry import MANY, find
 from skyband.planner.many import plan, specify
 from skyband.queries import TopKForEach
-from skyband.queries.many import as_table
+from skyband.queries.many import ADDS, CHANGE, FEED, PASSED_OVER, REMOVES, as_table, check_backfill
 from skyband.windows import FOREVER, Span, parse_span, span_ticks
+
+_KINDS = f"{', '.join(ADDS)}, {', '.join(REMOVES)} or {', '.join(PASSED_OVER)}"
 
 
 class ForEachSession(Session):
@@ -53,12 +56,12 @@ class ForEachSession(Session):
         self._answer_layout = many_layout(query, self._plain, "windows")
         on_type = measured_type(query.window.on, schema)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
-        known = {} if isinstance(query.k, str) else {"k": query.k}
-        chosen = plan(self._spec, len(query.queries), query.algorithm, **known)
+        chosen = plan(self._spec, len(query.queries), query.algorithm)
         self.algorithm = saved.algorithm if saved else chosen.algorithm
         self._operator = find(self.algorithm, MANY).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
-        self._keys = GroupCodes(pa.schema([self._queries_schema.field(name) for name in query.key]))
+        self._keys_schema = pa.schema([self._queries_schema.field(name) for name in query.key])
+        self._keys = GroupCodes(self._keys_schema)
         self._sizes: Ints = np.empty(0, np.int64)
         self._position = 0
         self._stats = Stats()
@@ -78,18 +81,21 @@ class ForEachSession(Session):
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
-    def add(self, queries: Any, *, backfill: bool = False) -> pa.Table:
+    def add(self, queries: Any, *, backfill: bool | None = None) -> pa.Table:
         """More queries, one a row, in the columns of the first ones. They see the rows that come from now on.
 
-        With `backfill` they see those that are in the window, too: where answers come with each arrival, what they show
-        at once is returned.
+        With `backfill` (as the query says, if it is not said here) they see those that are in the window, too: where
+        answers come with each arrival, what they show at once is returned.
         """
         table = as_table(queries)
         check_rows(table, self.query.queries.schema)
-        if backfill and self._ticks.size == FOREVER:
-            raise InvalidQuery("backfill needs a window that ends: of all rows since the start, few are kept.")
+        backfill = self.query.backfill if backfill is None else backfill
+        if backfill:
+            check_backfill(self.query.window)
         batch = plain_batch(whole_batch(table), self._queries_schema)
-        in_numbers = self._in_numbers(batch)
+        return self._begin_with(batch, self._in_numbers(batch), backfill)
+
+    def _begin_with(self, batch: pa.RecordBatch, in_numbers: Queries, backfill: bool) -> pa.Table:
         before = len(self._keys)
         known = self._keys.keys
         codes = self._keys.encode(batch)
@@ -111,7 +117,7 @@ class ForEachSession(Session):
         """Forget queries: their keys, as a table with the key columns, or as a list if there is one such column."""
         names = list(self.query.key)
         if isinstance(keys, (list, tuple)) and len(names) == 1:
-            field = self._queries_schema.field(names[0])
+            field = self._keys_schema.field(names[0])
             try:
                 keys = pa.table({names[0]: pa.array(keys, field.type)})
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -119,15 +125,73 @@ class ForEachSession(Session):
         table = as_table(keys)
         if missing := [name for name in names if name not in table.column_names]:
             raise InvalidInput(f"Queries are told apart by {', '.join(names)}; {missing[0]!r} is missing.")
-        kept_before = self._keys.keys
-        before = len(self._keys)
-        key_schema = pa.schema([self._queries_schema.field(name) for name in names])
-        gone = self._keys.encode(whole_batch(table.select(names).cast(key_schema)))
-        if len(self._keys) > before:
-            self._keys.load(kept_before)
-            unknown = table.slice(int(np.flatnonzero(gone >= before)[0]), 1).to_pylist()[0]
+        gone = self._find(whole_batch(table.select(names).cast(self._keys_schema)))
+        if (gone < 0).any():
+            unknown = table.slice(int(np.flatnonzero(gone < 0)[0]), 1).to_pylist()[0]
             raise InvalidInput(f"There is no query {unknown}.")
-        kept = np.setdiff1d(np.arange(before), gone)
+        self._forget(gone)
+
+    def change(self, changes: Any, *, set_aside: bool = False) -> pa.Table:
+        """Queries that come and go, one change after the other: a table with the queries' columns and `_change_type`.
+
+        That is "insert" or "update_postimage" of a query that comes, and takes the place of one with the same key;
+        "delete" of one that goes, if it is there, of which only the key is read; "update_preimage" says nothing. So the
+        change data feed of a table can be passed on. Returns what `add` returns.
+
+        A change that cannot be taken, such as one with a k of 0, raises, and nothing of the table is taken; with
+        `set_aside` it is passed over, and counted in `queries_refused`.
+        """
+        table = as_table(changes)
+        if CHANGE not in table.column_names:
+            raise InvalidInput(f"Of changes of queries, the column {CHANGE!r} says what each does: {_KINDS}.")
+        kinds = np.array(table.column(CHANGE).to_pylist(), dtype=object)
+        table = table.select([name for name in table.column_names if name not in FEED])
+        check_rows(table, self.query.queries.schema)
+        batch = plain_batch(whole_batch(table), self._queries_schema)
+        refused = self._refused(batch, kinds)
+        if refused and not set_aside:
+            raise next(iter(refused.values()))
+        self._stats.queries_refused += len(refused)
+        # With no row in between, of changes with the same key only the last one can be noticed.
+        counts = [i for i, kind in enumerate(kinds) if i not in refused and kind not in PASSED_OVER]
+        keys = batch.select(self._keys_schema.names)
+        codes = GroupCodes(self._keys_schema).encode(keys.take(pa.array(counts, pa.int64())))
+        last = sorted(dict(zip(codes.tolist(), counts, strict=True)).values())
+        coming = batch.take(pa.array([i for i in last if kinds[i] in ADDS], pa.int64()))
+        numbers = self._find(keys.take(pa.array(last, pa.int64())))
+        self._forget(numbers[numbers >= 0])
+        return self._begin_with(coming, self._in_numbers(coming), self.query.backfill)
+
+    def _refused(self, batch: pa.RecordBatch, kinds: npt.NDArray[Any]) -> dict[int, SkybandError]:
+        """The changes that cannot be taken, by their number, and why."""
+        refused: dict[int, SkybandError] = {}
+        for i, kind in enumerate(kinds):
+            if kind not in (*ADDS, *REMOVES, *PASSED_OVER):
+                refused[i] = InvalidInput(f"{CHANGE} says what a change does: {_KINDS}; got {kind!r}.")
+        coming = [i for i, kind in enumerate(kinds) if kind in ADDS]
+        try:
+            self._in_numbers(batch.take(pa.array(coming, pa.int64())))
+        except SkybandError:
+            for i in coming:
+                try:
+                    self._in_numbers(batch.slice(i, 1))
+                except SkybandError as error:
+                    refused[i] = error
+        return refused
+
+    def _find(self, keys: pa.RecordBatch) -> Ints:
+        """The numbers of these queries, -1 of those that there are not."""
+        known, before = self._keys.keys, len(self._keys)
+        numbers = self._keys.encode(keys).astype(np.int64)
+        if len(self._keys) > before:
+            self._keys.load(known)
+        numbers[numbers >= before] = -1
+        return numbers
+
+    def _forget(self, gone: Ints) -> None:
+        if not len(gone):
+            return
+        kept = np.setdiff1d(np.arange(len(self._keys)), gone)
         self._operator.remove(kept)
         self._keys.keep(kept)
         self._sizes = self._sizes[kept]

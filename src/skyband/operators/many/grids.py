@@ -33,6 +33,8 @@ def refuses(spec: Spec) -> str | None:
     window, score = spec.window, spec.scoring.score
     if not window.by_count or window.every or window.size == FOREVER or spec.emit != ENTRIES:
         return "it is here for comparing: a window of arrivals that slides with each, and entries"
+    if spec.backfill:
+        return "queries see the rows that come after them"
     if not score.columns or score.bound is None:
         return "a grid needs to know what a score can be in a cell"
     return None

@@ -17,6 +17,8 @@ class Spec:
     window: Ticks  # of the query that looks back furthest
     scoring: Scoring
     emit: int = WINDOWS
+    k: int | None = None  # of all queries; None: each has its own
+    backfill: bool = False  # do queries that come later see the rows of the window?
 
     @property
     def slides_with_each_arrival(self) -> bool:

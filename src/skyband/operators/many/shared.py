@@ -39,6 +39,8 @@ def refuses(spec: Spec) -> str | None:
         return "queries have scores of their own"
     if not spec.window.every or spec.window.size == FOREVER or spec.emit != WINDOWS:
         return "it answers when windows close that slide and end, and gives windows"
+    if spec.backfill and spec.k is None:
+        return "with backfill, what it keeps depends on the largest k that will come"
     return None
 
 
@@ -89,7 +91,7 @@ class Shared(Schedule):
 
     def _know(self) -> None:
         """What follows from the queries."""
-        self._most = int(self._queries[0].max(initial=1))
+        self._most = int(self._queries[0].max(initial=self.spec.k or 1))
         self._lines = int(self._queries[0].sum())  # that a window shows at most
         self._came_late = bool((self._queries[2] != FROM_THE_START).any())
 

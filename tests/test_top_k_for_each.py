@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import skyband as sb
@@ -38,6 +39,44 @@ def test_k_and_size_may_be_columns() -> None:
     window = sb.sliding(4, every=3, on="t")
     answer = sb.top_k(ROWS, k="q.k", size="q.n", by=NEAR, ascending=True, window=window, for_each=QUERIES.slice(1))
     assert told(answer)[:2] == [("high", 0, 3, 1, 4.0, 1, "b", 5.0), ("high", 0, 3, 2, 7.0, 2, "c", 2.0)]
+
+
+def test_each_is_answered_as_often_as_it_says_and_sees_what_meets_its_condition() -> None:
+    """Each query is what it would be alone, asked of the rows that meet its condition."""
+    rng = np.random.default_rng(2)
+    names = ["oak", "elm", None, "fir"]
+    rows = pa.table(
+        {"t": np.arange(300), "name": [names[i] for i in rng.integers(0, 4, 300)], "x": rng.integers(0, 40, 300) / 4}
+    )
+    queries = pa.table(
+        {
+            "id": range(6),
+            "name": ["oak", "elm", "oak", "ash", None, "fir"],
+            "least": [0.0, 3.0, 5.0, 0.0, 0.0, 0.0],
+            "often": [10, 20, 40, 10, 10, 30],
+        }
+    )
+    window = sb.sliding(40, every=10, on="t")
+    options = {"k": 3, "by": "x", "where": "name = q.name AND x >= q.least", "every": "q.often", "window": window}
+    query = sb.TopKForEach(queries=queries.slice(0, 2), **options)
+    session = query.open(rows.schema)
+    told_so_far = [session.push(rows.slice(0, 105))]
+    session.add(queries.slice(2), backfill=True)
+    session = query.open(rows.schema, session.snapshot())
+    session.remove([1])
+    told_so_far += [session.push(rows.slice(105)), session.finish()]
+    answer = pa.concat_tables(told_so_far).to_pylist()
+    for row in queries.to_pylist():
+        mine = [tuple(line.values())[1:] for line in answer if line["id"] == row["id"]]
+        seen = rows.filter((pc.field("name") == row["name"]) & (pc.field("x") >= row["least"]))
+        alone = told(sb.top_k(seen, k=3, by="x", window=sb.sliding(40, every=row["often"], on="t")))
+        first, last = (0, 105) if row["id"] == 1 else (105 if row["id"] > 1 else 0, 400)
+        assert mine == [line for line in alone if first < line[1] <= last]
+    assert {line["id"] for line in answer} == {0, 1, 2, 5}
+    text = """SELECT t, rows.name FROM rows [WINDOW 40 EVERY q.often DOWN TO 10 ON t], queries q
+              WHERE rows.name = q.name AND rows.x >= q.least ORDER BY rows.x DESC LIMIT 3 BY q.id"""
+    called = sb.top_k(rows, for_each=queries, **options)
+    assert told(sb.sql(text, rows=rows, queries=queries)) == told(called)
 
 
 def test_sizes_on_a_timestamp_are_durations_or_texts() -> None:
@@ -180,7 +219,11 @@ def test_any_number_of_queries(count: int) -> None:
         ({"by": lambda x: x}, "must be an SQL expression"),
         ({"size": "n"}, "is written 'q.size'"),
         ({"size": "q.n", "window": sb.sliding(2)}, "size=3 is larger than the window"),
-        ({"size": "q.n", "window": sb.sliding(9, every=3)}, "size=2 is less than the window's slide"),
+        ({"size": "q.n", "window": sb.sliding(9, every=3)}, "size=2 is less than the slide"),
+        ({"every": "q.n", "window": sb.sliding(3)}, "take sliding(size"),
+        ({"every": "q.n", "window": sb.sliding(4, every=2)}, "every=3 is no multiple of the window's slide"),
+        ({"where": " "}, "where must be a condition"),
+        ({"where": "name = q.x"}, "not a number. What is no number"),
         ({"key": "k"}, None),
         ({"for_each": pa.concat_tables([QUERIES, QUERIES])}, "two of these have the same"),
         ({"for_each": [1, 2]}, "Queries are a table"),

@@ -46,6 +46,8 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    every: str | None = None,
+    where: str | None = None,
     backfill: bool = False,
     max_jump: Span | None = None,
 ) -> DataFrame: ...
@@ -68,6 +70,8 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    every: str | None = None,
+    where: str | None = None,
     backfill: bool = False,
     max_jump: Span | None = None,
 ) -> pa.Table: ...
@@ -89,6 +93,8 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    every: str | None = None,
+    where: str | None = None,
     backfill: bool = False,
     max_jump: Span | None = None,
 ) -> Any:
@@ -102,8 +108,8 @@ def top_k(
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
 
     With `for_each`, a table of queries, there is a ranking for each of its rows, whose columns are `q.…` in `by`, and
-    may be `k` and `size` ("q.k"): see `TopKForEach`. The answer begins with the queries' key columns. On Spark the
-    queries may be a DataFrame, too; a streaming one adds and removes them as it goes, by its column `_change_type`.
+    may be `k`, `size` and `every` ("q.k"): see `TopKForEach`. The answer begins with the queries' key columns. On
+    Spark the queries may be a DataFrame, too; a streaming one adds and removes them, by its column `_change_type`.
     """
     if for_each is not None:
         changes = None
@@ -121,6 +127,8 @@ def top_k(
             window=window,
             key=key,
             size=size,
+            every=every,
+            where=where,
             ascending=ascending,
             emit=emit,
             lateness=lateness,
@@ -132,9 +140,9 @@ def top_k(
 
             return spark.top_k_for_each(data, many_queries, changes)
         return many.top_k(data, many_queries)
-    if key is not None or size is not None or backfill or isinstance(k, str):
+    if key is not None or size is not None or every or where or backfill or isinstance(k, str):
         raise InvalidQuery(
-            "key=, size=, backfill= and k as a column are about queries: give a table of them, for_each=queries."
+            "key=, size=, every=, where=, backfill= and k as a column are about queries: give them, for_each=queries."
         )
     column = None
     if on_spark := is_spark(data):

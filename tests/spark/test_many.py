@@ -20,11 +20,23 @@ pytestmark = pytest.mark.spark
 
 ROWS = 400
 QUERIES = pa.table(
-    {"id": list("abcdefg"), "price": [1.0, 9.0, 20.0, 39.0, 50.0, 20.0, 7.0], "k": [1, 2, 3, 1, 2, 3, 4]}
+    {
+        "id": list("abcdefg"),
+        "price": [1.0, 9.0, 20.0, 39.0, 50.0, 20.0, 7.0],
+        "k": [1, 2, 3, 1, 2, 3, 4],
+        "symbol": ["S0", "S1", "S1", "S2", "S3", "S4", "nowhere"],
+        "often": ["5 seconds", "10 seconds"] * 3 + ["20 seconds"],
+    }
 )
-ASKED = {"k": "q.k", "by": "abs(price - q.price)", "ascending": True, "for_each": QUERIES}  # one score: one to compile
+ASKED = {  # one score: one to compile
+    "k": "q.k",
+    "by": "abs(price - q.price)",
+    "where": "symbol <> q.symbol",
+    "ascending": True,
+    "for_each": QUERIES,
+}
 QUESTIONS: dict[str, Asked] = {
-    "time": Asked({**ASKED, "window": sb.sliding("20 seconds", every="5 seconds", on="ts")}),
+    "time": Asked({**ASKED, "every": "q.often", "window": sb.sliding("20 seconds", every="5 seconds", on="ts")}),
     "changes": Asked({**ASKED, "window": sb.sliding("20 seconds", every="5 seconds", on="ts"), "emit": "changes"}),
     "each arrival": Asked({**ASKED, "window": sb.sliding(30, order="seq")}, closes=False),
 }
@@ -83,7 +95,11 @@ def changes(*changes: tuple[str, str, float | None, int | None, int]) -> pa.Tabl
     names = ["_change_type", "id", "price", "k", "_commit_version"]
     types = [pa.string(), pa.string(), pa.float64(), pa.int64(), pa.int64()]
     columns = zip(*changes, strict=True) if changes else [[]] * len(names)
-    return pa.table([pa.array(list(column), t) for column, t in zip(columns, types, strict=True)], names)
+    table = pa.table([pa.array(list(column), t) for column, t in zip(columns, types, strict=True)], names)
+    same = {"symbol": "S1", "often": "10 seconds"}
+    for name, value in same.items():
+        table = table.append_column(name, pa.array([value] * len(changes), pa.string()))
+    return table
 
 
 # One table for each micro-batch.
@@ -119,8 +135,8 @@ def driven(options: dict[str, Any], rows: Sequence[pa.Table]) -> list[Line]:
 
 
 def test_queries_come_and_go_and_the_stream_stops_and_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    text = """SELECT * FROM rows [WINDOW 20 SECONDS EVERY 5 SECONDS ON ts], people q
-              ORDER BY abs(rows.price - q.price) LIMIT q.k BY q.id"""
+    text = """SELECT * FROM rows [WINDOW 20 SECONDS EVERY q.often DOWN TO 5 SECONDS ON ts], people q
+              WHERE rows.symbol <> q.symbol ORDER BY abs(rows.price - q.price) LIMIT q.k BY q.id"""
     rows = split(trades(ROWS), len(CHANGES))
     sources = {"rows": rows, "changes": CHANGES}
     for begin, end in ((0, 2), (2, 4)):

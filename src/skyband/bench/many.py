@@ -65,7 +65,7 @@ def spec_of(columns: int, *, k: int | None = None, size: int = WINDOW, every: in
 
 def same(queries: int, k: int, size: int, parameters: Floats) -> Queries:
     """So many queries that differ only in their parameters."""
-    return Queries(np.full(queries, k), np.full(queries, size), parameters)
+    return Queries(np.full(queries, k), np.full(queries, size), np.zeros(queries, np.int64), parameters)
 
 
 def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
@@ -117,7 +117,8 @@ def _shared(passes: int, say: Say) -> Result:
     sizes = rng.integers(every, size, count, endpoint=True)
     ours = plan(spec, count).algorithm
     operator = find(ours, MANY).open(spec)
-    operator.add(Queries(rng.integers(1, k, count, endpoint=True), sizes, np.empty((0, count))), backfill=False)
+    ks = rng.integers(1, k, count, endpoint=True)
+    operator.add(Queries(ks, sizes, np.full(count, every), np.empty((0, count))), backfill=False)
     row_spec = RowSpec(k, spec.window, WINDOWS)
     one = plan_rows(row_spec).algorithm
     alone = find(one, OBJECTS).open(row_spec)

@@ -43,7 +43,7 @@ def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external
 def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:
     """The same, where window and score are known."""
     k = None if isinstance(query.k, str) else query.k
-    return Spec(ticks, scoring, EMIT_CODES[str(query.emit)], k, query.backfill)
+    return Spec(ticks, scoring, EMIT_CODES[str(query.emit)], k, query.backfill, query.every is not None)
 
 
 def plan(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
-from skyband.expressions.many import check_by, parameter
+from skyband.expressions.many import check_by, filtered, parameter
 from skyband.queries.checks import (
     Emit,
     but,
@@ -49,6 +49,8 @@ class TopKForEach:
     key         the columns that tell queries apart, which are shown first; the column `id` if there is one, else all.
     size        a column of the queries that says how far each looks back, "q.size": at most as far as the window.
                 In a window of arrivals and on a column of whole numbers these are numbers, on a timestamp durations.
+    every       a column of the queries that says how often each is answered, "q.every": a multiple of the slide.
+    where       a condition that rows must meet for a query to see them, over columns of both: "symbol = q.symbol".
     ascending   the smallest score is the best.
     emit        "windows": the ranked rows of each closed window (default with `every`);
                 "changes": what entered and what left (default without `every`);
@@ -64,6 +66,8 @@ class TopKForEach:
     window: Window
     key: tuple[str, ...] = ()
     size: str | None = None
+    every: str | None = None
+    where: str | None = None
     ascending: bool = False
     emit: Emit | None = None
     lateness: int | timedelta | None = None
@@ -79,6 +83,8 @@ class TopKForEach:
         window: Window,
         key: str | Sequence[str] | None = None,
         size: str | None = None,
+        every: str | None = None,
+        where: str | None = None,
         ascending: bool = False,
         emit: Emit | None = None,
         lateness: Span | None = None,
@@ -91,12 +97,21 @@ class TopKForEach:
         else:
             check_k(k)
         check_by(by)
+        if where is not None and (not isinstance(where, str) or not where.strip()):
+            raise InvalidQuery(f"where must be a condition over columns, such as 'symbol = q.symbol'; got {where!r}.")
         check_window(window)
         if size is not None:
             _check_column(parameter(size, "size"), table, "size")
             if window.size is None:
                 raise InvalidQuery(
                     "A window from the start on has no size: leave out size=, or take sliding() with the longest one."
+                )
+        if every is not None:
+            _check_column(parameter(every, "every"), table, "every")
+            if window.size is None or window.every is None:
+                raise InvalidQuery(
+                    f"every={every!r}: each query is answered at some of the window's slides, so the window ends and "
+                    "slides: take sliding(size, every=…) with a slide that all of theirs are multiples of."
                 )
         if backfill:
             check_backfill(window)
@@ -107,11 +122,18 @@ class TopKForEach:
         put(self, "window", window)
         put(self, "key", _key(key, table))
         put(self, "size", size)
+        put(self, "every", every)
+        put(self, "where", where)
         put(self, "ascending", bool(ascending))
         put(self, "emit", check_emit(emit, window))
         put(self, "lateness", check_lateness(lateness, window))
         put(self, "backfill", bool(backfill))
         put(self, "algorithm", algorithm)
+
+    @property
+    def score(self) -> str:
+        """What a row is worth: nothing if it does not meet the condition."""
+        return filtered(self.by, self.where)
 
     def of(self, queries: Any) -> TopKForEach:
         """The same for other queries, in the same columns."""
@@ -131,10 +153,11 @@ class TopKForEach:
         return fingerprint(
             problem="many",
             k=self.k,
-            by=source_of(self.by),
+            by=source_of(self.score),
             window=repr(self.window),
             key=self.key,
             size=self.size,
+            every=self.every,
             ascending=self.ascending,
             emit=self.emit,
             lateness=repr(self.lateness),

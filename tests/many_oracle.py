@@ -31,6 +31,7 @@ class Asked(NamedTuple):
     added: int = 0
     removed: int | None = None
     backfill: bool = False
+    every: int | None = None  # None: the window's
 
 
 Event = Point | Advance
@@ -64,5 +65,5 @@ def answers_of(question: Question, asked: Asked, events: Sequence[Event], score:
     ]
     if finished and asked.removed is None and (end := end_of(question, events)) > -INFINITY:
         seen.append(Advance(int(end)))
-    alone = question._replace(k=asked.k, size=asked.size)
+    alone = question._replace(k=asked.k, size=asked.size, every=asked.every or question.every)
     return answers(alone, seen, finished=False)

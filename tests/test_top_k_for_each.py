@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import skyband as sb
@@ -40,6 +41,44 @@ def test_k_and_size_may_be_columns() -> None:
     assert told(answer)[:2] == [("high", 0, 3, 1, 4.0, 1, "b", 5.0), ("high", 0, 3, 2, 7.0, 2, "c", 2.0)]
 
 
+def test_each_is_answered_as_often_as_it_says_and_sees_what_meets_its_condition() -> None:
+    """Each query is what it would be alone, asked of the rows that meet its condition."""
+    rng = np.random.default_rng(2)
+    names = ["oak", "elm", None, "fir"]
+    rows = pa.table(
+        {"t": np.arange(300), "name": [names[i] for i in rng.integers(0, 4, 300)], "x": rng.integers(0, 40, 300) / 4}
+    )
+    queries = pa.table(
+        {
+            "id": range(6),
+            "name": ["oak", "elm", "oak", "ash", None, "fir"],
+            "least": [0.0, 3.0, 5.0, 0.0, 0.0, 0.0],
+            "often": [10, 20, 40, 10, 10, 30],
+        }
+    )
+    window = sb.sliding(40, every=10, on="t")
+    options = {"k": 3, "by": "x", "where": "name = q.name AND x >= q.least", "every": "q.often", "window": window}
+    query = sb.TopKForEach(queries=queries.slice(0, 2), **options)
+    session = query.open(rows.schema)
+    told_so_far = [session.push(rows.slice(0, 105))]
+    session.add(queries.slice(2), backfill=True)
+    session = query.open(rows.schema, session.snapshot())
+    session.remove([1])
+    told_so_far += [session.push(rows.slice(105)), session.finish()]
+    answer = pa.concat_tables(told_so_far).to_pylist()
+    for row in queries.to_pylist():
+        mine = [tuple(line.values())[1:] for line in answer if line["id"] == row["id"]]
+        seen = rows.filter((pc.field("name") == row["name"]) & (pc.field("x") >= row["least"]))
+        alone = told(sb.top_k(seen, k=3, by="x", window=sb.sliding(40, every=row["often"], on="t")))
+        first, last = (0, 105) if row["id"] == 1 else (105 if row["id"] > 1 else 0, 400)
+        assert mine == [line for line in alone if first < line[1] <= last]
+    assert {line["id"] for line in answer} == {0, 1, 2, 5}
+    text = """SELECT t, rows.name FROM rows [WINDOW 40 EVERY q.often DOWN TO 10 ON t], queries q
+              WHERE rows.name = q.name AND rows.x >= q.least ORDER BY rows.x DESC LIMIT 3 BY q.id"""
+    called = sb.top_k(rows, for_each=queries, **options)
+    assert told(sb.sql(text, rows=rows, queries=queries)) == told(called)
+
+
 def test_sizes_on_a_timestamp_are_durations_or_texts() -> None:
     start = datetime(2026, 3, 1, tzinfo=UTC)
     rows = pa.table({"ts": [start + timedelta(minutes=m) for m in range(4)], "x": [4.0, 3.0, 2.0, 1.0]})
@@ -63,6 +102,47 @@ def test_queries_come_and_go() -> None:
     restored = session.query.open(ROWS.schema, session.snapshot())
     assert restored.push(ROWS.slice(4)).equals(session.push(ROWS.slice(4)))
     assert restored.top().equals(session.top())
+
+
+def test_changes_of_queries_are_taken_as_a_feed_of_a_table_gives_them() -> None:
+    session = sb.TopKForEach(queries=QUERIES, k="q.k", by=NEAR, ascending=True, window=sb.sliding(3)).open(ROWS.schema)
+    feed = pa.table(
+        {
+            "_change_type": ["update_preimage", "update_postimage", "insert", "delete", "delete", "insert", "insert"],
+            "id": ["low", "low", "new", "high", "nobody", "brief", "brief"],
+            "x": [0.0, 1.0, 5.0, None, None, 1.0, 2.0],
+            "k": [1, 2, 1, None, None, 1, 0],
+            "n": [2, 2, 2, None, None, 2, 2],
+            "_commit_version": [1] * 7,
+        }
+    )
+    with pytest.raises(sb.InvalidQuery, match="k must be at least 1"):
+        session.change(feed)
+    with pytest.raises(sb.InvalidInput, match="update_preimage; got 'Insert'"):
+        session.change(feed.set_column(0, "_change_type", pa.array(["Insert"] * 7)))
+    with pytest.raises(sb.InvalidInput, match="the column '_change_type'"):
+        session.change(QUERIES)
+    assert session.queries.column("id").to_pylist() == ["low", "high"], "nothing was taken"
+    session.change(feed.slice(0, 6))
+    assert session.queries.column("id").to_pylist() == ["low", "new", "brief"]
+    session.change(feed, set_aside=True)
+    assert session.stats().queries_refused == 1
+    assert [row[0] for row in told(session.push(ROWS.slice(0, 2)))] == ["low", "new", "brief", "low", "new", "new"]
+
+
+@pytest.mark.parametrize(("k", "algorithm"), [(3, "shared"), ("q.k", "boxes")])
+def test_with_backfill_rows_are_there_before_any_query(k: int | str, algorithm: str) -> None:
+    rows = pa.table({"x": np.random.default_rng(5).random(1_200)})
+    queries = pa.table({"id": [1], "k": [3]})
+    asked = {"k": k, "by": "x", "window": sb.sliding(1_000, every=500), "backfill": True}
+    session = sb.TopKForEach(queries=queries.slice(0, 0), **asked).open(rows.schema)
+    assert session.algorithm == algorithm
+    session.push(rows)
+    session.add(queries)
+    expected = sorted(rows.column("x").to_pylist()[500:], reverse=True)[:3]
+    assert session.top().column("score").to_pylist() == expected
+    with pytest.raises(sb.InvalidQuery, match="a window that ends"):
+        sb.TopKForEach(queries=queries, **{**asked, "window": sb.landmark(every=10)})
 
 
 def test_backfill_gives_what_a_query_from_the_start_has() -> None:
@@ -139,7 +219,11 @@ def test_any_number_of_queries(count: int) -> None:
         ({"by": lambda x: x}, "must be an SQL expression"),
         ({"size": "n"}, "is written 'q.size'"),
         ({"size": "q.n", "window": sb.sliding(2)}, "size=3 is larger than the window"),
-        ({"size": "q.n", "window": sb.sliding(9, every=3)}, "size=2 is less than the window's slide"),
+        ({"size": "q.n", "window": sb.sliding(9, every=3)}, "size=2 is less than the slide"),
+        ({"every": "q.n", "window": sb.sliding(3)}, "take sliding(size"),
+        ({"every": "q.n", "window": sb.sliding(4, every=2)}, "every=3 is no multiple of the window's slide"),
+        ({"where": " "}, "where must be a condition"),
+        ({"where": "name = q.x"}, "not a number. What is no number"),
         ({"key": "k"}, None),
         ({"for_each": pa.concat_tables([QUERIES, QUERIES])}, "two of these have the same"),
         ({"for_each": [1, 2]}, "Queries are a table"),

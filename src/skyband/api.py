@@ -46,6 +46,9 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    every: str | None = None,
+    where: str | None = None,
+    backfill: bool = False,
     max_jump: Span | None = None,
 ) -> DataFrame: ...
 
@@ -67,6 +70,9 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    every: str | None = None,
+    where: str | None = None,
+    backfill: bool = False,
     max_jump: Span | None = None,
 ) -> pa.Table: ...
 
@@ -87,6 +93,9 @@ def top_k(
     for_each: Any = None,
     key: str | Sequence[str] | None = None,
     size: str | None = None,
+    every: str | None = None,
+    where: str | None = None,
+    backfill: bool = False,
     max_jump: Span | None = None,
 ) -> Any:
     """The k best rows of a window, as it slides over `data`.
@@ -99,11 +108,17 @@ def top_k(
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
 
     With `for_each`, a table of queries, there is a ranking for each of its rows, whose columns are `q.…` in `by`, and
-    may be `k` and `size` ("q.k"): see `TopKForEach`. The answer begins with the queries' key columns.
+    may be `k`, `size` and `every` ("q.k"): see `TopKForEach`. The answer begins with the queries' key columns. On
+    Spark the queries may be a DataFrame, too; a streaming one adds and removes them, by its column `_change_type`.
     """
     if for_each is not None:
+        changes = None
         if is_spark(for_each):
-            raise InvalidQuery("The queries are a table, not yet a DataFrame: for_each=queries.toArrow().")
+            if not is_spark(data):
+                raise InvalidQuery("The rows are not a Spark DataFrame, so the queries are none: queries.toArrow().")
+            from skyband.engines import spark
+
+            for_each, changes = spark.queries_of(for_each)
         _refuse_with_queries(per=per or None, error=error, expect=expect)
         many_queries = TopKForEach(
             queries=for_each,
@@ -112,18 +127,23 @@ def top_k(
             window=window,
             key=key,
             size=size,
+            every=every,
+            where=where,
             ascending=ascending,
             emit=emit,
             lateness=lateness,
+            backfill=backfill,
             algorithm=algorithm,
         )
         if is_spark(data):
             from skyband.engines import spark
 
-            return spark.top_k_for_each(data, many_queries)
+            return spark.top_k_for_each(data, many_queries, changes)
         return many.top_k(data, many_queries)
-    if key is not None or size is not None or isinstance(k, str):
-        raise InvalidQuery("key=, size= and k as a column are about queries: give a table of them, for_each=queries.")
+    if key is not None or size is not None or every or where or backfill or isinstance(k, str):
+        raise InvalidQuery(
+            "key=, size=, every=, where=, backfill= and k as a column are about queries: give them, for_each=queries."
+        )
     column = None
     if on_spark := is_spark(data):
         from skyband.engines import spark

@@ -54,18 +54,18 @@ LINES: Final = (
 NAMES: Final = (*(line.name for line in LINES), SHARED)
 
 
-def spec_of(columns: int, *, size: int = WINDOW, every: int = 0) -> Spec:
+def spec_of(columns: int, *, k: int | None = None, size: int = WINDOW, every: int = 0) -> Spec:
     """The nearest points of so many dimensions, in a window of arrivals."""
     names = [f"x{i}" for i in range(columns)]
     by = f"sqrt({' + '.join(f'({name} - q.{name})**2' for name in names)})"
     schema = pa.schema([(name, pa.float64()) for name in names])
     scoring = scoring_of(many.bind(by, True, schema, schema))
-    return Spec(Ticks(size, every, 0, by_count=True), scoring, WINDOWS if every else ENTRIES)
+    return Spec(Ticks(size, every, 0, by_count=True), scoring, WINDOWS if every else ENTRIES, k)
 
 
 def same(queries: int, k: int, size: int, parameters: Floats) -> Queries:
     """So many queries that differ only in their parameters."""
-    return Queries(np.full(queries, k), np.full(queries, size), parameters)
+    return Queries(np.full(queries, k), np.full(queries, size), np.zeros(queries, np.int64), parameters)
 
 
 def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
@@ -79,8 +79,8 @@ def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
 
 def _compared(line: Line, passes: int, say: Say) -> Result:
     title = f"{line.queries:,} queries, d = {line.columns}, k = {line.k}"
-    spec = spec_of(line.columns)
-    ours = plan(spec, line.queries, k=line.k).algorithm
+    spec = spec_of(line.columns, k=line.k)
+    ours = plan(spec, line.queries).algorithm
     rng = np.random.default_rng(1)
     queries = same(line.queries, line.k, WINDOW, rng.random((line.columns, line.queries)))
     rows = rng.random((line.columns, WINDOW + ROWS * (1 + 3 * passes)))
@@ -117,7 +117,8 @@ def _shared(passes: int, say: Say) -> Result:
     sizes = rng.integers(every, size, count, endpoint=True)
     ours = plan(spec, count).algorithm
     operator = find(ours, MANY).open(spec)
-    operator.add(Queries(rng.integers(1, k, count, endpoint=True), sizes, np.empty((0, count))), backfill=False)
+    ks = rng.integers(1, k, count, endpoint=True)
+    operator.add(Queries(ks, sizes, np.full(count, every), np.empty((0, count))), backfill=False)
     row_spec = RowSpec(k, spec.window, WINDOWS)
     one = plan_rows(row_spec).algorithm
     alone = find(one, OBJECTS).open(row_spec)

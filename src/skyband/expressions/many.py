@@ -34,6 +34,9 @@ class QueryScore:
     parameters: tuple[str, ...]  # what is read of a query, as float64: b0, b1, …
     lines: tuple[str, ...]
     bound: tuple[str, ...] | None  # `most` from the intervals [a0_low, a0_high], …, [b0_low, b0_high], …; if known
+    # Which of these are no numbers, and are only compared with one another: values that are equal are given equal ones.
+    compared_columns: tuple[str, ...] = ()
+    compared_parameters: tuple[str, ...] = ()
     calls: tuple[tuple[str, Callable[..., Any]], ...] = ()  # functions of the user's that the lines call, by name
 
     @property
@@ -58,15 +61,31 @@ def parameter(text: object, what: str) -> str:
     return text.removeprefix(PREFIX)
 
 
+def filtered(by: str, where: str | None) -> str:
+    """What a row is worth to queries that see only rows that meet a condition."""
+    if where is None:
+        return by
+    for text in (by, where):
+        _parse(text)
+    return f"CASE WHEN ({where}) THEN ({by}) END"
+
+
+def _parse(text: str) -> exp.Expr:
+    # Deferred: sqlglot and polars cost a second to import.
+    from skyband.expressions import tree as expression_tree
+
+    return expression_tree.parse(text, possible=POSSIBLE, tables=("q",))
+
+
 def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> QueryScore:
     """The score of rows for queries. Every reason why there is none is raised here, before a row is read."""
     from sqlglot import exp
 
-    from skyband.expressions import tree as expression_tree
-
-    tree = expression_tree.parse(by, possible=POSSIBLE, tables=("q",))
+    tree = _parse(by)
     columns: dict[str, int] = {}
     parameters: dict[str, int] = {}
+    compared = _compared(tree, rows, queries)
+    rows, queries = (_with_numbers(schema, names) for schema, names in zip((rows, queries), compared, strict=True))
     for column in list(tree.find_all(exp.Column, bfs=False)):
         _check(column, by, rows, queries)
         of_query = column.table == "q"
@@ -90,17 +109,40 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
         tuple(parameters),
         tuple(code.lines),
         _bound(tree, numbers, ascending),
+        *compared,
         tuple(code.calls.items()),
     )
+
+
+def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of rows and of queries that are no numbers, and that are compared with one another: name = q.name."""
+    from sqlglot import exp
+
+    ours: dict[str, None] = {}
+    theirs: dict[str, None] = {}
+    for node in tree.find_all(exp.EQ, exp.NEQ):
+        sides = sorted(
+            (node.this.unnest(), node.expression.unnest()), key=lambda side: getattr(side, "table", "") == "q"
+        )
+        row, query = sides
+        if not isinstance(row, exp.Column) or not isinstance(query, exp.Column) or row.table == query.table:
+            continue
+        if row.name in rows.names and query.name in queries.names:
+            types = rows.field(row.name).type, queries.field(query.name).type
+            if types[0] == types[1] and not is_number(types[0]) and not pa.types.is_nested(types[0]):
+                ours[row.name] = theirs[query.name] = None
+    return tuple(ours), tuple(theirs)
+
+
+def _with_numbers(schema: pa.Schema, names: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([pa.field(field.name, pa.float64()) if field.name in names else field for field in schema])
 
 
 def outline(by: str, ascending: bool) -> QueryScore:
     """The score as far as it is known without a schema: as if all columns were numbers."""
     from sqlglot import exp
 
-    from skyband.expressions import tree as expression_tree
-
-    found = list(expression_tree.parse(by, possible=POSSIBLE, tables=("q",)).find_all(exp.Column, bfs=False))
+    found = list(_parse(by).find_all(exp.Column, bfs=False))
     rows = dict.fromkeys(column.name for column in found if column.table != "q")
     queries = dict.fromkeys(column.name for column in found if column.table == "q")
     numbers = [pa.schema([(name, pa.float64()) for name in names]) for names in (rows, queries)]
@@ -115,7 +157,10 @@ def _check(column: exp.Column, text: str, rows: pa.Schema, queries: pa.Schema) -
         raise UnknownColumn.named(column.name, schema.names, used_as=f"a column {where} in {text!r}")
     column_type = schema.field(column.name).type
     if not is_number(column_type) and not pa.types.is_boolean(column_type):
-        raise InvalidExpression(f"{column.sql('spark')!r} in {text!r} is {column_type}, not a number.")
+        raise InvalidExpression(
+            f"{column.sql('spark')!r} in {text!r} is {column_type}, not a number. What is no number can be compared "
+            "with a column of the same type: name = q.name."
+        )
 
 
 # -- bounds --------------------------------------------------------------------------------------------------------
@@ -188,15 +233,14 @@ class _Intervals:
                 return self._new(f"math.sqrt({low} if {low} > 0.0 else 0.0 * {low})"), self._new(f"math.sqrt({high})")
             case exp.Greatest() | exp.Least():
                 # Either passes over NaN, so that any of its parts may be what it is.
-                return self._hull([node.this, *node.expressions])
+                return self._hull([(None, each) for each in (node.this, *node.expressions)])
             case exp.Case():
                 default = node.args.get("default")
-                return self._hull(
-                    [*(branch.args["true"] for branch in node.args["ifs"]), *([default] if default else [])]
-                )
+                branches = [(None if node.this else each.this, each.args["true"]) for each in node.args["ifs"]]
+                return self._hull([*branches, *([(None, default)] if default else [])])
             case exp.If():
                 otherwise = node.args.get("false")
-                return self._hull([node.args["true"], *([otherwise] if otherwise else [])])
+                return self._hull([(node.this, node.args["true"]), *([(None, otherwise)] if otherwise else [])])
         raise _Unbounded
 
     def _corners(self, node: exp.Expr, sign: str) -> tuple[str, str]:
@@ -211,13 +255,47 @@ class _Intervals:
         across = self._new(f"({low} <= 0.0) & ({high} >= 0.0)")
         return self._new(f"0.0 if {across} else {self._least(ends)}"), self._most(ends)
 
-    def _hull(self, nodes: list[exp.Expr]) -> tuple[str, str]:
+    def _hull(self, branches: list[tuple[exp.Expr | None, exp.Expr]]) -> tuple[str, str]:
+        """Of values, each of which is only taken where its condition holds."""
         from sqlglot import exp
 
-        parts = [self.interval(node) for node in nodes if not isinstance(node.unnest(), exp.Null)]
+        parts = []
+        for condition, node in branches:
+            if isinstance(node.unnest(), exp.Null):
+                continue
+            low, high = self.interval(node)
+            if condition is not None and (may := self._may_hold(condition)) is not None:
+                # Where it cannot hold there is no value: any bound would be one.
+                low, high = self._new(f"{low} if {may} else np.inf"), self._new(f"{high} if {may} else -np.inf")
+            parts.append((low, high))
         if not parts:
             raise _Unbounded
         return self._least([low for low, _ in parts]), self._most([high for _, high in parts])
+
+    def _may_hold(self, node: exp.Expr) -> str | None:
+        """Can the condition hold? None: always, for all that is known."""
+        from sqlglot import exp
+
+        match node:
+            case exp.Paren():
+                return self._may_hold(node.this)
+            case exp.And():
+                parts = [part for side in (node.this, node.expression) if (part := self._may_hold(side)) is not None]
+                return self._new(" & ".join(parts)) if parts else None
+            case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+                try:
+                    (a, b), (c, d) = self.interval(node.this), self.interval(node.expression)
+                except _Unbounded:
+                    return None
+                # Of what is unknown nothing is ruled out.
+                too_small, too_large = f"not ({b} < {c})", f"not ({a} > {d})"
+                match node:
+                    case exp.GT() | exp.GTE():
+                        return self._new(f"({too_small})")
+                    case exp.LT() | exp.LTE():
+                        return self._new(f"({too_large})")
+                return self._new(f"({too_small}) & ({too_large})")
+        return None
 
     def _least(self, names: list[str]) -> str:
         return self._outermost(names, "<=")

@@ -133,6 +133,8 @@ def _for_each(name: str, algorithm: ObjectAlgorithm) -> ManyAlgorithm:
         return many_each.Each(spec, algorithm.open)
 
     def refuses(spec: many.Spec) -> str | None:
+        if refused := many_each.refuses(spec):
+            return refused
         return algorithm.refuses(many_each.row_spec(spec)) or algorithm.refuses(many_each.row_spec(spec, counted=False))
 
     def expected_rows(spec: many.Spec, window_rows: float) -> float:

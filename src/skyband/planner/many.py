@@ -17,10 +17,11 @@ from skyband.operators.protocol import EMIT_CODES
 from skyband.operators.registry import MANY, find
 from skyband.planner.choices import Choice, Plan
 from skyband.queries import TopKForEach
-from skyband.windows import FOREVER
+from skyband.windows import FOREVER, Ticks
 
 ASSUMED_WINDOW_ROWS: Final = 10_000  # of a window by value, when nobody says how many rows it holds
 ASSUMED_K: Final = 10  # where it is a column
+ASSUMED_QUERIES: Final = 1_000  # where they are still to come
 
 # Measured on one core, in nanoseconds.
 SCORE: Final = (0.35, 0.15)  # for a row and a query, and for each column that the score reads
@@ -36,9 +37,13 @@ BLOCK_ROWS: Final = 5_000  # that are put into boxes together
 def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
     """`query` over rows of `schema`, in numbers."""
     ticks = query.window.ticks(schema, query.lateness)
-    if external_clock:
-        ticks = replace(ticks, lateness=FOREVER)
-    return Spec(ticks, scoring, EMIT_CODES[str(query.emit)])
+    return in_numbers(query, replace(ticks, lateness=FOREVER) if external_clock else ticks, scoring)
+
+
+def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:
+    """The same, where window and score are known."""
+    k = None if isinstance(query.k, str) else query.k
+    return Spec(ticks, scoring, EMIT_CODES[str(query.emit)], k, query.backfill, query.every is not None)
 
 
 def plan(
@@ -46,12 +51,12 @@ def plan(
     queries: int,
     asked_for: str | None = None,
     *,
-    k: int = ASSUMED_K,
     window_rows: float | None = None,
 ) -> Plan:
     """The algorithm asked for by name, or else the one whose rows cost least."""
     assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
     rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
+    queries, k = queries or ASSUMED_QUERIES, spec.k or ASSUMED_K
     choices = tuple(
         Choice(
             name,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
-from skyband.expressions.many import check_by, parameter
+from skyband.expressions.many import check_by, filtered, parameter
 from skyband.queries.checks import (
     Emit,
     but,
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from skyband.engines.embedded.many import ForEachSession
 
 
+# Changes of queries are a table like any change data feed: the queries' columns, and what happened to each row.
+CHANGE: Final = "_change_type"
+VERSION: Final = "_commit_version"  # if there is such a column, changes with a smaller one came before
+FEED: Final = (CHANGE, VERSION, "_commit_timestamp")  # columns that are not of the queries
+ADDS: Final = ("insert", "update_postimage")
+REMOVES: Final = ("delete",)
+PASSED_OVER: Final = ("update_preimage",)  # what was there before an update says nothing new
+
+
 @dataclass(frozen=True)
 class TopKForEach:
     """The k best rows of a window, as it slides, for each of many queries.
@@ -40,11 +49,14 @@ class TopKForEach:
     key         the columns that tell queries apart, which are shown first; the column `id` if there is one, else all.
     size        a column of the queries that says how far each looks back, "q.size": at most as far as the window.
                 In a window of arrivals and on a column of whole numbers these are numbers, on a timestamp durations.
+    every       a column of the queries that says how often each is answered, "q.every": a multiple of the slide.
+    where       a condition that rows must meet for a query to see them, over columns of both: "symbol = q.symbol".
     ascending   the smallest score is the best.
     emit        "windows": the ranked rows of each closed window (default with `every`);
                 "changes": what entered and what left (default without `every`);
                 "entries": each row once for each query, when it first enters.
     lateness    how long windows by value wait for rows that come out of order.
+    backfill    queries that come later see the rows that are in the window, too, not only those that come after them.
     algorithm   by name, for study; None: the planner chooses.
     """
 
@@ -54,9 +66,12 @@ class TopKForEach:
     window: Window
     key: tuple[str, ...] = ()
     size: str | None = None
+    every: str | None = None
+    where: str | None = None
     ascending: bool = False
     emit: Emit | None = None
     lateness: int | timedelta | None = None
+    backfill: bool = False
     algorithm: str | None = None
 
     def __init__(
@@ -68,9 +83,12 @@ class TopKForEach:
         window: Window,
         key: str | Sequence[str] | None = None,
         size: str | None = None,
+        every: str | None = None,
+        where: str | None = None,
         ascending: bool = False,
         emit: Emit | None = None,
         lateness: Span | None = None,
+        backfill: bool = False,
         algorithm: str | None = None,
     ) -> None:
         table = as_table(queries)
@@ -79,6 +97,8 @@ class TopKForEach:
         else:
             check_k(k)
         check_by(by)
+        if where is not None and (not isinstance(where, str) or not where.strip()):
+            raise InvalidQuery(f"where must be a condition over columns, such as 'symbol = q.symbol'; got {where!r}.")
         check_window(window)
         if size is not None:
             _check_column(parameter(size, "size"), table, "size")
@@ -86,6 +106,15 @@ class TopKForEach:
                 raise InvalidQuery(
                     "A window from the start on has no size: leave out size=, or take sliding() with the longest one."
                 )
+        if every is not None:
+            _check_column(parameter(every, "every"), table, "every")
+            if window.size is None or window.every is None:
+                raise InvalidQuery(
+                    f"every={every!r}: each query is answered at some of the window's slides, so the window ends and "
+                    "slides: take sliding(size, every=…) with a slide that all of theirs are multiples of."
+                )
+        if backfill:
+            check_backfill(window)
         put = object.__setattr__
         put(self, "queries", table)
         put(self, "k", k if isinstance(k, str) else int(k))
@@ -93,10 +122,18 @@ class TopKForEach:
         put(self, "window", window)
         put(self, "key", _key(key, table))
         put(self, "size", size)
+        put(self, "every", every)
+        put(self, "where", where)
         put(self, "ascending", bool(ascending))
         put(self, "emit", check_emit(emit, window))
         put(self, "lateness", check_lateness(lateness, window))
+        put(self, "backfill", bool(backfill))
         put(self, "algorithm", algorithm)
+
+    @property
+    def score(self) -> str:
+        """What a row is worth: nothing if it does not meet the condition."""
+        return filtered(self.by, self.where)
 
     def of(self, queries: Any) -> TopKForEach:
         """The same for other queries, in the same columns."""
@@ -116,16 +153,24 @@ class TopKForEach:
         return fingerprint(
             problem="many",
             k=self.k,
-            by=source_of(self.by),
+            by=source_of(self.score),
             window=repr(self.window),
             key=self.key,
             size=self.size,
+            every=self.every,
             ascending=self.ascending,
             emit=self.emit,
             lateness=repr(self.lateness),
             queries=columns_of(self.queries.schema),
             columns=columns_of(schema),
+            **({"backfill": True} if self.backfill else {}),
         )
+
+
+def check_backfill(window: Window) -> None:
+    """Raise unless the rows of the window are kept."""
+    if window.size is None:
+        raise InvalidQuery("backfill needs a window that ends: of all rows since the start, few are kept.")
 
 
 def as_table(queries: Any) -> pa.Table:

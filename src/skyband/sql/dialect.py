@@ -24,11 +24,13 @@ class Span(exp.Expression):
 
 
 class StreamWindow(exp.Expression):
-    """`WINDOW 1 HOUR EVERY 1 MINUTE ON ts`; without a size, UNTIL NOW; with one a query, `q.size UP TO 1 HOUR`."""
+    """`WINDOW 1 HOUR EVERY 1 MINUTE ON ts`; without a size, UNTIL NOW; with one a query, `q.size UP TO 1 HOUR`; so with
+    EVERY, `q.often DOWN TO 1 MINUTE`."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": False,
         "column": False,
+        "often": False,
         "every": False,
         "on": False,
         "order": False,
@@ -158,9 +160,10 @@ class SkybandSql(Spark):
             """What stands between the brackets, behind WINDOW where that is inside."""
             parts: dict[str, Any] = {}
             if not self._match_text_seq("UNTIL", "NOW"):
-                parts["column"] = self._parse_column_of_sizes()
+                parts["column"] = self._parse_column_before("UP", "TO")
                 parts["this"] = self._parse_span()
             if self._match_texts(("EVERY",)):
+                parts["often"] = self._parse_column_before("DOWN", "TO")
                 parts["every"] = self._parse_span()
             if self._match(TokenType.ON):
                 parts["on"] = self._parse_id_var()
@@ -170,8 +173,9 @@ class SkybandSql(Spark):
                 parts["lateness"] = self._parse_span()
             return self.expression(StreamWindow(**parts))
 
-        def _parse_column_of_sizes(self) -> exp.Column | None:
-            """`q.size UP TO`: how far each query looks back is a column of the queries."""
+        def _parse_column_before(self, *words: str) -> exp.Column | None:
+            """`q.size UP TO`, `q.often DOWN TO`: how far each query looks back, or how often it is answered, is a
+            column of the queries."""
             if self._next.token_type != TokenType.DOT:
                 return None
             table = self._parse_id_var()
@@ -181,8 +185,8 @@ class SkybandSql(Spark):
                 self.raise_error("Expected a column of the queries: q.size")
                 return None
             column = exp.column(name, table)
-            if not self._match_text_seq("UP", "TO"):
-                self.raise_error("Expected UP TO and the longest window behind the column that says how long each is")
+            if not self._match_text_seq(*words):
+                self.raise_error(f"Expected {' '.join(words)} and what bounds all queries behind the column")
             return column
 
         def _parse_span(self) -> Span:

@@ -38,13 +38,11 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
         check_columns(statement, tree, dict(schemas))
     key = _key(statement, ranking.per, asking, queries)
     window, lateness = window_of(statement, stream, rows, sizes=True)
-    sizes = stream.window.args.get("column") if stream.window else None
+    said = stream.window.args if stream.window else {}
+    sizes, slides = said.get("column"), said.get("often")
     of_rows = [one for one in statement.conditions if not _reads(one, asking, rows)]
     others = [one for one in statement.conditions if _reads(one, asking, rows)]
     text = _over(by, stream, asking, rows)
-    if others:
-        met = " AND ".join(f"({_over(one, stream, asking, rows)})" for one in others)
-        text = f"CASE WHEN {met} THEN {text} END"
     query = statement.attempt(
         lambda: TopKForEach(
             queries=queries.empty_table(),
@@ -53,13 +51,15 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
             window=window,
             key=key,
             size=None if sizes is None else _column(statement, sizes, asking, queries),
+            every=None if slides is None else _column(statement, slides, asking, queries),
+            where=" AND ".join(f"({_over(one, stream, asking, rows)})" for one in others) or None,
             ascending=ranking.ascending,
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
         ),
         ranking.by,
     )
-    statement.attempt(lambda: many.bind(text, ranking.ascending, rows, queries), ranking.by)
+    statement.attempt(lambda: many.bind(query.score, ranking.ascending, rows, queries), ranking.by)
     shown = _shown(statement, query, rows, stream, asking)
     return Asked(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
 

@@ -31,10 +31,10 @@ def window_of(
 ) -> tuple[Window, str | int | None]:
     """The window of an input, and how long it waits for late rows. `sizes`: a column may say how long each one is."""
     said = one.window or statement.window
-    if said is not None and said.args.get("column") and not sizes:
+    if said is not None and (column := said.args.get("column") or said.args.get("often")) and not sizes:
         statement.refuse(
-            "Only where there is a ranking for each query can a column say how long its window is",
-            said.args["column"],
+            "Only where there is a ranking for each query can a column say how long its window is, or its slide",
+            column,
             "Write FROM taxis [WINDOW q.last UP TO 100 ROWS], people AS q … LIMIT 1 BY q.id.",
         )
     if said is None:

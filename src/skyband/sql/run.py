@@ -237,12 +237,8 @@ def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, p
         case TopKAcross():
             answer = spark.top_k_across(prepared, asked.query)
         case TopKForEach():
-            queries = data[str(asked.queries)]
-            if queries.isStreaming:
-                raise InvalidInput(
-                    f"{asked.queries!r} is a stream: queries are a table, which is there from the start."
-                )
-            answer = spark.top_k_for_each(prepared[ONLY], asked.query.of(queries.toArrow()))
+            queries, changes = spark.queries_of(data[str(asked.queries)])
+            answer = spark.top_k_for_each(prepared[ONLY], asked.query.of(queries), changes)
         case JoinAggregate():
             answer = spark.join_aggregate(prepared, asked.query)
     return _Shower(asked)(answer)

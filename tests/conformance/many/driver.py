@@ -81,7 +81,9 @@ class Driver:
         sizes = np.array([FOREVER if query.size is None else query.size for query in queries], np.int64)
         ks = np.array([query.k for query in queries], np.int64)
         parameters = np.ascontiguousarray(values[["xy".index(name) for name in score.parameters]])
-        self._say(self.operator.add(Queries(ks, sizes, parameters), backfill=any(query.backfill for query in queries)))
+        slides = np.array([query.every or self.spec.window.every for query in queries], np.int64)
+        backfill = any(query.backfill for query in queries)
+        self._say(self.operator.add(Queries(ks, sizes, slides, parameters), backfill=backfill))
 
     def forget(self, last: int) -> None:
         """The last queries were refused."""

@@ -71,4 +71,8 @@ def _query(
     size = question.size
     if size is not None and draw.random() < 0.5:
         size = draw.randint(question.every or 1, size)
-    return Asked(draw.choice([1, 2, 3, 5, 17]), size, (value(draw, 1), value(draw, 2)), backfill=backfill)
+    every = None
+    if size is not None and question.every and draw.random() < 0.4:
+        every = question.every * draw.randint(1, size // question.every)
+    k, values = draw.choice([1, 2, 3, 5, 17]), (value(draw, 1), value(draw, 2))
+    return Asked(k, size, values, backfill=backfill, every=every)

@@ -63,7 +63,9 @@ def _add(driver: Driver, name: str, queries: list[Asked]) -> None:
             return
         except InvalidQuery:  # a larger k than one skyband was kept for
             driver.forget(len(queries))
-    driver.add([query._replace(backfill=False) for query in queries])
+        driver.add([query._replace(backfill=False) for query in queries])
+        return
+    driver.add([query._replace(backfill=False, every=None) for query in queries])
 
 
 @pytest.mark.parametrize("seed", range(CASES))

@@ -8,7 +8,8 @@ from conformance.many.driver import Driver, spec_of
 from many_oracle import Asked, Point
 from oracle import Question
 
-from skyband.operators.many.protocol import Batch, Queries
+from skyband.bench.many import same
+from skyband.operators.many.protocol import Batch
 from skyband.operators.registry import MANY, find
 
 # The smallest of the last six: o1 o2 o2 o2 o2 o2 o2 o3 o7 o7 o7.
@@ -31,7 +32,7 @@ def test_the_approximate_one_misses_no_more_than_it_promises() -> None:
     size, rows, queries, sigma = 200, 4_000, 200, 0.001
     spec = spec_of(Question(k=1, size=size, by_count=True, emit="entries"), "distance")
     rng = np.random.default_rng(11)
-    asked = Queries(np.full(queries, 9), np.full(queries, size), rng.random((2, queries)))
+    asked = same(queries, 9, size, rng.random((2, queries)))
     points = rng.random((2, rows))
     told = {}
     for name in ("boxes", "probabilistic"):

@@ -7,10 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines import snapshots
+from skyband.engines.compared import Compared
 from skyband.engines.embedded.inputs import Running, run
 from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, measured_type, with_times
 from skyband.engines.groups import GroupCodes
@@ -21,12 +23,16 @@ from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, Skyban
 from skyband.expressions import as_floats, many
 from skyband.operators.many.protocol import Batch, ManyOperator, Queries
 from skyband.operators.many.scoring import scoring_of
+from skyband.operators.many.thresholds import Thresholds
 from skyband.operators.protocol import Answer, Floats, Ints
 from skyband.operators.registry import MANY, find
 from skyband.planner.many import plan, specify
 from skyband.queries import TopKForEach
-from skyband.queries.many import as_table
+from skyband.queries.many import ADDS, CHANGE, FEED, PASSED_OVER, REMOVES, as_table, check_backfill
 from skyband.windows import FOREVER, Span, parse_span, span_ticks
+
+_NO_PARAMETERS = np.empty((0, 0))
+_KINDS = f"{', '.join(ADDS)}, {', '.join(REMOVES)} or {', '.join(PASSED_OVER)}"
 
 
 class ForEachSession(Session):
@@ -45,7 +51,7 @@ class ForEachSession(Session):
         query.window.check_columns(schema.names)
         self._queries_schema = plain_schema(query.queries.schema)
         check_keys(query.key, self._queries_schema, "key")
-        score = many.bind(query.by, query.ascending, self._plain, self._queries_schema)
+        score = many.bind(query.score, query.ascending, self._plain, self._queries_schema)
         self._score = score
         self._spec = specify(query, schema, scoring_of(score), external_clock=external_clock)
         self._ticks = self._spec.window
@@ -53,13 +59,15 @@ class ForEachSession(Session):
         self._answer_layout = many_layout(query, self._plain, "windows")
         on_type = measured_type(query.window.on, schema)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
-        known = {} if isinstance(query.k, str) else {"k": query.k}
-        chosen = plan(self._spec, len(query.queries), query.algorithm, **known)
+        chosen = plan(self._spec, len(query.queries), query.algorithm)
         self.algorithm = saved.algorithm if saved else chosen.algorithm
         self._operator = find(self.algorithm, MANY).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
-        self._keys = GroupCodes(pa.schema([self._queries_schema.field(name) for name in query.key]))
+        self._keys_schema = pa.schema([self._queries_schema.field(name) for name in query.key])
+        self._keys = GroupCodes(self._keys_schema)
         self._sizes: Ints = np.empty(0, np.int64)
+        self._compared = Compared()
+        self._of_queries = np.empty((len(score.compared_parameters), 0))  # the numbers of their values, by query
         self._position = 0
         self._stats = Stats()
         if saved:
@@ -78,18 +86,21 @@ class ForEachSession(Session):
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
-    def add(self, queries: Any, *, backfill: bool = False) -> pa.Table:
+    def add(self, queries: Any, *, backfill: bool | None = None) -> pa.Table:
         """More queries, one a row, in the columns of the first ones. They see the rows that come from now on.
 
-        With `backfill` they see those that are in the window, too: where answers come with each arrival, what they show
-        at once is returned.
+        With `backfill` (as the query says, if it is not said here) they see those that are in the window, too: where
+        answers come with each arrival, what they show at once is returned.
         """
         table = as_table(queries)
         check_rows(table, self.query.queries.schema)
-        if backfill and self._ticks.size == FOREVER:
-            raise InvalidQuery("backfill needs a window that ends: of all rows since the start, few are kept.")
+        backfill = self.query.backfill if backfill is None else backfill
+        if backfill:
+            check_backfill(self.query.window)
         batch = plain_batch(whole_batch(table), self._queries_schema)
-        in_numbers = self._in_numbers(batch)
+        return self._begin_with(batch, self._in_numbers(batch), backfill)
+
+    def _begin_with(self, batch: pa.RecordBatch, in_numbers: Queries, backfill: bool) -> pa.Table:
         before = len(self._keys)
         known = self._keys.keys
         codes = self._keys.encode(batch)
@@ -100,18 +111,43 @@ class ForEachSession(Session):
                 "remove() the one that is there first."
             )
         try:
-            answer = self._operator.add(in_numbers, backfill=backfill)
+            answer = self._operator.add(self._with_parameters(in_numbers, batch, backfill), backfill=backfill)
         except SkybandError:
             self._keys.load(known)
             raise
         self._sizes = np.concatenate([self._sizes, in_numbers.size])
         return self._table(answer)
 
+    def _with_parameters(self, queries: Queries, batch: pa.RecordBatch, backfill: bool) -> Queries:
+        """The same with what the score reads of each."""
+        score, parameters, any_new = self._score, [], False
+        for name in score.parameters:
+            values = batch.column(name)
+            if name in score.compared_parameters:
+                numbers, new = self._compared.of_queries(values)
+                any_new |= new
+            else:
+                numbers = as_floats(values, len(values), name)
+            parameters.append(numbers)
+        found = np.array(parameters).reshape(len(parameters), batch.num_rows)
+        compared = [score.parameters.index(name) for name in score.compared_parameters]
+        self._of_queries = np.concatenate([self._of_queries, found[compared]], axis=1)
+        if any_new and backfill:
+            # Rows that came before had another number, that of all values that no query has.
+            assert isinstance(self._operator, Thresholds), "others keep no rows, or read nothing of queries"
+            held = self._operator.held()
+            self._rows.join()
+            rows = self._rows.take(held)
+            for name in score.compared_columns:
+                numbers = self._compared.of_rows(rows.column(name))
+                self._operator.put(score.columns.index(name), held, numbers)
+        return queries._replace(parameters=found)
+
     def remove(self, keys: Any) -> None:
         """Forget queries: their keys, as a table with the key columns, or as a list if there is one such column."""
         names = list(self.query.key)
         if isinstance(keys, (list, tuple)) and len(names) == 1:
-            field = self._queries_schema.field(names[0])
+            field = self._keys_schema.field(names[0])
             try:
                 keys = pa.table({names[0]: pa.array(keys, field.type)})
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -119,35 +155,114 @@ class ForEachSession(Session):
         table = as_table(keys)
         if missing := [name for name in names if name not in table.column_names]:
             raise InvalidInput(f"Queries are told apart by {', '.join(names)}; {missing[0]!r} is missing.")
-        kept_before = self._keys.keys
-        before = len(self._keys)
-        key_schema = pa.schema([self._queries_schema.field(name) for name in names])
-        gone = self._keys.encode(whole_batch(table.select(names).cast(key_schema)))
-        if len(self._keys) > before:
-            self._keys.load(kept_before)
-            unknown = table.slice(int(np.flatnonzero(gone >= before)[0]), 1).to_pylist()[0]
+        gone = self._find(whole_batch(table.select(names).cast(self._keys_schema)))
+        if (gone < 0).any():
+            unknown = table.slice(int(np.flatnonzero(gone < 0)[0]), 1).to_pylist()[0]
             raise InvalidInput(f"There is no query {unknown}.")
-        kept = np.setdiff1d(np.arange(before), gone)
+        self._forget(gone)
+
+    def change(self, changes: Any, *, set_aside: bool = False) -> pa.Table:
+        """Queries that come and go, one change after the other: a table with the queries' columns and `_change_type`.
+
+        That is "insert" or "update_postimage" of a query that comes, and takes the place of one with the same key;
+        "delete" of one that goes, if it is there, of which only the key is read; "update_preimage" says nothing. So the
+        change data feed of a table can be passed on. Returns what `add` returns.
+
+        A change that cannot be taken, such as one with a k of 0, raises, and nothing of the table is taken; with
+        `set_aside` it is passed over, and counted in `queries_refused`.
+        """
+        table = as_table(changes)
+        if CHANGE not in table.column_names:
+            raise InvalidInput(f"Of changes of queries, the column {CHANGE!r} says what each does: {_KINDS}.")
+        kinds = np.array(table.column(CHANGE).to_pylist(), dtype=object)
+        table = table.select([name for name in table.column_names if name not in FEED])
+        check_rows(table, self.query.queries.schema)
+        batch = plain_batch(whole_batch(table), self._queries_schema)
+        refused = self._refused(batch, kinds)
+        if refused and not set_aside:
+            raise next(iter(refused.values()))
+        self._stats.queries_refused += len(refused)
+        # With no row in between, of changes with the same key only the last one can be noticed.
+        counts = [i for i, kind in enumerate(kinds) if i not in refused and kind not in PASSED_OVER]
+        keys = batch.select(self._keys_schema.names)
+        codes = GroupCodes(self._keys_schema).encode(keys.take(pa.array(counts, pa.int64())))
+        last = sorted(dict(zip(codes.tolist(), counts, strict=True)).values())
+        coming = batch.take(pa.array([i for i in last if kinds[i] in ADDS], pa.int64()))
+        numbers = self._find(keys.take(pa.array(last, pa.int64())))
+        self._forget(numbers[numbers >= 0])
+        return self._begin_with(coming, self._in_numbers(coming), self.query.backfill)
+
+    def _refused(self, batch: pa.RecordBatch, kinds: npt.NDArray[Any]) -> dict[int, SkybandError]:
+        """The changes that cannot be taken, by their number, and why."""
+        refused: dict[int, SkybandError] = {}
+        for i, kind in enumerate(kinds):
+            if kind not in (*ADDS, *REMOVES, *PASSED_OVER):
+                refused[i] = InvalidInput(f"{CHANGE} says what a change does: {_KINDS}; got {kind!r}.")
+        coming = [i for i, kind in enumerate(kinds) if kind in ADDS]
+        try:
+            self._in_numbers(batch.take(pa.array(coming, pa.int64())))
+        except SkybandError:
+            for i in coming:
+                try:
+                    self._in_numbers(batch.slice(i, 1))
+                except SkybandError as error:
+                    refused[i] = error
+        return refused
+
+    def _find(self, keys: pa.RecordBatch) -> Ints:
+        """The numbers of these queries, -1 of those that there are not."""
+        known, before = self._keys.keys, len(self._keys)
+        numbers = self._keys.encode(keys).astype(np.int64)
+        if len(self._keys) > before:
+            self._keys.load(known)
+        numbers[numbers >= before] = -1
+        return numbers
+
+    def _forget(self, gone: Ints) -> None:
+        if not len(gone):
+            return
+        kept = np.setdiff1d(np.arange(len(self._keys)), gone)
         self._operator.remove(kept)
         self._keys.keep(kept)
-        self._sizes = self._sizes[kept]
+        self._sizes, self._of_queries = self._sizes[kept], self._of_queries[:, kept]
+        self._compared.keep(self._of_queries)
 
     def _in_numbers(self, batch: pa.RecordBatch) -> Queries:
+        """All but what the score reads of each. Raises for one that cannot be."""
         n = batch.num_rows
-        parameters = _as_columns(batch, self._score.parameters)
-        k, size = self.query.k, self.query.size
+        k = self.query.k
         ks = _whole(batch, many.parameter(k, "k"), "k") if isinstance(k, str) else np.full(n, k, np.int64)
         if n and not 1 <= ks.min() <= ks.max() < 2**31:
             raise InvalidQuery(f"k must be at least 1 (and below 2**31), got {ks[(ks < 1) | (ks >= 2**31)][0]}.")
-        sizes = np.full(n, self._ticks.size, np.int64)
-        if size is not None:
-            sizes = self._read_sizes(batch, many.parameter(size, "size"))
-        return Queries(ks, sizes, parameters)
+        window, asked = self._ticks, self.query
+        sizes, slides = np.full(n, window.size, np.int64), np.full(n, window.every, np.int64)
+        if asked.every is not None:
+            name = many.parameter(asked.every, "every")
+            slides = self._spans(batch, name, "every")
+            if (wrong := np.flatnonzero((slides % window.every != 0) | (slides > window.size))).size:
+                raise InvalidQuery(
+                    f"every={batch.column(name)[wrong[0]]} is no multiple of the window's slide, up to its size "
+                    f"({asked.window}): a query is answered at some of its slides."
+                )
+        if asked.size is not None:
+            name = many.parameter(asked.size, "size")
+            sizes = self._spans(batch, name, "size")
+            if (wrong := np.flatnonzero(sizes > window.size)).size:
+                raise InvalidQuery(
+                    f"size={batch.column(name)[wrong[0]]} is larger than the window ({asked.window}), which bounds all."
+                )
+            if (wrong := np.flatnonzero(sizes < slides)).size:
+                raise InvalidQuery(
+                    f"size={batch.column(name)[wrong[0]]} is less than the slide ({asked.every or asked.window}): rows "
+                    "would never be seen."
+                )
+        return Queries(ks, sizes, slides, _NO_PARAMETERS)
 
-    def _read_sizes(self, batch: pa.RecordBatch, name: str) -> Ints:
+    def _spans(self, batch: pa.RecordBatch, name: str, what: str) -> Ints:
+        """In ticks."""
         column = batch.column(name)
         if column.null_count:
-            raise InvalidQuery(f"size=q.{name} must say how far each query looks back; one is null.")
+            raise InvalidQuery(f"{what}=q.{name} must be said by each query; one is null.")
         if (
             pa.types.is_duration(column.type)
             or pa.types.is_string(column.type)
@@ -155,17 +270,11 @@ class ForEachSession(Session):
         ):
             spans: list[Any] = column.to_pylist()
         else:
-            spans = _whole(batch, name, "size").tolist()
+            spans = _whole(batch, name, what).tolist()
         ticks = {}
         for span in dict.fromkeys(spans):
-            given = parse_span(span if isinstance(span, (int, str, timedelta)) else timedelta(seconds=0), "size")
-            ticks[span] = span_ticks(given, self.query.window.on, self._on_type, "size")
-            if ticks[span] > self._ticks.size:
-                raise InvalidQuery(f"size={span} is larger than the window ({self.query.window}), which bounds all.")
-            if ticks[span] < self._ticks.every:
-                raise InvalidQuery(
-                    f"size={span} is less than the window's slide ({self.query.window}): rows would never be seen."
-                )
+            given = parse_span(span if isinstance(span, (int, str, timedelta)) else timedelta(seconds=0), what)
+            ticks[span] = span_ticks(given, self.query.window.on, self._on_type, what)
         return np.array([ticks[span] for span in spans], np.int64)
 
     # -- rows ------------------------------------------------------------------------------------------------------
@@ -181,7 +290,7 @@ class ForEachSession(Session):
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
         batch, time = with_times(batch, self.query.window.on)
-        columns = _as_columns(batch, self._score.columns)
+        columns = self._columns(batch)
         first = self._position
         try:
             answer = self._operator.push(Batch(columns, time, first))
@@ -199,6 +308,17 @@ class ForEachSession(Session):
         self._position += batch.num_rows
         self._rows.append(first, batch.select(self._layout.rows_schema.names))
         return self._table(answer)
+
+    def _columns(self, batch: pa.RecordBatch) -> Floats:
+        """What the score reads of rows, by column."""
+        columns = np.empty((len(self._score.columns), batch.num_rows))
+        for i, name in enumerate(self._score.columns):
+            values = batch.column(name)
+            if name in self._score.compared_columns:
+                columns[i] = self._compared.of_rows(values)
+            else:
+                columns[i] = as_floats(values, batch.num_rows, name)
+        return columns
 
     def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
         """The best right now for each query, up to its own k and size: of the window that closes next, or of the last
@@ -241,25 +361,22 @@ class ForEachSession(Session):
         held = self._operator.held()
         self._rows.keep(held)
         tables = {"rows": pa.Table.from_batches([self._rows.take(held)]), "keys": self._keys.keys}
-        return Saved({"position": self._position}, {"held": held, "sizes": self._sizes}, tables)
+        return Saved(
+            {"position": self._position, "compared": self._compared.following},
+            {"held": held, "sizes": self._sizes, "of_queries": self._of_queries},
+            tables | self._compared.tables(),
+        )
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
         arrays = dict(saved.arrays)
         self._rows.load(arrays.pop("held"), whole_batch(saved.tables["rows"]))
-        self._sizes = arrays.pop("sizes")
+        self._sizes, self._of_queries = arrays.pop("sizes"), arrays.pop("of_queries")
         self._operator.restore(arrays)
         self._keys.load(saved.tables["keys"])
         counters = dict(saved.counters)
         self._position = counters.pop("position")
+        self._compared.restore(saved.tables, counters.pop("compared"))
         self._stats = Stats(**counters)
-
-
-def _as_columns(batch: pa.RecordBatch, names: tuple[str, ...]) -> Floats:
-    """Columns as float64, by column."""
-    columns = np.empty((len(names), batch.num_rows))
-    for i, name in enumerate(names):
-        columns[i] = as_floats(batch.column(name), batch.num_rows, name)
-    return columns
 
 
 def _whole(batch: pa.RecordBatch, name: str, what: str) -> Ints:

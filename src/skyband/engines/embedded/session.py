@@ -34,6 +34,7 @@ class Stats:
     rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
     rows_held: int = 0  # kept now because they may still be shown
     groups: int = 0
+    queries_refused: int = 0  # changes of queries that could not be taken, and were passed over
 
 
 class Saved(NamedTuple):

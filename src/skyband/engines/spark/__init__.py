@@ -2,7 +2,7 @@
 
 from skyband.engines.spark.across import top_k_across
 from skyband.engines.spark.joins import join_aggregate
-from skyband.engines.spark.many import top_k_for_each
+from skyband.engines.spark.many import queries_of, top_k_for_each
 from skyband.engines.spark.objects import as_column, top_k
 from skyband.engines.spark.pairs import top_k_pairs
 from skyband.engines.spark.recipe import schema_of
@@ -15,6 +15,7 @@ __all__ = [
     "clock_column",
     "join_aggregate",
     "local_session",
+    "queries_of",
     "schema_of",
     "together",
     "top_k",

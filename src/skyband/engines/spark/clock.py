@@ -63,7 +63,7 @@ def with_clock(df: DataFrame, recipe: Recipe, lateness: int, on: str | None = No
     `on` is what `df` calls that column, if not as the recipe does.
     """
     on = on or str(recipe.window.on)
-    marked = [field.name for field in df.schema if _DELAY in field.metadata]
+    marked = watermarked(df)
     if marked and marked != [on]:
         raise InvalidQuery(
             f"The stream has a watermark on {', '.join(map(repr, marked))}, but the window measures {on!r}, and Spark "
@@ -80,6 +80,11 @@ def with_clock(df: DataFrame, recipe: Recipe, lateness: int, on: str | None = No
     steps = sf.call_function("div", ticks - sf.pmod(ticks, sf.lit(step)), sf.lit(step)) if step > 1 else ticks
     df = df.withColumn(CLOCK, sf.timestamp_millis(steps + sf.lit(_SHIFT_MS)))
     return df.withWatermark(CLOCK, f"{lateness // step} milliseconds"), Clock(step, _SHIFT_MS)
+
+
+def watermarked(df: DataFrame) -> list[str]:
+    """The columns that have a watermark."""
+    return [field.name for field in df.schema if _DELAY in field.metadata]
 
 
 def _wall_clock_us(local: Column) -> Column:

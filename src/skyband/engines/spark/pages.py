@@ -22,10 +22,11 @@ BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 PAGE_COLUMNS: Final = (
     "bucket int, page binary, ends binary, rows binary, rows_in long, rows_null_time long, rows_unranked long"
 )
-# Of input rows; of those that went to the buckets; by how much what is held there grew or shrank; of rows of answers.
+# Of input rows; of those that went to the buckets; by how much what is held there grew or shrank; of rows of answers;
+# of changes of queries that could not be taken.
 COUNTS: Final = (
     *("rows_in", "rows_late", "rows_null_time", "rows_unranked"),
-    *("rows_gathered", "rows_held_change", "bytes_held_change", "rows_answered"),
+    *("rows_gathered", "rows_held_change", "bytes_held_change", "rows_answered", "queries_refused"),
 )
 ANSWER_COLUMNS: Final = ", ".join(["answer binary", *(f"{name} long" for name in COUNTS)])
 

@@ -43,9 +43,12 @@ _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateSt
 _metrics_numbers = count(1)
 
 
-def run(df: DataFrame, recipe: Recipe, rows_of: RowsOf) -> DataFrame:
-    """The answers over `df`, batch or streaming; of a streaming one in the buckets' order, if there are several."""
-    packed = _streaming(df, recipe, rows_of) if df.isStreaming else _batch(df, recipe, rows_of)
+def run(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame | None = None) -> DataFrame:
+    """The answers over `df`, batch or streaming; of a streaming one in the buckets' order, if there are several.
+
+    `beside` has pages of something else than rows, which a stream brings to the same buckets.
+    """
+    packed = _streaming(df, recipe, rows_of, beside) if df.isStreaming else _batch(df, recipe, rows_of)
     counted = packed.observe(f"skyband_{next(_metrics_numbers)}", *counts())
     return counted.mapInArrow(unpacker(recipe.output.names), output_type(df.schema, recipe))
 
@@ -57,7 +60,7 @@ def counts(of: Column | None = None) -> list[Column]:
     ]
 
 
-def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf) -> DataFrame:
+def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame | None) -> DataFrame:
     """Rows of ANSWER_COLUMNS, from one session a bucket whose state Spark keeps."""
     check_state_store(df)
     buckets = buckets_of(df)
@@ -65,6 +68,8 @@ def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf) -> DataFrame:
     if recipe.by_pane:
         df, clock = with_clock(df, recipe, recipe.ticks.lateness)
     pages = rows_of(df, buckets).mapInArrow(packer(recipe), PAGE_COLUMNS)
+    if beside is not None:
+        pages = pages.union(beside)
     return pages.groupBy("bucket").transformWithState(
         BucketProcessor(recipe, clock, buckets),
         outputStructType=ANSWER_COLUMNS,

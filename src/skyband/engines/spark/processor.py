@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -71,15 +70,19 @@ class BucketProcessor(StatefulProcessor):
         watermark = self._watermark(timerValues)
         rows_first = self._clock is None or self._clock.rows_first
         known = [] if watermark is None or rows_first else [session.advance(watermark)]
-        late_before = session.stats().rows_late
-        rows_together = pa.concat_tables(pages)
-        known.append(session.push(in_arrival_order(rows_together, self._recipe)))
-        late = session.stats().rows_late - late_before
+        before = session.stats()
+        known.append(self._recipe.take(session, pages))
+        after = session.stats()
+        late = after.rows_late - before.rows_late
         if watermark is not None and rows_first:
             known.append(session.advance(watermark))
         elif watermark is not None:  # rows that were ruled out before the shuffle can be late as well
             late = sum(tally.late(watermark) for tally in tallies)
-        counts = self._save(session, timer_ms, held) | {"rows_gathered": rows_together.num_rows, "rows_late": late}
+        counts = self._save(session, timer_ms, held) | {
+            "rows_gathered": sum(page.num_rows for page in pages),
+            "rows_late": late,
+            "queries_refused": after.queries_refused - before.queries_refused,
+        }
         yield from _rows(pa.concat_tables(known), tallies, counts)
 
     def handleExpiredTimer(
@@ -129,14 +132,6 @@ class BucketProcessor(StatefulProcessor):
             "rows_held_change": int(stats.rows_held) - held.rows,
             "bytes_held_change": len(snapshot) - held.bytes,
         }
-
-
-def in_arrival_order(rows: pa.Table, recipe: Recipe) -> pa.Table:
-    """The rows of a micro-batch as a session takes them. Spark keeps no order; columns give one that replays repeat."""
-    if recipe.in_any_order:
-        return rows.select(recipe.schema.names).combine_chunks()
-    order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in recipe.arrival_order])
-    return rows.select(recipe.schema.names).take(order).combine_chunks()
 
 
 def _rows(table: pa.Table, tallies: tuple[Tally, ...], changed: dict[str, int]) -> Iterator[Row]:

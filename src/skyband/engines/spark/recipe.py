@@ -7,10 +7,12 @@ done to rows before they go there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -63,6 +65,19 @@ class Recipe(ABC):
     @abstractmethod
     def gatherer(self) -> Gatherer:
         """What prepares the rows of one partition for their buckets."""
+
+    def take(self, session: BucketSession, pages: Sequence[pa.Table]) -> pa.Table:
+        """The pages of a micro-batch go into the session of their bucket; returns what they make known."""
+        return session.push(self.in_arrival_order(pages))
+
+    def in_arrival_order(self, pages: Sequence[pa.Table]) -> pa.Table:
+        """The rows of a micro-batch as a session takes them. Spark keeps no order; columns give one that replays
+        repeat."""
+        rows = pa.concat_tables(pages)
+        if self.in_any_order:
+            return rows.select(self.schema.names).combine_chunks()
+        order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in self.arrival_order])
+        return rows.select(self.schema.names).take(order).combine_chunks()
 
     @property
     def by_pane(self) -> bool:

@@ -35,6 +35,15 @@ def row_spec(spec: Spec, k: int = 1, size: int | None = None, *, counted: bool =
     return RowSpec(k, Ticks(size, window.every, window.lateness, window.by_count), spec.emit)
 
 
+def refuses(spec: Spec) -> str | None:
+    """What none of those that are here for comparing can do."""
+    if spec.backfill:
+        return "queries see the rows that come after them"
+    if spec.own_slides:
+        return "windows close for all queries at once"
+    return None
+
+
 class Each:
     """As many operators as there are queries."""
 

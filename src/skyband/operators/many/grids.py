@@ -20,6 +20,7 @@ import numpy.typing as npt
 from numba import njit
 
 from skyband.errors import InvalidQuery
+from skyband.operators.many import each
 from skyband.operators.many.protocol import Batch, Queries, Spec
 from skyband.operators.many.scoring import Scoring
 from skyband.operators.protocol import ANSWER, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
@@ -33,6 +34,8 @@ def refuses(spec: Spec) -> str | None:
     window, score = spec.window, spec.scoring.score
     if not window.by_count or window.every or window.size == FOREVER or spec.emit != ENTRIES:
         return "it is here for comparing: a window of arrivals that slides with each, and entries"
+    if refused := each.refuses(spec):
+        return refused
     if not score.columns or score.bound is None:
         return "a grid needs to know what a score can be in a cell"
     return None

@@ -20,6 +20,7 @@ QUERY = np.dtype(
         *HEADER,
         ("k", np.int64),
         ("size", np.int64),
+        ("every", np.int64),  # how often it is answered, in windows that slide by more than a row
         ("start", np.int64),  # the first arrival that it sees
         ("wanted", np.int64),  # rows in the list after trimming and refilling: k and enough to last for a while
         ("base", np.int64),  # how many these are unless the list ran short soon after it was filled
@@ -379,9 +380,15 @@ def in_columns(lines, groups, orders):  # type: ignore[no-untyped-def]
     return at, group, rank, score, position, change
 
 
+@inlined
+def due_from(end, every):  # type: ignore[no-untyped-def]
+    """When a query is answered next, from the window on that ends at `end`."""
+    return -(-end // every) * every
+
+
 @kernel
 def keep(which, swept, begin, stop, ends, hit, score, time, position, end, queries, threshold, pool):  # type: ignore[no-untyped-def]
-    """Rows come, and no answer is due before the window that ends at `end`. As `arrive`; returns where to go on."""
+    """Rows come, and no window closes before the one that ends at `end`. As `arrive`; returns where to go on."""
     for j in range(begin, stop):
         q = which[j]
         query = queries[q]
@@ -393,26 +400,26 @@ def keep(which, swept, begin, stop, ends, hit, score, time, position, end, queri
             return j
         most = most_rows(query)
         reserve(pool, query, min(need, most + 2))
-        rows, base, n = pool.rows, query.offset, query.length
+        rows, base, n, due = pool.rows, query.offset, query.length, due_from(end, query.every)
         for h in range(p, p_end):
             i = hit[h]
             if n == query.capacity:
                 query.length = n
                 reserve(pool, query, n + 1)
                 base = query.offset
-            if time[i] >= end - query.size and reaches(score[h], time[i], position[i], threshold[q], query):
+            if time[i] >= due - query.size and reaches(score[h], time[i], position[i], threshold[q], query):
                 place(rows, base, n, score[h], time[i], position[i])
                 n += 1
                 query.oldest = min(query.oldest, time[i])
                 if n > most:
-                    n = trim(rows, base, n, q, query, threshold, end - query.size, end)
+                    n = trim(rows, base, n, q, query, threshold, due - query.size, due)
                     most = max(most, 2 * n)
         query.length = n
     return stop
 
 
 @kernel
-def close(end, every, which, begin, queries, threshold, pool, previous, emit, out, written, failed):  # type: ignore[no-untyped-def]
+def close(end, which, begin, queries, threshold, pool, previous, emit, out, written, failed):  # type: ignore[no-untyped-def]
     """The window that ends at `end` closes: the answers of which[begin:]. Returns as `arrive` does."""
     failures = 0
     for j in range(begin, len(which)):
@@ -458,10 +465,10 @@ def close(end, every, which, begin, queries, threshold, pool, previous, emit, ou
                 if first <= row.time < end:
                     move(rows, before.offset + before.length, base + y)
                     before.length += 1
-        if query.oldest < first + every:
+        if query.oldest < first + query.every:
             kept, oldest = 0, LATEST
             for y in range(query.length):
-                if rows[base + y].time >= first + every:
+                if rows[base + y].time >= first + query.every:
                     if kept != y:
                         move(rows, base + kept, base + y)
                     oldest = min(oldest, rows[base + y].time)

@@ -17,6 +17,9 @@ class Spec:
     window: Ticks  # of the query that looks back furthest
     scoring: Scoring
     emit: int = WINDOWS
+    k: int | None = None  # of all queries; None: each has its own
+    backfill: bool = False  # do queries that come later see the rows of the window?
+    own_slides: bool = False  # have queries slides of their own, each so many times the window's?
 
     @property
     def slides_with_each_arrival(self) -> bool:
@@ -28,6 +31,7 @@ class Queries(NamedTuple):
 
     k: Ints
     size: Ints  # in ticks, at most the window's
+    every: Ints  # in ticks, so many times the window's slide, and at most the size; 0: with each arrival
     parameters: Floats  # by column that the score reads of a query, then by query; null is NaN
 
 

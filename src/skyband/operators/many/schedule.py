@@ -14,6 +14,12 @@ from skyband.operators.protocol import Answer, Floats, Ints
 from skyband.windows import FOREVER
 
 
+def due_at(end: int, every: Ints) -> Ints:
+    """When queries that are answered so often are next, from the window on that ends at `end`."""
+    due: Ints = -(-end // every) * every
+    return due
+
+
 class Schedule(ABC):
     """Clocks, and what is due when. An algorithm says what it does with rows, and with a window that closes."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from skyband.errors import InvalidQuery
 from skyband.operators.many.lists_kernels import LATEST
 from skyband.operators.many.protocol import Batch, Queries, Spec
-from skyband.operators.many.schedule import Schedule
+from skyband.operators.many.schedule import Schedule, due_at
 from skyband.operators.protocol import ANSWER, ENTER, WINDOWS, Answer, Arrays, Floats, Ints
 from skyband.structures.compiling import allocating, part
 from skyband.structures.heap import push_heap
@@ -39,6 +39,8 @@ def refuses(spec: Spec) -> str | None:
         return "queries have scores of their own"
     if not spec.window.every or spec.window.size == FOREVER or spec.emit != WINDOWS:
         return "it answers when windows close that slide and end, and gives windows"
+    if spec.backfill and spec.k is None:
+        return "with backfill, what it keeps depends on the largest k that will come"
     return None
 
 
@@ -54,7 +56,7 @@ def open(spec: Spec, *, thinned_at: int = THINNED_AT) -> Shared:
 class Shared(Schedule):
     def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT) -> None:
         super().__init__(spec)
-        self._queries = np.empty((3, 0), np.int64)  # k, size, and the first arrival that is seen; by query
+        self._queries = np.empty((4, 0), np.int64)  # k, size, the first arrival that is seen, slide; by query
         self._know()
         self._band = np.empty(0, ROW)  # of windows that have closed, best first
         self._waiting: list[Rows] = []  # of windows that have not
@@ -78,7 +80,7 @@ class Shared(Schedule):
         if k > self._most:
             self._rose = self._now + 1
         start = FROM_THE_START if backfill or not self._position else self._position
-        added = np.stack([queries.k, queries.size, np.full(len(queries.k), start)])
+        added = np.stack([queries.k, queries.size, np.full(len(queries.k), start), queries.every])
         self._queries = np.concatenate([self._queries, added], axis=1)
         self._know()
         return self._answer()
@@ -89,7 +91,7 @@ class Shared(Schedule):
 
     def _know(self) -> None:
         """What follows from the queries."""
-        self._most = int(self._queries[0].max(initial=1))
+        self._most = int(self._queries[0].max(initial=self.spec.k or 1))
         self._lines = int(self._queries[0].sum())  # that a window shows at most
         self._came_late = bool((self._queries[2] != FROM_THE_START).any())
 
@@ -180,7 +182,8 @@ class Shared(Schedule):
             earliest = min(int(rows["position"].min(initial=self._position)) for rows in held)
             self._queries[2, self._queries[2] <= earliest] = FROM_THE_START
             self._know()
-        done.append(self._read(self._band, self._queries[0], end - self._queries[1], end))
+        due = np.where(end % self._queries[3] == 0, self._queries[0], 0)
+        done.append(self._read(self._band, due, end - self._queries[1], end))
 
     def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> Answer:
         """For each query its k best of the rows, which are best first, from the time `first` on."""
@@ -213,18 +216,23 @@ class Shared(Schedule):
     def top(self, k: int | None, size: int | None) -> Answer:
         """From the band and the rows that wait."""
         by_count = self.spec.window.by_count
-        end, at = self._now + 1, self._now + int(by_count)
+        ends, later = np.full(self._queries.shape[1], self._now + 1), int(by_count) - 1
         if size is None:
             closing = self._next_end() if by_count else self._worth_closing()
             if closing is None:
                 return self._answer()
-            end = at = closing
+            ends, later = due_at(closing, self._queries[3]), 0
         rows = _joined([self._band, *self._waiting])
-        rows = rows[rows["time"] < end]
         sort_rows(rows)
         sizes = self._queries[1] if size is None else np.minimum(self._queries[1], size)
         ks = self._queries[0] if k is None else np.minimum(self._queries[0], k)
-        return self._read(rows, ks, end - sizes, at)
+        done = [
+            self._read(rows[rows["time"] < end], np.where(ends == end, ks, 0), end - sizes, end + later)
+            for end in np.unique(ends).tolist()
+        ]
+        answer = self._answer(done)
+        in_order: list[Any] = [column[np.argsort(answer.group, kind="stable")] for column in answer]
+        return Answer(*in_order)
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -318,6 +326,8 @@ def read(score, time, position, k, first, start, out_group, out_rank, out_score,
     own = min(len(k), rows + 1)
     listed, length = np.empty((own + 1, most), np.int64), np.empty(own + 1, np.int64)
     for q in range(len(k)):
+        if k[q] == 0:  # it is not asked
+            continue
         old, low = 0, first[q]
         rest = rows
         while rest > 0:  # how many times come before

@@ -20,7 +20,7 @@ import numpy as np
 from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST, QUERY, arrive, close, in_columns, keep, release
 from skyband.operators.many.protocol import Queries, Spec
 from skyband.operators.many.refilling import SAMPLE, best_of, guess, refill
-from skyband.operators.many.schedule import Schedule
+from skyband.operators.many.schedule import Schedule, due_at
 from skyband.operators.many.scoring import BLOCK
 from skyband.operators.many.store import Store
 from skyband.operators.protocol import ANSWER, CHANGES, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
@@ -90,7 +90,7 @@ class Thresholds(Schedule):
         """More queries, which see the rows from now on, or with `backfill` those in the window too: what these show."""
         old, more = len(self._queries), len(queries.k)
         added = np.zeros(more, QUERY)
-        added["k"], added["size"] = queries.k, queries.size
+        added["k"], added["size"], added["every"] = queries.k, queries.size, queries.every
         added["wanted"] = queries.k + np.ceil(self._slack * np.sqrt(queries.k)).astype(np.int64)
         added["oldest"], added["edge_time"], added["edge_position"] = LATEST, -LATEST, EVERY_ROW
         added["base"] = added["wanted"]
@@ -103,7 +103,9 @@ class Thresholds(Schedule):
         self._sort_by_size()
         self._written = 0
         if backfill and self._store.count:
-            first = self._next_end() - queries.size if self.spec.window.every else self._now - queries.size + 1
+            first = (
+                due_at(self._next_end(), queries.every) if self.spec.window.every else self._now + 1
+            ) - queries.size
             for i, q in enumerate(range(old, old + more)):
                 self._refill(q, self._store.count, int(first[i]), LATEST, int(first[i]))
                 if not self.spec.window.every:
@@ -132,6 +134,12 @@ class Thresholds(Schedule):
         self._previous = self._previous[kept]
         self._parameters = np.ascontiguousarray(self._parameters[:, kept])
         self._sort_by_size()
+
+    def put(self, column: int, position: Ints, values: Floats) -> None:
+        """Rows have other values in a column; what queries have in their lists is as good as before."""
+        at = np.minimum(np.searchsorted(self._store.position, position), max(0, self._store.count - 1))
+        is_there = self._store.position[at] == position if self._store.count else np.zeros(len(at), np.bool_)
+        self._store.columns[column, at[is_there]] = values[is_there]
 
     def _sort_by_size(self) -> None:
         """Queries whose windows are of like length are taken together."""
@@ -308,7 +316,7 @@ class Thresholds(Schedule):
     def _close_window(self, end: int, done: list[Answer]) -> None:
         self._in_order = True
         self._written = 0
-        failed = self._close(np.arange(len(self._queries)), end)
+        failed = self._close(np.flatnonzero(end % self._queries["every"] == 0), end)
         if len(failed):
             self._in_order = False
             for q in failed.tolist():
@@ -331,7 +339,7 @@ class Thresholds(Schedule):
         at = 0
         while at < len(which):
             at, self._written, failures = close(
-                end, self.spec.window.every, which, at, self._queries, self._threshold, self._pool, self._previous,
+                end, which, at, self._queries, self._threshold, self._pool, self._previous,
                 self.spec.emit, self._out, self._written, self._failed,
             )  # fmt: skip
             failed.append(which[self._failed[:failures]])
@@ -379,22 +387,22 @@ class Thresholds(Schedule):
     def top(self, k: int | None, size: int | None) -> Answer:
         """The best rows right now for each query: its k or the smaller one given, of its window or the last `size`."""
         window, by_count = self.spec.window, self.spec.window.by_count
-        end, at = self._now + 1, self._now + self._counted
+        ends, at = np.full(len(self._queries), self._now + 1), np.full(len(self._queries), self._now + self._counted)
         if size is None and window.every:
             closing = self._next_end() if by_count else self._worth_closing()
             if closing is None:
                 return Answer.of(np.empty(0, ANSWER))
-            end = at = closing
+            ends = at = due_at(closing, self._queries["every"])
         lines: list[Rows] = []
         counts = []
-        for q, query in enumerate(self._queries):
+        for q, (query, end) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             first = -LATEST if self.endless else end - (query["size"] if size is None else min(size, query["size"]))
             best = self._best(q, min(int(query["k"]), k or int(query["k"])), int(first), end)
             lines.append(best)
             counts.append(len(best))
         shown = np.zeros(sum(counts), ANSWER)
         rows = np.concatenate(lines) if lines else np.empty(0, ROW)
-        shown["at"], shown["change"] = at, ENTER
+        shown["at"], shown["change"] = np.repeat(at, counts), ENTER
         shown["group"] = np.repeat(np.arange(len(counts)), counts)
         shown["rank"] = np.concatenate([np.arange(1, count + 1) for count in counts]) if counts else 0
         shown["score"], shown["position"] = rows["score"], rows["position"]
@@ -451,8 +459,10 @@ class Thresholds(Schedule):
 
     def check(self) -> None:
         """The lists are in order, and have every row of the window that ranks before their edge."""
-        low = self._next_end() if self.spec.window.every else self._now + 1
-        for q, query in enumerate(self._queries):
+        ends = np.full(len(self._queries), self._now + 1)
+        if self.spec.window.every:
+            ends = due_at(self._next_end(), self._queries["every"])
+        for q, (query, low) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
             keys = list(zip(rows["score"].tolist(), rows["time"].tolist(), rows["position"].tolist(), strict=True))
             assert keys == sorted(keys, reverse=True), "a list is best first"

@@ -7,7 +7,6 @@ from functools import singledispatch
 
 from skyband.expressions import many as many_expressions
 from skyband.expressions import pairs as pair_expressions
-from skyband.operators.many.protocol import Spec as ManySpec
 from skyband.operators.many.scoring import scoring_of as many_scoring
 from skyband.operators.pairs.protocol import Spec as PairSpec
 from skyband.operators.pairs.scoring import scoring_of
@@ -42,10 +41,9 @@ def _(query: TopK, draft: Draft) -> Plan:
 
 @choose.register
 def _(query: TopKForEach, draft: Draft) -> Plan:
-    scoring = many_scoring(many_expressions.outline(query.by, query.ascending))
-    spec = ManySpec(ticks_of(query.window), scoring, EMIT_CODES[str(query.emit)])
-    known = {} if isinstance(query.k, str) else {"k": query.k}
-    return many.plan(spec, len(query.queries), query.algorithm, window_rows=draft.window_rows, **known)
+    scoring = many_scoring(many_expressions.outline(query.score, query.ascending))
+    spec = many.in_numbers(query, ticks_of(query.window), scoring)
+    return many.plan(spec, len(query.queries), query.algorithm, window_rows=draft.window_rows)
 
 
 @choose.register

@@ -28,8 +28,11 @@ except ImportError:  # on Windows, where several processes may compile the same
     fcntl = None  # type: ignore[assignment]
 
 
-def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile with these options of numba's, and keep the code on disk for later processes."""
+def cached(text: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile with these options of numba's, and keep the code on disk for later processes.
+
+    `text`: of a function that is in no file.
+    """
 
     def compiling(function: Callable[..., Any]) -> Any:
         compiled = njit(**options)(function)
@@ -38,7 +41,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         @functools.wraps(compile_now)
         def compile_in_turn(signature: Any) -> Any:
             if not isinstance(compiled._cache, KernelCache):  # only now: looking for its place takes a while
-                compiled._cache = KernelCache(function)
+                compiled._cache = KernelCache(function, text)
             with compiled._cache.turn():
                 return compile_now(signature)
 
@@ -51,14 +54,18 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """Compiled code on disk, valid until a file with parts of kernels changes.
 
-    Numba itself looks only at the file of the outermost function.
+    Numba itself looks only at the file of the outermost function. The code of one that is in no file lies where that
+    of a function in this file would, and goes by its text.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
+    def __init__(self, function: Callable[..., Any], text: str | None = None) -> None:
+        super().__init__(function if text is None else stamp_of_parts.__wrapped__)
+        name = self._impl.filename_base
+        if text is not None:
+            name = f"{function.__name__}-{_number(text.encode()):016x}.{name}"
         stamp = self._impl.locator.get_source_stamp(), stamp_of_parts()
-        self._cache_file = OneFileEach(self._cache_path, self._impl.filename_base, stamp)
-        self._turn = Path(self._cache_path, f"{self._impl.filename_base}.turn")
+        self._cache_file = OneFileEach(self._cache_path, name, stamp)
+        self._turn = Path(self._cache_path, f"{name}.turn")
 
     @contextmanager
     def turn(self) -> Iterator[None]:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from skyband.structures.compiling import cached
+
 
 def filled(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
     """The pattern, in which a line that is `{NAME}` stands for the lines of that name, indented alike."""
@@ -30,11 +32,13 @@ def filled(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
 def loop(name: str, text: str, scope: Mapping[str, Any], *, may_raise: bool) -> Callable[..., Any]:
     """The function of that name in `text`, compiled. `may_raise`: it calls what a user wrote.
 
-    That may allocate, for which numba needs its counting of references.
+    That may allocate, for which numba needs its counting of references, and change while the text does not, so only
+    the code of others is kept for later processes.
     """
-    known = {"math": math, "np": np, **scope}
+    known = {"__name__": __name__, "math": math, "np": np, **scope}
     exec(compile(text, f"<{name}, generated>", "exec"), known)
-    compiled: Callable[..., Any] = njit(error_model="numpy", _nrt=may_raise)(known[name])
+    compiling = njit(error_model="numpy") if may_raise else cached(text, error_model="numpy", _nrt=False)
+    compiled: Callable[..., Any] = compiling(known[name])
     return compiled
 
 

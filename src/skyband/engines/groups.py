@@ -90,7 +90,7 @@ class GroupCodes:
         """The key columns of every code, in order."""
         return pa.concat_tables(self._keys)
 
-    def take(self, codes: Codes) -> pa.Table:
+    def take(self, codes: Codes) -> pa.RecordBatch:
         """The key columns of these codes, in their order."""
         starts = np.cumsum([0, *(keys.num_rows for keys in self._keys)])
         # Part by part: of a table in several, Arrow would copy all of it together first.
@@ -100,7 +100,7 @@ class GroupCodes:
             found.append(self._keys[part].take(pa.array(codes[part_of == part] - starts[part])))
         back = np.empty(len(codes), np.int64)
         back[order] = np.arange(len(codes))
-        return pa.concat_tables(found or self._keys[:1]).take(pa.array(back))
+        return whole_batch(pa.concat_tables(found or self._keys[:1])).take(pa.array(back))
 
     def encode(self, batch: pa.RecordBatch) -> Codes:
         """The code of each row; new keys get the next ones."""

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.structures.compiling import allocating, inlined, kernel
+from skyband.structures.prefetching import prefetch
 
 Ints = npt.NDArray[np.int64]
 
 FREE = -1
 VALUE, CODE = 0, 1  # what is in a slot
-BLOCK = 64  # rows whose slots are read together
+AHEAD = 16  # rows
 
 
 class IntegerCodes:
@@ -29,10 +30,9 @@ class IntegerCodes:
         return self.count - 1
 
     def encode(self, values: Ints) -> npt.NDArray[np.int32]:
-        codes, slots = np.empty(len(values), np.int32), np.empty(BLOCK, np.int64)
-        i = 0
+        codes, i = np.empty(len(values), np.int32), 0
         while True:
-            i, self.count, _ = _encode(values, i, codes, self._table, self.count, slots)
+            i, self.count = _encode(values, i, codes, self._table, self.count)
             if i == len(values):
                 return codes
             old, self._table = self._table, _new_table(4 * len(self._table))
@@ -62,29 +62,24 @@ def _slot(value, slot, table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _encode(source, i, target, table, count, slots):  # type: ignore[no-untyped-def]
+def _encode(source, i, target, table, count):  # type: ignore[no-untyped-def]
     """Encode rows from i on; return the first one for which the table was too full, and how many codes there are.
 
-    A large table is not in the cache. So of a block of rows the first slots are read before any is needed: they come
-    from memory together, not in turn. What is read is summed up and returned, or the compiler would leave it out.
+    A large table is not in the cache, so the slots of rows to come are asked for early.
     """
-    mask, seen = len(table) - 1, 0
+    mask = len(table) - 1
     while i < len(source):
-        begin, end = i, min(i + len(slots), len(source))
-        for j in range(begin, end):
-            slot = _first_slot(source[j], mask)
-            slots[j - begin] = slot
-            seen += table[slot, CODE]
-        while i < end:
-            slot = _slot(source[i], slots[i - begin], table)
-            if table[slot, CODE] == FREE:
-                if 2 * count >= len(table):
-                    return i, count, seen
-                table[slot, VALUE], table[slot, CODE] = source[i], count
-                count += 1
-            target[i] = table[slot, CODE]
-            i += 1
-    return i, count, seen
+        if i + AHEAD < len(source):
+            prefetch(table, _first_slot(source[i + AHEAD], mask))
+        slot = _slot(source[i], _first_slot(source[i], mask), table)
+        if table[slot, CODE] == FREE:
+            if 2 * count >= len(table):
+                break
+            table[slot, VALUE], table[slot, CODE] = source[i], count
+            count += 1
+        target[i] = table[slot, CODE]
+        i += 1
+    return i, count
 
 
 @kernel

@@ -14,12 +14,14 @@ _TO_READ, _KEEP, _DATA = 0, 3, 1
 
 @intrinsic
 def prefetch(_: Any, array: Any, index: Any) -> Any:
-    """Bring array[index] near, if it exists; nothing waits for it."""
+    """Bring array[index] near, or of several dimensions its first entry, if it exists; nothing waits for it."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
         made = context.make_array(array_type)(context, builder, arguments[0])
-        item = cgutils.get_item_pointer(context, builder, array_type, made, [arguments[1]])
+        index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        first = [context.get_constant(types.intp, 0)] * (array_type.ndim - 1)
+        item = cgutils.get_item_pointer(context, builder, array_type, made, [index, *first])
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         function_type = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         hint = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)

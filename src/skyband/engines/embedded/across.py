@@ -25,7 +25,7 @@ from skyband.engines.embedded.session import (
 )
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, across_layout
-from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
+from skyband.engines.schemas import check_keys, plain_batch, plain_schema
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import as_floats, is_number
 from skyband.operators.across.protocol import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
@@ -209,7 +209,7 @@ class TopKAcrossSession(Session):
         return self._shown(answer, self._layout) if len(answer.at) else self.output_schema.empty_table()
 
     def _shown(self, answer: AcrossAnswer, layout: Layout) -> pa.Table:
-        objects = whole_batch(self._objects.take(answer.code)).column(0)
+        objects = self._objects.take(answer.code).column(0)
         values = [pa.array(column, from_pandas=True) for column in answer.values.T]
         recall = [] if self.query.recall is None else [pa.array(answer.recall)]
         rows = pa.record_batch([objects, *values, *recall], schema=layout.rows_schema)

@@ -73,15 +73,9 @@ def beats(a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _copy(target, source):  # type: ignore[no-untyped-def]
-    """Field by field: numba copies a record byte by byte."""
-    target.score, target.time, target.position, target.code = source.score, source.time, source.position, source.code
-
-
-@inlined
 def _put(values, ranked, i, place, source):  # type: ignore[no-untyped-def]
     """Copy an object to entry i."""
-    _copy(ranked[i], source)
+    ranked[i] = source
     values[source.code, 0].place = place
 
 
@@ -316,17 +310,17 @@ def _select(chosen, spare, n, m):  # type: ignore[no-untyped-def]
     """Rearrange the n chosen so that the m best come first, the worst of these last among them."""
     low, high = 0, n - 1
     while low < high:
-        _copy(spare[0], chosen[(low + high) >> 1])
-        _copy(chosen[(low + high) >> 1], chosen[high])
+        spare[0] = chosen[(low + high) >> 1]
+        chosen[(low + high) >> 1] = chosen[high]
         split = low
         for i in range(low, high):
             if beats(chosen[i], spare[0]):
-                _copy(spare[1], chosen[i])
-                _copy(chosen[i], chosen[split])
-                _copy(chosen[split], spare[1])
+                spare[1] = chosen[i]
+                chosen[i] = chosen[split]
+                chosen[split] = spare[1]
                 split += 1
-        _copy(chosen[high], chosen[split])
-        _copy(chosen[split], spare[0])
+        chosen[high] = chosen[split]
+        chosen[split] = spare[0]
         if split == m - 1:
             break
         if split < m - 1:
@@ -342,7 +336,7 @@ def _choose(state, n, k, width):  # type: ignore[no-untyped-def]
     m = min(n, width)
     if m < n:
         _select(chosen, spare, n, m)
-        _copy(state.bar[0], chosen[m - 1])
+        state.bar[0] = chosen[m - 1]
     for i in range(n):
         state.values[chosen[i].code, 0].place = BELOW
     numbers[TOP] = numbers[HEAP] = 0

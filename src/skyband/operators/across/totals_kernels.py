@@ -27,7 +27,10 @@ from skyband.operators.across.protocol import MAX, SUM
 from skyband.operators.across.schedule import ANSWER_DUE
 from skyband.operators.across.showing import show
 from skyband.structures.compiling import inlined, kernel, part
+from skyband.structures.prefetching import prefetch
 from skyband.windows import FOREVER
+
+AHEAD = 16  # rows: a table of many objects is not in the cache, so what is needed soon is asked for early
 
 
 @inlined
@@ -95,13 +98,12 @@ def _largest(nodes, place, numbers, clock):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _is_alone(values, code, numbers, change):  # type: ignore[no-untyped-def]
-    """A stream has no row of the object: if no other has, the objects that live are `change` more."""
+def _lives(values, code):  # type: ignore[no-untyped-def]
+    """Has any stream a row of the object?"""
     alive = False
     for s in range(values.shape[1]):
         alive = alive or values[code, s].rows > 0
-    if not alive:
-        numbers[LIVE] += change
+    return alive
 
 
 @inlined
@@ -115,18 +117,11 @@ def _drop(values, nodes, lists, numbers, row, clock, repeat):  # type: ignore[no
     value.rows -= 1
     if value.rows == 0:
         value.value = value.rest = 0.0
-        _is_alone(values, code, numbers, -1)
     elif repeat == SUM:
         _add(value, -row.value)
     if repeat == MAX:
         value.value = _largest(nodes, lists[code, stream], numbers, clock)
     return code, value.rows == 0
-
-
-@inlined
-def _put(row, source):  # type: ignore[no-untyped-def]
-    """Copy a row: field by field, since numba copies a record byte by byte."""
-    row.value, row.last, row.code, row.stream = source.value, source.last, source.code, source.stream
 
 
 @part
@@ -140,20 +135,23 @@ def _remove_first_delayed(heap, numbers):  # type: ignore[no-untyped-def]
             child += 1
         if heap[child].last >= moment:
             break
-        _put(heap[i], heap[child])
+        heap[i] = heap[child]
         i = child
-    _put(heap[i], heap[n])
+    heap[i] = heap[n]
 
 
 @part
 def _expire_all(values, ring, nodes, lists, numbers, clock, repeat):  # type: ignore[no-untyped-def]
     """All rows in order that end do so, and candidates are left as they are. What changes often is not in memory."""
-    first, count, mask = numbers[FIRST], numbers[COUNT], len(ring) - 1
+    first, count, live, mask = numbers[FIRST], numbers[COUNT], numbers[LIVE], len(ring) - 1
     while count > 0 and ring[first & mask].last < clock:
-        _drop(values, nodes, lists, numbers, ring[first & mask], clock, repeat)
+        prefetch(values, ring[(first + AHEAD) & mask].code)
+        code, gone = _drop(values, nodes, lists, numbers, ring[first & mask], clock, repeat)
+        if gone:
+            live -= not _lives(values, code)
         first += 1
         count -= 1
-    numbers[FIRST], numbers[COUNT] = first, count
+    numbers[FIRST], numbers[COUNT], numbers[LIVE] = first, count, live
 
 
 @inlined
@@ -170,6 +168,8 @@ def expire(state, clock, rule, scoring, later):  # type: ignore[no-untyped-def]
             break
         row = ring[numbers[FIRST] & mask] if in_order else delayed[0]
         code, gone = _drop(values, state.nodes, state.lists, numbers, row, clock, rule.repeat)
+        if gone:
+            numbers[LIVE] -= not _lives(values, code)
         # What falls below the bar stays there, and of the heap's objects more may be said than is true while they live.
         place = values[code, 0].place
         if not later and (place < BELOW or (place > BELOW and gone)):
@@ -186,7 +186,7 @@ def _delay(heap, numbers, code, stream, amount, last):  # type: ignore[no-untype
     i = numbers[DELAYED]
     numbers[DELAYED] += 1
     while i > 0 and heap[(i - 1) >> 1].last > last:
-        _put(heap[i], heap[(i - 1) >> 1])
+        heap[i] = heap[(i - 1) >> 1]
         i = (i - 1) >> 1
     row = heap[i]
     row.value, row.last, row.code, row.stream = amount, last, code, stream
@@ -208,55 +208,67 @@ def _keep(state, code, stream, amount, last):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _count_in(rows, r, values, nodes, lists, numbers, repeat, most):  # type: ignore[no-untyped-def]
-    """A row comes: what its object has changes. Returns the object."""
-    code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
-    amount, time, position = rows.value[r], rows.time[r], rows.position[r]
-    value = values[code, stream]
-    later = value.rows == 0 or time > value.time or (time == value.time and position > value.position)
-    if value.rows == 0:
-        _is_alone(values, code, numbers, 1)
-    if value.rows >= most:
-        numbers[REPEATED] += 1
+def _count_in(rows, r, state, code, repeat):  # type: ignore[no-untyped-def]
+    """A row comes: what its object has changes. Returns how many rows of it the stream had before."""
+    stream, amount, time, position = np.int64(rows.stream[r]), rows.value[r], rows.time[r], rows.position[r]
+    value = state.values[code, stream]
+    before = value.rows
+    later = before == 0 or time > value.time or (time == value.time and position > value.position)
     if later:
         value.time, value.position = time, position
     if repeat == SUM:
         _add(value, amount)
     elif repeat == MAX:
-        place = lists[code, stream]
-        _remember(nodes, place, numbers, amount, rows.last[r])
-        value.value = nodes[place.head].value
+        place = state.lists[code, stream]
+        _remember(state.nodes, place, state.numbers, amount, rows.last[r])
+        value.value = state.nodes[place.head].value
     elif later:
         value.value = amount
-    value.rows += 1
-    return code
+    value.rows = before + 1
+    return before
 
 
 @inlined
-def _take_all(rows, steps, step, stop, state, rule, scoring):  # type: ignore[no-untyped-def]
-    """All rows of [step, stop) come, and candidates are left as they are; objects that reach the bar are chosen.
+def _take(rows, r, state, rule, scoring):  # type: ignore[no-untyped-def]
+    """A row comes, and its object is put where it belongs."""
+    if rows.value[r] != rows.value[r]:
+        return
+    code, numbers = np.int64(rows.code[r]), state.numbers
+    numbers[LIVE] += not _lives(state.values, code)
+    before = _count_in(rows, r, state, code, rule.repeat)
+    numbers[REPEATED] += before >= rule.most
+    _keep(state, code, rows.stream[r], rows.value[r], rows.last[r])
+    settle(state, code, rule.k, rule.width, scoring)
+
+
+@part
+def _take_all(rows, begin, end, state, rule, scoring):  # type: ignore[no-untyped-def]
+    """Rows [begin, end) come, and candidates are left as they are; objects that reach the bar are chosen.
 
     Returns how many are: behind the candidates, for which there is room. What changes often is not in memory.
     """
     values, ring, numbers = state.values, state.ring, state.numbers
-    chosen = numbers[TOP] + numbers[HEAP]
-    mask, end = len(ring) - 1, numbers[FIRST] + numbers[COUNT]
-    latest = ring[(end - 1) & mask].last if numbers[COUNT] > 0 else -FOREVER
-    for i in range(step, stop):
-        r = steps[i]
+    chosen, live, repeated = numbers[TOP] + numbers[HEAP], numbers[LIVE], numbers[REPEATED]
+    mask, behind = len(ring) - 1, numbers[FIRST] + numbers[COUNT]
+    latest = ring[(behind - 1) & mask].last if numbers[COUNT] > 0 else -FOREVER
+    for r in range(begin, end):
+        if r + AHEAD < end:
+            prefetch(values, rows.code[r + AHEAD])
         if rows.value[r] != rows.value[r]:
             continue
-        code = _count_in(rows, r, values, state.nodes, state.lists, numbers, rule.repeat, rule.most)
-        last = rows.last[r]
+        code, last = np.int64(rows.code[r]), rows.last[r]
+        if values[code, rows.stream[r]].rows == 0:
+            live += not _lives(values, code)
+        repeated += _count_in(rows, r, state, code, rule.repeat) >= rule.most
         if latest <= last < FOREVER:
-            row = ring[end & mask]
+            row = ring[behind & mask]
             row.value, row.last, row.code, row.stream = rows.value[r], last, code, rows.stream[r]
             latest = last
-            end += 1
+            behind += 1
         elif last < FOREVER:
             _delay(state.delayed, numbers, code, rows.stream[r], rows.value[r], last)
         chosen = note(state, code, chosen, scoring)
-    numbers[COUNT] = end - numbers[FIRST]
+    numbers[COUNT], numbers[LIVE], numbers[REPEATED] = behind - numbers[FIRST], live, repeated
     return chosen
 
 
@@ -306,15 +318,12 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, wr
         later = not rule.each and stop - step > numbers[TOP] + numbers[HEAP]
         expire(state, clocks[step], rule, scoring, later)
         if later:
-            chosen = _take_all(rows, steps, step, stop, state, rule, scoring)
+            begin = steps[step]  # rows come in their order
+            chosen = _take_all(rows, begin, begin + stop - step, state, rule, scoring)
             resettle(state, chosen, rule.k, rule.width, scoring)
         else:
             for i in range(step, stop):
-                r = steps[i]
-                if rows.value[r] == rows.value[r]:
-                    code = _count_in(rows, r, state.values, state.nodes, state.lists, numbers, rule.repeat, rule.most)
-                    _keep(state, code, rows.stream[r], rows.value[r], rows.last[r])
-                    settle(state, code, rule.k, rule.width, scoring)
+                _take(rows, steps[i], state, rule, scoring)
         if stop == step or (rule.each and numbers[NEW]):
             found = rank(state, rule.k, rule.width, shown, scoring)
             written = show(clocks[step], found, rule.emit, shown, out, written)

@@ -29,7 +29,7 @@ class IntegerCodes:
         return self.count - 1
 
     def encode(self, values: Ints) -> npt.NDArray[np.int32]:
-        codes, slots = np.empty(len(values), np.int32), np.empty(BLOCK, np.int64)
+        codes, slots = np.empty(len(values), np.int32), np.empty(BLOCK, np.uint64)
         i = 0
         while True:
             i, self.count, _ = _encode(values, i, codes, self._table, self.count, slots)
@@ -50,14 +50,14 @@ def _new_table(slots: int) -> Ints:
 def _first_slot(value, mask):  # type: ignore[no-untyped-def]
     """Where to look first."""
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(mixed >> np.uint64(32)) & mask
+    return (mixed >> np.uint64(32)) & mask
 
 
 @inlined
 def _slot(value, slot, table):  # type: ignore[no-untyped-def]
     """Where `value` is, or the free slot where it belongs, from `slot` on."""
     while table[slot, CODE] != FREE and table[slot, VALUE] != value:
-        slot = (slot + 1) & (len(table) - 1)
+        slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
     return slot
 
 
@@ -68,22 +68,26 @@ def _encode(source, i, target, table, count, slots):  # type: ignore[no-untyped-
     A large table is not in the cache. So of a block of rows the first slots are read before any is needed: they come
     from memory together, not in turn. What is read is summed up and returned, or the compiler would leave it out.
     """
-    mask, seen = len(table) - 1, 0
+    mask, seen = np.uint64(len(table) - 1), 0
     while i < len(source):
-        begin, end = i, min(i + len(slots), len(source))
-        for j in range(begin, end):
-            slot = _first_slot(source[j], mask)
-            slots[j - begin] = slot
+        # Slices, and slots without a sign: numba looks twice at an index that might be negative.
+        values, codes = source[i : i + len(slots)], target[i : i + len(slots)]
+        for j in range(len(values)):
+            slot = _first_slot(values[j], mask)
+            slots[j] = slot
             seen += table[slot, CODE]
-        while i < end:
-            slot = _slot(source[i], slots[i - begin], table)
-            if table[slot, CODE] == FREE:
+        for j in range(len(values)):
+            value = values[j]
+            slot = _slot(value, slots[j], table)
+            code = table[slot, CODE]
+            if code == FREE:
                 if 2 * count >= len(table):
-                    return i, count, seen
-                table[slot, VALUE], table[slot, CODE] = source[i], count
+                    return i + j, count, seen
+                code = count
+                table[slot, VALUE], table[slot, CODE] = value, code
                 count += 1
-            target[i] = table[slot, CODE]
-            i += 1
+            codes[j] = code
+        i += len(values)
     return i, count, seen
 
 
@@ -91,7 +95,7 @@ def _encode(source, i, target, table, count, slots):  # type: ignore[no-untyped-
 def _copy(old, table):  # type: ignore[no-untyped-def]
     for i in range(len(old)):
         if old[i, CODE] != FREE:
-            slot = _slot(old[i, VALUE], _first_slot(old[i, VALUE], len(table) - 1), table)
+            slot = _slot(old[i, VALUE], _first_slot(old[i, VALUE], np.uint64(len(table) - 1)), table)
             table[slot, VALUE], table[slot, CODE] = old[i, VALUE], old[i, CODE]
 
 

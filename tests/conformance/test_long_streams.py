@@ -136,6 +136,25 @@ def test_many_groups(algorithm: ObjectAlgorithm) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("k", [5, 40])
+def test_many_rows_of_few_groups(shape: str, k: int) -> None:
+    """`mintopk` takes them together, and small k otherwise than large; rows come late, and panes in several batches."""
+    n, size, every, lateness, groups = 12_000, 9_000, 3_000, 200, 3
+    random = np.random.default_rng(3)
+    score, time = some_scores(shape, n), np.arange(n) - random.integers(0, lateness, n)
+    group = np.concatenate([np.arange(groups), random.integers(0, groups, n - groups)])
+    spec = spec_of(Question(k=k, size=size, every=every, lateness=lateness))
+    answer = push_all(EXACT["mintopk"].open(spec), score, time, group, 2_000)
+    for g in range(groups):
+        rows = np.flatnonzero(group == g)
+        windows = [
+            (end, rows[(time[rows] >= end - size) & (time[rows] < end)]) for end in range(0, n - lateness, every)
+        ]
+        shown = Answer(*(column[answer.group == g] for column in answer))
+        assert_windows(shown, [(end, best(score, time, rows, k)) for end, rows in windows], score)
+
+
 @slides_with_each_arrival
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [9, 81])

@@ -48,14 +48,19 @@ class RowStore:
         if len(self._batches) == 1 and len(positions):
             return self._batches[0].take(pa.array(locate(self._positions, positions)))
         # Batch by batch: of a table, Arrow would copy all batches together first.
-        parts, places = [], []
-        for batch, place, index in self._find(positions):
-            parts.append(self._batches[batch].take(pa.array(index)))
-            places.append(place)
-        if len(parts) < 2:
-            return parts[0] if parts else _empty(self._schema)
-        order = np.empty(len(positions), np.int64)
-        order[np.concatenate(places)] = np.arange(len(positions))
+        found = list(self._find(positions))
+        if len(found) < 2:
+            return self._batches[found[0][0]].take(pa.array(found[0][2])) if found else _empty(self._schema)
+        parts, order, taken = [], np.empty(len(positions), np.int64), 0
+        for batch, place, index in found:
+            rows = self._batches[batch]
+            if rows.num_rows <= len(index):  # many are wanted more than once: they go as they are
+                order[place] = taken + index
+            else:
+                order[place] = np.arange(taken, taken + len(index))
+                rows = rows.take(pa.array(index))
+            parts.append(rows)
+            taken += rows.num_rows
         return pa.concat_batches(parts).take(pa.array(order))
 
     def _find(self, positions: Ints) -> Iterator[tuple[int, Ints, Ints]]:

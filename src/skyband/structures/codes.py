@@ -50,14 +50,14 @@ def _new_table(slots: int) -> Ints:
 def _first_slot(value, mask):  # type: ignore[no-untyped-def]
     """Where to look first."""
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(mixed >> np.uint64(32)) & mask
+    return (mixed >> np.uint64(32)) & mask
 
 
 @inlined
 def _slot(value, slot, table):  # type: ignore[no-untyped-def]
     """Where `value` is, or the free slot where it belongs, from `slot` on."""
     while table[slot, CODE] != FREE and table[slot, VALUE] != value:
-        slot = (slot + 1) & (len(table) - 1)
+        slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
     return slot
 
 
@@ -67,26 +67,29 @@ def _encode(source, i, target, table, count):  # type: ignore[no-untyped-def]
 
     A large table is not in the cache, so the slots of rows to come are asked for early.
     """
-    mask = len(table) - 1
-    while i < len(source):
-        if i + AHEAD < len(source):
-            prefetch(table, _first_slot(source[i + AHEAD], mask))
-        slot = _slot(source[i], _first_slot(source[i], mask), table)
-        if table[slot, CODE] == FREE:
+    # Slices, and slots without a sign: numba looks twice at an index that might be negative.
+    values, codes, mask = source[i:], target[i:], np.uint64(len(table) - 1)
+    for j in range(len(values)):
+        if j + AHEAD < len(values):
+            prefetch(table, _first_slot(values[j + AHEAD], mask))
+        value = values[j]
+        slot = _slot(value, _first_slot(value, mask), table)
+        code = table[slot, CODE]
+        if code == FREE:
             if 2 * count >= len(table):
-                break
-            table[slot, VALUE], table[slot, CODE] = source[i], count
+                return i + j, count
+            code = count
+            table[slot, VALUE], table[slot, CODE] = value, code
             count += 1
-        target[i] = table[slot, CODE]
-        i += 1
-    return i, count
+        codes[j] = code
+    return len(source), count
 
 
 @kernel
 def _copy(old, table):  # type: ignore[no-untyped-def]
     for i in range(len(old)):
         if old[i, CODE] != FREE:
-            slot = _slot(old[i, VALUE], _first_slot(old[i, VALUE], len(table) - 1), table)
+            slot = _slot(old[i, VALUE], _first_slot(old[i, VALUE], np.uint64(len(table) - 1)), table)
             table[slot, VALUE], table[slot, CODE] = old[i, VALUE], old[i, CODE]
 
 

@@ -28,8 +28,10 @@ def locate(positions, wanted):  # type: ignore[no-untyped-def]
             part += 1
     found = np.empty(len(wanted), np.int64)
     for i in range(len(wanted)):
-        at = starts[(wanted[i] - base) >> shift]
-        while positions[at] < wanted[i]:
-            at += 1
+        # Indices without a sign: numba looks twice at one that might be negative.
+        number = wanted[i]
+        at = np.uint64(starts[np.uint64((number - base) >> shift)])
+        while positions[at] < number:
+            at += np.uint64(1)
         found[i] = at
     return found

@@ -120,6 +120,21 @@ def pack(pool, headers):  # type: ignore[no-untyped-def]
     return packed
 
 
+@allocating
+def positions(pool, headers):  # type: ignore[no-untyped-def]
+    """The positions of all rows of all lists."""
+    total = 0
+    for i in range(len(headers)):
+        total += headers[i].length
+    found = np.empty(total, np.int64)
+    at = 0
+    for i in range(len(headers)):
+        for j in range(headers[i].offset, headers[i].offset + headers[i].length):
+            found[at] = pool.rows[j].position
+            at += 1
+    return found
+
+
 @kernel
 def unpack(pool, headers, packed):  # type: ignore[no-untyped-def]
     """Put rows that `pack` gave into a pool with room for them, in fresh slabs; headers still hold the lengths."""

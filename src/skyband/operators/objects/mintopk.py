@@ -28,6 +28,7 @@ from skyband.operators.objects.mintopk_state import (
     FREE_CELL,
     GROUP,
     LATE,
+    MANY,
     NEVER,
     NEXT,
     NOW,
@@ -77,7 +78,7 @@ class MinTopK:
         self._groups = np.zeros(0, GROUP)
         self._cells = np.zeros(0, CELL)
         self._out = np.zeros(initial_room, ANSWER)
-        self._work = new_work(spec.k, 0, 1)
+        self._work = new_work(self._rule, 1)
         self._clock = np.zeros(CLOCKS, np.int64)
         self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
         self._held: Held | None = None  # for questions; None: not made since rows came or left
@@ -133,7 +134,8 @@ class MinTopK:
         return held.best_of_many(k, self._asked(held.codes, size))
 
     def held(self) -> Ints:
-        return np.sort(self._rows()[1]["position"])
+        parts = [slabs.positions(self._pool, headers) for headers in (self._groups, self._open_cells())]
+        return np.sort(np.concatenate(parts))
 
     def rows_held(self) -> int:
         return int(self._clock[TOTAL])
@@ -201,8 +203,10 @@ class MinTopK:
         return self._groups, self._cells, self._clock, self._out
 
     def _fit_work(self, rows: int) -> None:
-        if self.spec.grouped and (len(self._work.order) < rows or len(self._work.start) <= len(self._groups)):
-            self._work = new_work(self.spec.k, rows, len(self._groups))
+        """Make room for a run of so many rows, if it can be one."""
+        groups = len(self._groups)
+        if self.spec.grouped and len(self._work.bar) < groups and rows >= MANY * self.spec.k * groups:
+            self._work = new_work(self._rule, groups)
 
     def _make_room(self) -> None:
         """A kernel stopped because something might run out: enlarge whatever is short."""

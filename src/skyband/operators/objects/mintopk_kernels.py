@@ -13,9 +13,9 @@ from skyband.operators.objects.mintopk_closing import (
     close_group,
     close_window,
 )
+from skyband.operators.objects.mintopk_gathering import has_room_for_run, take_run
 from skyband.operators.objects.mintopk_state import (
     CLOSED,
-    FREE_CELL,
     LATE,
     MANY,
     NEVER,
@@ -23,71 +23,24 @@ from skyband.operators.objects.mintopk_state import (
     NOW,
     TOTAL,
     UNRANKED,
-    WANTED,
+    admit,
+    find_cell,
     has_room,
-    room_needed,
-    tighten,
+    new_cell,
 )
-from skyband.structures.codes import sort_by_code
 from skyband.structures.compiling import inlined, kernel, part
 from skyband.structures.panes import (
     WIDE,
     find_scores,
     guess_threshold,
-    largest,
     last_window,
     pane_end,
     pane_of,
     pane_start,
     skip_rows,
 )
-from skyband.structures.ranking import SMALL, settle
-from skyband.structures.slabs import CLASSES, NONE, reserve
+from skyband.structures.slabs import NONE
 from skyband.windows import FOREVER
-
-
-@inlined
-def find_cell(g, pane, groups, cells):  # type: ignore[no-untyped-def]
-    cell = groups[g].cell
-    while cell != NONE and cells[cell].pane != pane:
-        cell = cells[cell].following
-    return cell
-
-
-@part
-def new_cell(g, pane, groups, cells, clock):  # type: ignore[no-untyped-def]
-    """An empty cell, the group's first: rows mostly come in order, so the newest pane is looked for most."""
-    cell = clock[FREE_CELL]
-    clock[FREE_CELL] = cells[cell].following
-    cells[cell].group = g
-    cells[cell].pane = pane
-    cells[cell].threshold = -np.inf
-    cells[cell].following = groups[g].cell
-    groups[g].cell = cell
-    return cell
-
-
-@inlined
-def admit(cell, score, time, position, rule, pool, clock):  # type: ignore[no-untyped-def]
-    """Put a row that reaches the cell's threshold into it."""
-    n = cell.length
-    if n == cell.capacity:
-        reserve(pool, cell, n + 1)
-    row = pool.rows[cell.offset + n]
-    row.score = score
-    row.time = time
-    row.position = position
-    row.last = row.flag = 0  # known when the cell is merged
-    cell.length = n + 1
-    clock[TOTAL] += 1
-    if rule.k <= SMALL:
-        settle(pool.rows, cell.offset, cell.offset + n)
-        if n + 1 >= rule.k:
-            clock[TOTAL] -= n + 1 - rule.k
-            cell.length = rule.k
-            cell.threshold = pool.rows[cell.offset + rule.k - 1].score
-    elif n + 1 == rule.k or n + 1 == rule.limit:
-        tighten(cell, rule, pool, clock)
 
 
 @kernel
@@ -129,12 +82,11 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
                 continue
         if grouped:
             if i >= one_by_one:
-                end = end_of_run(time, i, low, min(high, due_time(shape, rule, clock)))
+                end, latest = end_of_run(time, i, low, min(high, due_time(shape, rule, clock)), clock[NOW])
                 if end - i >= MANY * rule.k * len(groups):
                     if not has_room_for_run(rule, pool, groups, cells, clock):
                         break
-                    for t in time[i:end]:
-                        clock[NOW] = max(clock[NOW], t)
+                    clock[NOW] = latest
                     take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work)
                     i = end
                     continue
@@ -154,112 +106,21 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
     return i
 
 
-@inlined
-def has_room_for_run(rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
-    """Is there room for k rows more and a cell more of every group? If not, ask for it."""
-    free, cell = 0, clock[FREE_CELL]
-    while cell != NONE and free < len(groups):
-        free += 1
-        cell = cells[cell].following
-    clock[WANTED] = 2 * len(groups) * (rule.limit + 8)
-    if free < len(groups) or len(pool.rows) - pool.free[CLASSES] < room_needed(rule, groups, clock):
-        return False
-    clock[WANTED] = 0
-    return True
-
-
 @part
-def end_of_run(time, i, low, high):  # type: ignore[no-untyped-def]
-    """The first row from i on whose time is outside [low, high)."""
+def end_of_run(time, i, low, high, now):  # type: ignore[no-untyped-def]
+    """The first row from i on whose time is outside [low, high), and the latest time before it."""
     while i + WIDE <= len(time):
-        times, outside = time[i : i + WIDE], 0
+        times, outside, latest = time[i : i + WIDE], 0, now
         for j in range(WIDE):
             outside += (times[j] < low) | (times[j] >= high)
+            latest = max(latest, times[j])
         if outside:
             break
-        i += WIDE
+        i, now = i + WIDE, latest
     while i < len(time) and low <= time[i] < high:
+        now = max(now, time[i])
         i += 1
-    return i
-
-
-@part
-def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
-    """Take rows [i, end), all of one pane, group by group.
-
-    There are many of each, so the k-th best score is worth finding first: few rows but the best k are admitted then.
-    """
-    order, start, scores, unranked = work.order, work.start, work.scores, 0
-    sort_by_code(group, i, end, order, start, work.following)
-    best, which = work.best, work.which
-    for g in range(len(groups)):
-        rows = order[start[g] : start[g + 1]]
-        if len(rows) == 0:
-            continue
-        index = find_cell(g, pane, groups, cells)
-        if index == NONE:
-            index = new_cell(g, pane, groups, cells, clock)
-            clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
-        cell = cells[index]
-        if rule.k <= SMALL:
-            n, missing = best_rows(score, time, rows, cell.threshold, best, which)
-            unranked += missing
-            if cell.length == 0:
-                fill_with(cell, best, which, n, time, first, rule, pool, clock)
-            else:
-                for r in which[:n]:
-                    if score[r] >= cell.threshold:
-                        admit(cell, score[r], time[r], first + r, rule, pool, clock)
-            continue
-        for j in range(len(rows)):
-            s = score[rows[j]]
-            unranked += s != s
-            scores[j] = s if s == s else -np.inf
-        bar = largest(scores[: len(rows)], rule.k - 1) if len(rows) > rule.k else -np.inf
-        for r in rows:
-            if score[r] >= bar and score[r] >= cell.threshold:
-                admit(cell, score[r], time[r], first + r, rule, pool, clock)
-    clock[UNRANKED] += unranked
-
-
-@inlined
-def best_rows(score, time, rows, threshold, best, which):  # type: ignore[no-untyped-def]
-    """The best of these rows that reach the threshold, as many as `best` takes: their scores, and which they are.
-
-    Both best first. Also returns how many there are, and how many rows have no score. `rows` ascends.
-    """
-    n, missing, k = 0, 0, len(best)
-    for r in rows:
-        s = score[r]
-        missing += s != s
-        if not s >= threshold:
-            continue
-        if n == k and s == threshold and time[r] < time[which[k - 1]]:
-            continue
-        j = min(n, k - 1)
-        # Of equal scores the later time ranks first; of equal times the later arrival, which is this one.
-        while j > 0 and (best[j - 1] < s or (best[j - 1] == s and time[which[j - 1]] <= time[r])):
-            best[j], which[j] = best[j - 1], which[j - 1]
-            j -= 1
-        best[j], which[j] = s, r
-        n = min(n + 1, k)
-        if n == k:
-            threshold = best[k - 1]
-    return n, missing
-
-
-@inlined
-def fill_with(cell, best, which, n, time, first, rule, pool, clock):  # type: ignore[no-untyped-def]
-    """Put the n best rows of its pane into an empty cell."""
-    reserve(pool, cell, n)
-    for j in range(n):
-        row = pool.rows[cell.offset + j]
-        row.score, row.time, row.position = best[j], time[which[j]], first + which[j]
-        row.last = row.flag = 0
-    cell.length = n
-    clock[TOTAL] += n
-    if n == rule.k:
-        cell.threshold = best[n - 1]
+    return i, now
 
 
 @inlined

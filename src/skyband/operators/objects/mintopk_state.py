@@ -13,8 +13,8 @@ from skyband.structures.panes import (
     FIND,
     SAMPLE,
 )
-from skyband.structures.ranking import SMALL, select_best
-from skyband.structures.slabs import CLASSES, HEADER, NONE
+from skyband.structures.ranking import SMALL, select_best, settle
+from skyband.structures.slabs import CLASSES, HEADER, NONE, reserve
 
 NEVER = 2**62
 
@@ -39,6 +39,8 @@ class Rule(NamedTuple):
     emit: int
 
 
+LANES = 16  # scores are counted so many at a time
+
 # By group code: its first open pane, or NONE; by count, rows so far; the list of rows of closed panes, best first.
 GROUP = np.dtype([("cell", np.int64), ("arrivals", np.int64), *HEADER])
 
@@ -55,39 +57,50 @@ CELL = np.dtype(
 )
 
 
+@inlined
+def gathers(k):  # type: ignore[no-untyped-def]
+    """Rows that a group gathers before its bar is raised: at most 2k of them are left then."""
+    return 3 * (k + 2)
+
+
 class Work(NamedTuple):
     """Scratch for kernels, which do not allocate: they need no references counted, and run much faster so."""
 
     counts: npt.NDArray[np.int64]  # of k + 1, to prune a list
     found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
     sample: npt.NDArray[np.float64]
-    best: npt.NDArray[np.float64]  # of a group's rows, when they are taken together: the k best
-    which: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]  # all of them
-    order: npt.NDArray[np.int64]  # the rows of a run, group after group
-    start: npt.NDArray[np.int64]  # where each group starts among them
-    following: npt.NDArray[np.int64]
+    # For runs of rows, by group: the score it takes, the rows gathered, and these: `gathers(k)` entries for each group.
+    bar: npt.NDArray[np.float64]
+    gathered: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
+    rows: npt.NDArray[np.int32]  # of the batch
+    some: npt.NDArray[np.float64]  # scores of one group
+    which: npt.NDArray[np.int64]  # and which entries they are
 
 
-def new_work(k: int, rows: int, groups: int) -> Work:
-    """For runs of so many rows of so many groups."""
+def new_work(rule: Rule, groups: int) -> Work:
+    """For runs of rows of so many groups."""
+    room = gathers(rule.k)
     return Work(
-        np.empty(k + 1, np.int64),
+        np.empty(rule.k + 1, np.int64),
         np.empty(FIND, np.int64),
         np.empty(SAMPLE),
-        np.empty(k),
-        np.empty(k, np.int64),
-        np.empty(rows if k > SMALL else 0),
-        np.empty(rows, np.int64),
-        np.empty(groups + 1, np.int64),
-        np.empty(groups + 1, np.int64),
+        np.empty(groups),
+        np.empty(groups, np.int64),
+        np.empty(groups * room),
+        np.empty(groups * room, np.int32),
+        np.empty(room + LANES),
+        np.empty(room, np.int64),
     )
 
 
 @inlined
 def room_needed(rule, groups, clock):  # type: ignore[no-untyped-def]
-    """Pool and output entries that are enough to admit a row and to close one window of all groups."""
-    return 2 * clock[TOTAL] + 8 * len(groups) + 8 * rule.limit + clock[WANTED]
+    """Pool and output entries that are enough to admit a row and to close one window of all groups.
+
+    A list that is closed moves to another slab, perhaps after it moved to one with room for a second pane.
+    """
+    return 4 * clock[TOTAL] + 16 * len(groups) + 8 * rule.limit + clock[WANTED]
 
 
 @inlined
@@ -103,3 +116,47 @@ def tighten(cell, rule, pool, clock):  # type: ignore[no-untyped-def]
     select_best(pool.rows, cell.offset, cell.offset + cell.length, rule.k)
     cell.length = rule.k
     cell.threshold = pool.rows[cell.offset + rule.k - 1].score
+
+
+@inlined
+def find_cell(g, pane, groups, cells):  # type: ignore[no-untyped-def]
+    cell = groups[g].cell
+    while cell != NONE and cells[cell].pane != pane:
+        cell = cells[cell].following
+    return cell
+
+
+@part
+def new_cell(g, pane, groups, cells, clock):  # type: ignore[no-untyped-def]
+    """An empty cell, the group's first: rows mostly come in order, so the newest pane is looked for most."""
+    cell = clock[FREE_CELL]
+    clock[FREE_CELL] = cells[cell].following
+    cells[cell].group = g
+    cells[cell].pane = pane
+    cells[cell].threshold = -np.inf
+    cells[cell].following = groups[g].cell
+    groups[g].cell = cell
+    return cell
+
+
+@inlined
+def admit(cell, score, time, position, rule, pool, clock):  # type: ignore[no-untyped-def]
+    """Put a row that reaches the cell's threshold into it."""
+    n = cell.length
+    if n == cell.capacity:
+        reserve(pool, cell, n + 1)
+    row = pool.rows[cell.offset + n]
+    row.score = score
+    row.time = time
+    row.position = position
+    row.last = row.flag = 0  # known when the cell is merged
+    cell.length = n + 1
+    clock[TOTAL] += 1
+    if rule.k <= SMALL:
+        settle(pool.rows, cell.offset, cell.offset + n)
+        if n + 1 >= rule.k:
+            clock[TOTAL] -= n + 1 - rule.k
+            cell.length = rule.k
+            cell.threshold = pool.rows[cell.offset + rule.k - 1].score
+    elif n + 1 == rule.k or n + 1 == rule.limit:
+        tighten(cell, rule, pool, clock)

@@ -12,9 +12,8 @@ OUT = 0  # in every clock array: entries written to the output
 
 
 @inlined
-def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
+def put(entry, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
     """One entry of the answer. `order`: the batch's row that made it known, where that is not the order of writing."""
-    entry = out[clock[OUT]]
     entry.at = at
     entry.group = g
     entry.rank = rank
@@ -22,6 +21,12 @@ def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyp
     entry.position = row.position
     entry.change = change
     entry.order = order
+
+
+@inlined
+def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
+    """The next entry of the answer."""
+    put(out[clock[OUT]], at, g, rank, row, change, order)
     clock[OUT] += 1
 
 

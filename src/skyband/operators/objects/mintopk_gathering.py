@@ -1,0 +1,235 @@
+"""Many rows of one pane, of many groups, taken together.
+
+Each group has a buffer. A row that reaches its group's bar is put there, without a branch that the processor would have
+to guess: of rows in random order a third reach what the group's k best so far ask for, and nobody knows which. When a
+buffer is full, the bar is raised and what is below it goes. Rows are ranked once, at the end, when few are left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.operators.objects.mintopk_state import (
+    CLOSED,
+    FREE_CELL,
+    LANES,
+    NEXT,
+    TOTAL,
+    UNRANKED,
+    WANTED,
+    admit,
+    find_cell,
+    gathers,
+    new_cell,
+    room_needed,
+)
+from skyband.structures.compiling import inlined, part
+from skyband.structures.panes import exceeding, largest
+from skyband.structures.ranking import SMALL
+from skyband.structures.slabs import CLASSES, NONE, reserve
+
+
+@inlined
+def has_room_for_run(rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
+    """Is there room for k rows more and a cell more of every group? If not, ask for it."""
+    free, cell = 0, clock[FREE_CELL]
+    while cell != NONE and free < len(groups):
+        free += 1
+        cell = cells[cell].following
+    clock[WANTED] = 2 * len(groups) * (rule.limit + 8)
+    if free < len(groups) or len(pool.rows) - pool.free[CLASSES] < room_needed(rule, groups, clock):
+        return False
+    clock[WANTED] = 0
+    return True
+
+
+@part
+def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
+    """Take rows [i, end), all of one pane: there are many of each group."""
+    for g in range(len(groups)):
+        index = find_cell(g, pane, groups, cells)
+        work.bar[g] = cells[index].threshold if index != NONE else -np.inf
+        work.gathered[g] = 0
+    clock[UNRANKED] += gather(score, time, group, i, end, rule, work)
+    for g in range(len(groups)):
+        if work.gathered[g] == 0:
+            continue
+        index = find_cell(g, pane, groups, cells)
+        if index == NONE:
+            index = new_cell(g, pane, groups, cells, clock)
+            clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
+        deliver(g, cells[index], time, first, rule, pool, clock, work)
+
+
+@part
+def gather(score, time, group, i, end, rule, work):  # type: ignore[no-untyped-def]
+    """Put rows that reach their group's bar into its buffer. Returns how many rows have no score."""
+    bar, count, scores, rows, room = work.bar, work.gathered, work.scores, work.rows, np.uint64(gathers(rule.k))
+    unranked = 0
+    for r in range(np.uint64(i), np.uint64(end)):
+        # Indices without a sign: what might be negative is looked at twice by numba, and takes more than twice as long.
+        g, s = np.uint64(group[r]), score[r]
+        n = np.uint64(count[g])
+        scores[g * room + n], rows[g * room + n] = s, r  # overwritten by the next one unless this one counts
+        n += np.uint64(s >= bar[g])
+        count[g] = n
+        unranked += s != s
+        if n == room:
+            count[g] = raise_bar(np.int64(g), rule.k, gathers(rule.k), time, work)
+    return unranked
+
+
+@part
+def raise_bar(g, k, room, time, work):  # type: ignore[no-untyped-def]
+    """Raise the bar of a group whose buffer is full, and drop what is below it; return how many rows are left.
+
+    At least the k best are left, and at most twice as many.
+    """
+    low = g * room
+    scores, rows, some = work.scores[low : low + room], work.rows[low : low + room], work.some
+    if k <= SMALL:
+        bar = third_smallest_of_maxima(scores)
+    else:
+        for j in range(len(scores)):
+            some[j] = scores[j]
+        bar = largest(some[:room], k - 1)
+    work.bar[g] = bar
+    kept = np.uint64(0)
+    for j in range(len(scores)):
+        s, r = scores[j], rows[j]
+        scores[kept], rows[kept] = s, r
+        kept += np.uint64(s >= bar)
+    n = np.int64(kept)
+    return n if n <= 2 * k else keep_best(g, n, k, room, time, work)
+
+
+@inlined
+def third_smallest_of_maxima(scores):  # type: ignore[no-untyped-def]
+    """Of 3 (k + 2) scores, one that at least k reach and hardly ever many more, without sorting.
+
+    It is the third smallest of the maxima of k + 2 parts, three scores each: so k maxima reach it.
+    """
+    third = len(scores) // 3
+    first, second, last = scores[:third], scores[third : 2 * third], scores[2 * third :]
+    a, b, c = np.inf, np.inf, np.inf  # the smallest maxima so far, in order
+    for j in range(third):
+        s = first[j] if first[j] > second[j] else second[j]
+        s = last[j] if last[j] > s else s
+        s, a = (a, s) if s < a else (s, a)
+        s, b = (b, s) if s < b else (s, b)
+        c = s if s < c else c
+    return c
+
+
+@inlined
+def pad(some, n):  # type: ignore[no-untyped-def]
+    """Fill the last lanes behind n scores with one that exceeds none; return how many there are then."""
+    lanes = (n + LANES - 1) // LANES * LANES
+    for j in range(n, lanes):
+        some[j] = -np.inf
+    return lanes
+
+
+@part
+def keep_best(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
+    """Keep exactly the k best of n rows, more than k, in a group's buffer, and make the worst of them its bar."""
+    low, scores, rows, some, latest = g * room, work.scores, work.rows, work.some, work.which
+    for j in range(n):
+        some[j] = scores[low + j]
+    bar = largest(some[:n], k - 1)
+    spare = k - exceeding(scores[low : low + n], bar)
+    # Of those at the bar the most recent ones, which mostly are the last.
+    found = 0
+    for j in range(low + n - 1, low - 1, -1):
+        if scores[j] == bar and (found < spare or is_later(time, rows[j], latest[spare - 1])):
+            place = min(found, spare - 1)
+            while place > 0 and is_later(time, rows[j], latest[place - 1]):
+                latest[place] = latest[place - 1]
+                place -= 1
+            latest[place] = rows[j]
+            found = min(found + 1, spare)
+    work.bar[g] = bar
+    kept = low
+    for j in range(low, low + n):
+        s, r = scores[j], rows[j]
+        if s > bar or (s == bar and not is_later(time, latest[spare - 1], r)):
+            scores[kept], rows[kept] = s, r
+            kept += 1
+    return k
+
+
+@inlined
+def is_later(time, a, b):  # type: ignore[no-untyped-def]
+    return time[a] > time[b] or (time[a] == time[b] and a > b)
+
+
+@part
+def deliver(g, cell, time, first, rule, pool, clock, work):  # type: ignore[no-untyped-def]
+    """Put what a group has gathered into its cell."""
+    k, n, low = rule.k, work.gathered[g], g * gathers(rule.k)
+    scores, rows, which = work.scores, work.rows, work.which
+    if k <= SMALL:
+        n = rank_gathered(low, n, k, time, work)
+    else:
+        if n > k:
+            n = keep_best(g, n, k, gathers(k), time, work)
+        for j in range(n):
+            which[j] = low + j
+    if cell.length > 0:
+        for j in which[:n]:
+            if scores[j] >= cell.threshold:
+                admit(cell, scores[j], time[rows[j]], first + rows[j], rule, pool, clock)
+        return
+    reserve(pool, cell, n)
+    worst = np.inf
+    for j in range(n):
+        s, r = scores[which[j]], rows[which[j]]
+        row = pool.rows[cell.offset + j]
+        row.score, row.time, row.position = s, time[r], first + r
+        row.last = row.flag = 0
+        worst = min(worst, s)
+    cell.length = n
+    clock[TOTAL] += n
+    if n == k:
+        cell.threshold = worst
+
+
+@part
+def rank_gathered(low, n, k, time, work):  # type: ignore[no-untyped-def]
+    """Write to `which` where the best k of n gathered rows are, best first; return how many that is."""
+    scores, some, which = work.scores[low : low + n], work.some, work.which
+    for j in range(len(scores)):
+        some[j], which[j] = scores[j], NONE
+    counted = some[: pad(some, n)]
+    # A row's place is the number of better ones: no branches, and every place is taken unless some scores are equal.
+    for j in range(len(scores)):
+        which[np.uint64(exceeding(counted, scores[j]))] = low + j
+    equal = 0
+    for j in range(min(n, k + 1)):
+        equal += which[j] == NONE
+    return rank_one_by_one(low, n, k, time, work) if equal else min(n, k)
+
+
+@part
+def rank_one_by_one(low, n, k, time, work):  # type: ignore[no-untyped-def]
+    """The same where scores are equal: from the last row to the first, so that most stay where they are put."""
+    scores, rows, which = work.scores, work.rows, work.which
+    ranked = 0
+    for j in range(low + n - 1, low - 1, -1):
+        if ranked == k and not gathered_before(j, which[k - 1], scores, rows, time):
+            continue
+        place = min(ranked, k - 1)
+        while place > 0 and gathered_before(j, which[place - 1], scores, rows, time):
+            which[place] = which[place - 1]
+            place -= 1
+        which[place] = j
+        ranked = min(ranked + 1, k)
+    return ranked
+
+
+@inlined
+def gathered_before(a, b, scores, rows, time):  # type: ignore[no-untyped-def]
+    """Does one gathered row rank before another?"""
+    if scores[a] != scores[b]:
+        return scores[a] > scores[b]
+    return is_later(time, rows[a], rows[b])

@@ -36,7 +36,10 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     >>> sql("SELECT symbol, price FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] "
     ...     "ORDER BY price * volume DESC LIMIT 10", trades=trades)  # doctest: +SKIP
     """
-    statement = understand(text)
+    return _answer(understand(text), inputs, spark)
+
+
+def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
     data = _find(statement, inputs, spark)
     on_spark = {name for name, one in data.items() if is_spark(one)}
     if on_spark and len(on_spark) < len(data):
@@ -67,7 +70,10 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
 
 def ask(text: str, schemas: Mapping[str, pa.Schema]) -> Asked:
     """What a statement asks of inputs with these columns, by the names it calls them; nothing is read or run."""
-    statement = understand(text)
+    return _asked(understand(text), schemas)
+
+
+def _asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     by_name = {name.lower(): schema for name, schema in schemas.items()}
     return recognise(statement, {one.alias: by_name[one.name.lower()] for one in statement.inputs})
 
@@ -82,11 +88,11 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
     """
     if not isinstance(statements, Mapping):
         raise InvalidInput(f"Statements are given by name, such as {{'best': 'SELECT …'}}; got {statements!r}.")
+    understood = {called: understand(text) for called, text in statements.items()}
+    used = {called: {one.name.lower() for one in statement.inputs} for called, statement in understood.items()}
     inputs = {name: one if is_spark(one) else read(one) for name, one in inputs.items()}
-    groups = _alike(statements, inputs)
-    users = Counter(
-        name for group in groups for name in {one.name.lower() for one in understand(statements[group[0]]).inputs}
-    )
+    groups = _alike(understood, {name: one for name, one in inputs.items() if isinstance(one, Source)})
+    users = Counter(name for first, *_ in groups for name in used[first])
     shared = {
         name: _copies(one, users[name.lower()])
         for name, one in inputs.items()
@@ -94,36 +100,37 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
     }
     answers: dict[str, Any] = {}
     for group in groups:
-        used = {one.name.lower() for one in understand(statements[group[0]]).inputs}
         given = {
-            name: next(shared[name]) if name in shared else one for name, one in inputs.items() if name.lower() in used
+            name: next(shared[name]) if name in shared else one
+            for name, one in inputs.items()
+            if name.lower() in used[group[0]]
         }
         if len(group) > 1:
-            answers |= _pairs_together({called: statements[called] for called in group}, given)
+            answers |= _pairs_together({called: understood[called] for called in group}, given)
         else:
-            answers[group[0]] = sql(statements[group[0]], spark=spark, **given)
+            answers[group[0]] = _answer(understood[group[0]], given, spark)
     return {called: answers[called] for called in statements}
 
 
-def _alike(statements: Mapping[str, str], inputs: Mapping[str, Any]) -> list[list[str]]:
+def _alike(statements: Mapping[str, Statement], sources: Mapping[str, Source]) -> list[list[str]]:
     """The names of statements, those together that one skyband of pairs can answer."""
-    schemas = {name.lower(): one.schema for name, one in inputs.items() if isinstance(one, Source)}
+    schemas = {name.lower(): source.schema for name, source in sources.items()}
     groups: dict[Any, list[str]] = {}
-    for called, text in statements.items():
-        statement, key = understand(text), None
+    for called, statement in statements.items():
+        key = None
         if statement.explain is None and all(one.name.lower() in schemas for one in statement.inputs):
-            asked = ask(text, schemas)
+            asked = _asked(statement, schemas)
             if isinstance(asked.query, TopKPairs) and (common := pairs.alike(asked.query)):
                 key = common, replace(asked.rows[ONLY], columns=None)
         groups.setdefault(key or called, []).append(called)
     return list(groups.values())
 
 
-def _pairs_together(statements: Mapping[str, str], inputs: Mapping[str, Source]) -> dict[str, Any]:
+def _pairs_together(statements: Mapping[str, Statement], inputs: Mapping[str, Source]) -> dict[str, Any]:
     """The answers of statements about pairs of the same rows, which differ in k, in how far they look back, and in what
     they show."""
     (source,) = inputs.values()
-    asked = [ask(text, {name: one.schema for name, one in inputs.items()}) for text in statements.values()]
+    asked = [_asked(one, {name: one.schema for name, one in inputs.items()}) for one in statements.values()]
     wanted = [one.rows[ONLY].columns for one in asked]
     columns = None if None in wanted else tuple(dict.fromkeys(name for names in wanted for name in names or ()))
     rows = _prepared(source, replace(asked[0].rows[ONLY], columns=columns))

@@ -15,6 +15,7 @@ from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.windows import FOREVER
 
 BLOCK = 64  # rows looked at together: long enough to vectorise, short enough to look again
+NARROW = 32  # the same where every second block may have some
 FIND = 256  # the same where all that matter are wanted at once
 WIDE = 512  # the same where few rows are expected to matter
 SAMPLE = 2048  # scores that a threshold is guessed from
@@ -115,12 +116,17 @@ def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def
         missing += nan
         i += FIND
     stop = min(i + FIND, end)
-    n = 0
-    for j in range(i, stop):
-        found[n] = j  # without a branch: overwritten by the next one unless this one counts
-        n += score[j] >= threshold
-        missing += score[j] != score[j]
-    return stop, n, missing
+    n = np.uint64(0)
+    for low in range(i, stop, NARROW):
+        part, reached = score[low : min(low + NARROW, stop)], 0
+        for j in range(len(part)):
+            reached += part[j] >= threshold
+            missing += part[j] != part[j]
+        if reached:
+            for j in range(len(part)):
+                found[n] = low + j  # without a branch: overwritten by the next one unless this one counts
+                n += np.uint64(part[j] >= threshold)
+    return stop, np.int64(n), missing
 
 
 @part

@@ -111,6 +111,15 @@ def _insertion_sort(rows, low, high):  # type: ignore[no-untyped-def]
         settle(rows, low, i)
 
 
+@part
+def is_best_first(rows, low, high):  # type: ignore[no-untyped-def]
+    """Is [low, high) sorted by rank?"""
+    r = low + 1
+    while r < high and ranks_before(rows[r - 1], rows[r]):
+        r += 1
+    return r >= high
+
+
 @allocating
 def select_best(rows, low, high, k):  # type: ignore[no-untyped-def]
     """Rearrange [low, high) so that its k best rows come first, the worst of them last among these."""

@@ -12,7 +12,7 @@ import numpy as np
 from skyband.operators.protocol import ENTER, Answer, AnswersMany, Codes, Floats, Ints, ObjectOperator
 from skyband.structures.codes import order_by_code
 from skyband.structures.compiling import allocating, kernel
-from skyband.structures.ranking import Rows, ranks_before, sort_best_first
+from skyband.structures.ranking import Rows, is_best_first, sort_best_first
 from skyband.structures.search_tree import HEIGHT, build, leaves_for, search
 from skyband.windows import FOREVER
 
@@ -131,10 +131,8 @@ def index_rows(rows, first):  # type: ignore[no-untyped-def]
     node_time, node_row = np.empty(nodes, np.int64), np.empty(nodes, np.int32)
     for g in range(groups):
         low, high = first[g], first[g + 1]
-        for r in range(low + 1, high):
-            if ranks_before(rows[r], rows[r - 1]):
-                sort_best_first(rows, low, high)
-                break
+        if not is_best_first(rows, low, high):
+            sort_best_first(rows, low, high)
         for r in range(low, high):
             score[r], time[r], position[r] = rows[r].score, rows[r].time, rows[r].position
         build(time, low, high - low, root[g], node_time, node_row)

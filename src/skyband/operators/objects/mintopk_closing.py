@@ -24,7 +24,7 @@ from skyband.structures.panes import (
     last_window,
 )
 from skyband.structures.prefetching import prefetch
-from skyband.structures.ranking import SMALL, ZERO, ranks_before, sort_best_first
+from skyband.structures.ranking import ZERO, is_best_first, ranks_before, sort_best_first
 from skyband.structures.slabs import NONE, give_slab, reserve, size_class, take_slab
 
 
@@ -79,7 +79,7 @@ def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scr
     while due != NONE:
         if cells[due].length > rule.k:
             tighten(cells[due], rule, pool, clock)
-        if rule.k > SMALL:
+        if not is_best_first(pool.rows, cells[due].offset, cells[due].offset + cells[due].length):
             sort_best_first(pool.rows, cells[due].offset, cells[due].offset + cells[due].length)
         if pane != NONE:
             merge_cell(groups[g], cells[pane], shape, pool)

@@ -24,9 +24,11 @@ from skyband.operators.objects.mintopk_state import (
     room_needed,
 )
 from skyband.structures.compiling import inlined, part
-from skyband.structures.panes import exceeding, largest
-from skyband.structures.ranking import SMALL
+from skyband.structures.panes import exceeding, find_scores, largest
+from skyband.structures.ranking import SMALL, ZERO
 from skyband.structures.slabs import CLASSES, NONE, reserve
+
+CROWDED = 32  # rows with much the same score: then it is cheaper to sort them all
 
 
 @inlined
@@ -58,7 +60,7 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
         if index == NONE:
             index = new_cell(g, pane, groups, cells, clock)
             clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
-        deliver(g, cells[index], time, first, rule, pool, clock, work)
+        deliver(g, cells[index], time, ZERO, first, rule, pool, clock, work)
 
 
 @part
@@ -160,32 +162,37 @@ def keep_best(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
 
 @inlined
 def is_later(time, a, b):  # type: ignore[no-untyped-def]
-    return time[a] > time[b] or (time[a] == time[b] and a > b)
+    """Is row a later than row b? Without times rows count in the order they came in."""
+    if len(time) and time[a] != time[b]:
+        return time[a] > time[b]
+    return a > b
 
 
 @part
-def deliver(g, cell, time, first, rule, pool, clock, work):  # type: ignore[no-untyped-def]
-    """Put what a group has gathered into its cell."""
+def deliver(g, cell, time, before, first, rule, pool, clock, work):  # type: ignore[no-untyped-def]
+    """Put what a group has gathered into its cell. By count, `before + r` rows of the group came before row r."""
     k, n, low = rule.k, work.gathered[g], g * gathers(rule.k)
     scores, rows, which = work.scores, work.rows, work.which
     if k <= SMALL:
         n = rank_gathered(low, n, k, time, work)
-    else:
-        if n > k:
-            n = keep_best(g, n, k, gathers(k), time, work)
+    elif sort_gathered(low, n, time, work):
+        n = min(n, k)
+    elif n > k:
+        n = keep_best(g, n, k, gathers(k), time, work)
         for j in range(n):
             which[j] = low + j
     if cell.length > 0:
         for j in which[:n]:
             if scores[j] >= cell.threshold:
-                admit(cell, scores[j], time[rows[j]], first + rows[j], rule, pool, clock)
+                r = rows[j]
+                admit(cell, scores[j], time[r] if len(time) else before + r, first + r, rule, pool, clock)
         return
     reserve(pool, cell, n)
     worst = np.inf
     for j in range(n):
         s, r = scores[which[j]], rows[which[j]]
         row = pool.rows[cell.offset + j]
-        row.score, row.time, row.position = s, time[r], first + r
+        row.score, row.time, row.position = s, time[r] if len(time) else before + r, first + r
         row.last = row.flag = 0
         worst = min(worst, s)
     cell.length = n
@@ -233,3 +240,57 @@ def gathered_before(a, b, scores, rows, time):  # type: ignore[no-untyped-def]
     if scores[a] != scores[b]:
         return scores[a] > scores[b]
     return is_later(time, rows[a], rows[b])
+
+
+@part
+def sort_gathered(low, n, time, work):  # type: ignore[no-untyped-def]
+    """Write to `which` where n gathered rows are, best first. False: in any order, as scores are too unevenly spread.
+
+    They are dealt into as many buckets as there are rows, by score, and then put right one by one: neighbours only.
+    """
+    scores, rows, which, start = work.scores[low : low + n], work.rows, work.which, work.counts
+    highest, lowest = -np.inf, np.inf
+    for j in range(len(scores)):
+        which[j] = low + j
+        highest, lowest = max(highest, scores[j]), min(lowest, scores[j])
+    scale = (n - 1) / (highest - lowest) if highest > lowest else np.inf
+    if not (0 < scale < np.inf):
+        return False
+    start[: n + 1] = 0
+    for j in range(len(scores)):
+        start[np.uint64((highest - scores[j]) * scale) + np.uint64(1)] += 1
+    for i in range(n):
+        if start[i + 1] > CROWDED:
+            return False
+        start[i + 1] += start[i]
+    for j in range(len(scores)):
+        bucket = np.uint64((highest - scores[j]) * scale)
+        which[np.uint64(start[bucket])] = low + j
+        start[bucket] += 1
+    for i in range(1, n):
+        j, place = which[i], i
+        while place > 0 and gathered_before(j, which[place - 1], work.scores, rows, time):
+            which[place] = which[place - 1]
+            place -= 1
+        which[place] = j
+    return True
+
+
+@part
+def gather_pane(score, i, end, bar, rule, work):  # type: ignore[no-untyped-def]
+    """Gather the best rows of [i, end), all that reach the bar and perhaps not all below the k-th of them.
+
+    Rows are in order of time. Returns how many there are, and how many rows have no score.
+    """
+    n, unranked, found, scores, rows, none = 0, 0, work.found, work.scores, work.rows, work.which[:0]
+    work.bar[0] = bar
+    while i < end:
+        i, m, missing = find_scores(score, i, end, work.bar[0], found)
+        unranked += missing
+        for j in found[:m]:
+            scores[n], rows[n] = score[j], j
+            n += 1
+            if n == gathers(rule.k):
+                n = raise_bar(ZERO, rule.k, n, none, work)
+    work.gathered[0] = n
+    return n, unranked

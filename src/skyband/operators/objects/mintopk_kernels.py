@@ -13,7 +13,7 @@ from skyband.operators.objects.mintopk_closing import (
     close_group,
     close_window,
 )
-from skyband.operators.objects.mintopk_gathering import has_room_for_run, take_run
+from skyband.operators.objects.mintopk_gathering import deliver, gather_pane, has_room_for_run, take_run
 from skyband.operators.objects.mintopk_state import (
     CLOSED,
     LATE,
@@ -21,7 +21,6 @@ from skyband.operators.objects.mintopk_state import (
     NEVER,
     NEXT,
     NOW,
-    TOTAL,
     UNRANKED,
     admit,
     find_cell,
@@ -39,6 +38,7 @@ from skyband.structures.panes import (
     pane_start,
     skip_rows,
 )
+from skyband.structures.ranking import ZERO
 from skyband.structures.slabs import NONE
 from skyband.windows import FOREVER
 
@@ -158,9 +158,15 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
     index = find_cell(g, pane, groups, cells)
     if index == NONE:
         index = new_cell(g, pane, groups, cells, clock)
-        cells[index].threshold = guess_threshold(score, start, end, rule.k, work.sample)
+        bar = guess_threshold(score, start, end, rule.k, work.sample)
+        if bar > -np.inf:
+            n, unranked = gather_pane(score, start, end, bar, rule, work)
+            if n >= rule.k:
+                clock[UNRANKED] += unranked
+                deliver(ZERO, cells[index], work.which[:0], before, first, rule, pool, clock, work)
+                return
+            # The guess was too high: of the k best some are below it.
     cell = cells[index]
-    guessed = cell.length == 0 and cell.threshold > -np.inf
     i, unranked = start, 0
     while i < end:
         i, n, missing = find_scores(score, i, end, cell.threshold, found)
@@ -168,11 +174,4 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
         for j in found[:n]:
             if score[j] >= cell.threshold:
                 admit(cell, score[j], before + j, first + j, rule, pool, clock)
-        if i == end and guessed and cell.length < rule.k:
-            # The guess was too high: of the k best some are below it.
-            clock[TOTAL] -= cell.length
-            cell.length = 0
-            cell.threshold = -np.inf
-            guessed = False
-            i, unranked = start, 0
     clock[UNRANKED] += unranked

@@ -66,7 +66,7 @@ def gathers(k):  # type: ignore[no-untyped-def]
 class Work(NamedTuple):
     """Scratch for kernels, which do not allocate: they need no references counted, and run much faster so."""
 
-    counts: npt.NDArray[np.int64]  # of k + 1, to prune a list
+    counts: npt.NDArray[np.int64]  # to prune a list, and to sort rows
     found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
     sample: npt.NDArray[np.float64]
     # For runs of rows, by group: the score it takes, the rows gathered, and these: `gathers(k)` entries for each group.
@@ -82,7 +82,7 @@ def new_work(rule: Rule, groups: int) -> Work:
     """For runs of rows of so many groups."""
     room = gathers(rule.k)
     return Work(
-        np.empty(rule.k + 1, np.int64),
+        np.empty(room + 1, np.int64),
         np.empty(FIND, np.int64),
         np.empty(SAMPLE),
         np.empty(groups),

@@ -20,7 +20,7 @@ from skyband.operators.protocol import ENTRIES
 from skyband.structures.compiling import inlined, part
 from skyband.structures.heap import push_heap
 from skyband.structures.queues import pop_front, push_back, push_in_order
-from skyband.structures.ranking import ZERO, exceeds, ranks_before, sort_best_first
+from skyband.structures.ranking import ZERO, exceeds, is_best_first, ranks_before, sort_best_first
 from skyband.structures.skyband import first_row, insert, rank_of, remove
 from skyband.windows import FOREVER
 
@@ -303,7 +303,7 @@ def close_partition(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
     group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
     low, high = first_row(store) + group.closed, first_row(store) + store.length
     kept = high - low
-    if not is_sorted(rows, low, high):
+    if not is_best_first(rows, low, high):  # else scores fall, and no later row outranks another
         kept = keep_skyband(rows, low, high, rule.k, kind.scores)
         sort_best_first(rows, low, low + kept)
     cut_older(rows, low, kept, rule.k, group.start, parts, first_row(store))
@@ -337,15 +337,6 @@ def keep_skyband(rows, low, high, k, scores):  # type: ignore[no-untyped-def]
         for r in range(kept, high):
             rows[low + r - kept] = rows[r]
     return high - kept
-
-
-@part
-def is_sorted(rows, low, high):  # type: ignore[no-untyped-def]
-    """Are these rows, in order of time, best first? Then scores fall, and no later row outranks another."""
-    r = low + 1
-    while r < high and ranks_before(rows[r - 1], rows[r]):
-        r += 1
-    return r >= high
 
 
 @part

@@ -184,8 +184,10 @@ def take_turns(
 ) -> dict[str, float]:
     """Seconds a row of the median turn of each."""
     spent: dict[str, list[float]] = {name: [] for name in contenders}
+    order = list(contenders.items())
     for turn in range(first, first + turns):
-        for name, take in contenders.items():
+        order.reverse()  # who comes second finds the rows nearby
+        for name, take in order:
             begun = time.thread_time()
             take(turn)
             spent[name].append((time.thread_time() - begun) / rows)

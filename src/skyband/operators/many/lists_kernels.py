@@ -10,7 +10,7 @@ import numpy as np
 
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.structures.compiling import allocating, inlined, kernel, part
-from skyband.structures.prefetching import prefetch
+from skyband.structures.moving import copy_row, move_rows
 from skyband.structures.ranking import ranks_before, trails
 from skyband.structures.slabs import CLASSES, HEADER, give_slab, reserve
 from skyband.windows import FOREVER
@@ -30,6 +30,7 @@ QUERY = np.dtype(
         ("refilled", np.int64),  # when it last had to be filled again
     ]
 )
+FEW = 8  # rows that are moved one by one
 EVERY_ROW = -1  # as the position of an edge: behind all rows
 LATEST = 2 * FOREVER - 1  # after every time
 
@@ -45,27 +46,25 @@ def reaches(score, time, position, threshold, query):  # type: ignore[no-untyped
 
 
 @inlined
-def move(rows, to, at):  # type: ignore[no-untyped-def]
-    copy(rows, to, rows, at)
-
-
-@inlined
-def copy(rows, to, others, at):  # type: ignore[no-untyped-def]
-    """Field by field: what numba makes of copying a whole record depends on where it stands."""
-    target, source = rows[to], others[at]
-    target.score, target.time, target.position = source.score, source.time, source.position
-    target.last, target.flag = source.last, source.flag
+def shift(rows, to, at, count):  # type: ignore[no-untyped-def]
+    """Move so many rows, which may overlap with where they go."""
+    if count > FEW:
+        move_rows(rows, to, at, count)
+    elif to > at:
+        for x in range(count - 1, -1, -1):
+            copy_row(rows, to + x, rows, at + x)
+    else:
+        for x in range(count):
+            copy_row(rows, to + x, rows, at + x)
 
 
 @inlined
 def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
     """Put a row into its place among the n sorted ones from `base` on; returns its index."""
     x = n
-    while x > 0:
-        if not trails(rows[base + x - 1], score, time, position):
-            break
-        move(rows, base + x, base + x - 1)
+    while x > 0 and trails(rows[base + x - 1], score, time, position):
         x -= 1
+    shift(rows, base + x + 1, base + x, n - x)
     row = rows[base + x]
     row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
     return x
@@ -97,7 +96,7 @@ def trim(rows, base, n, q, query, threshold, first, end):  # type: ignore[no-unt
     kept = x + 1
     for y in range(x + 1, n):
         if rows[base + y].flag:
-            move(rows, base + kept, base + y)
+            copy_row(rows, base + kept, rows, base + y)
             kept += 1
     return kept
 
@@ -106,242 +105,6 @@ def trim(rows, base, n, q, query, threshold, first, end):  # type: ignore[no-unt
 def most_rows(query):  # type: ignore[no-untyped-def]
     """A list that is longer is trimmed."""
     return query.wanted + (query.wanted >> 1) + 8
-
-
-@kernel
-def arrive(  # type: ignore[no-untyped-def]
-    which,
-    swept,
-    begin,
-    stop,
-    ends,
-    hit,
-    score,
-    time,
-    position,
-    now,
-    counted,
-    order,
-    queries,
-    threshold,
-    pool,
-    emit,
-    out,
-    written,
-    failed,
-    aside,
-):
-    """Rows come, one by one, and after each the answer is due: the hits of the queries which[begin:stop].
-
-    The hits of the j-th end at ends[j], and begin where those of the one before end. `now` is the clock after each row.
-    Queries of whose lists too little would be left are put into `failed`, and are as before. Returns the query to go on
-    with if there was no room in the pool or in `out`, the lines written, and how many failed.
-
-    Meanwhile a list is in three parts, each best first: the answer [0, t); the rows [low, n) that were behind it; and,
-    in aside[s:s_end], those that came since and are in no answer. All rows of the first rank before all others.
-    """
-    last, failures = len(now) - 1, 0
-    for j in range(begin, stop):
-        fetch(which, j, stop, queries, pool)
-        q = which[j]
-        query = queries[q]
-        p, p_end = ends[j - 1] if j > swept else 0, ends[j]
-        k, size = query.k, query.size
-        horizon = now[last] - size  # what is later outlives these rows
-        if p == p_end and query.oldest > horizon:
-            continue
-        need = query.length + p_end - p
-        if len(out) - written < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
-            return j, written, failures
-        rows = pool.rows
-        if query.edge_position != EVERY_ROW and not outlasts(rows, query, threshold[q], horizon, k):
-            failed[failures] = j
-            failures += 1
-            continue
-        reserve(pool, query, min(need, most_rows(query) + 2))
-        base, n = query.offset, query.length
-        t = low = min(k, n)
-        s = s_end = 0
-        oldest = oldest_of(rows, base, t)
-        by_time = expires(now, last, oldest, size)
-        while True:
-            by_hit = hit[p] if p < p_end else last + 1
-            i = min(by_hit, by_time)
-            if i > last:
-                break
-            at, expired, new = now[i] + counted, now[i] - size, k
-            if by_time == i:
-                if emit == CHANGES:
-                    for x in range(t):
-                        if rows[base + x].time <= expired:
-                            say(out, written, at, q, x + 1, rows[base + x], order + i, LEAVE)
-                            written += 1
-                t = drop_until(rows, base, t, expired)
-            if by_hit == i:
-                if time[i] > expired and reaches(score[p], time[i], position[i], threshold[q], query):
-                    if t > 0 and trails(rows[base + t - 1], score[p], time[i], position[i]):
-                        if t == k:
-                            t -= 1
-                            if emit == CHANGES:
-                                say(out, written, at, q, k, rows[base + t], order + i, LEAVE)
-                                written += 1
-                            if low > k:
-                                low -= 1
-                                move(rows, base + low, base + t)
-                            else:
-                                s, s_end = put_first(aside, s, s_end, rows, base + t)
-                        new = place(rows, base, t, score[p], time[i], position[i])
-                        t += 1
-                    else:
-                        place(aside, s, s_end - s, score[p], time[i], position[i])
-                        s_end += 1
-                p += 1
-            shown = t
-            while t < k:
-                while low < n and rows[base + low].time <= expired:
-                    low += 1
-                while s < s_end and aside[s].time <= expired:
-                    s += 1
-                if low < n and (s == s_end or ranks_before(rows[base + low], aside[s])):
-                    move(rows, base + t, base + low)
-                    low += 1
-                elif s < s_end:
-                    copy(rows, base + t, aside, s)
-                    s += 1
-                else:
-                    break
-                t += 1
-            if low < t:
-                low = n = t  # there is nothing behind the answer
-            for x in range(min(new, shown), t):
-                if x == new or x >= shown:
-                    row = rows[base + x]
-                    if emit == CHANGES or row.flag == 0:
-                        say(out, written, at, q, x + 1, row, order + i, ENTER)
-                        written += 1
-                        if emit == ENTRIES:
-                            row.flag = 1
-            if by_time == i or new < k or shown < t:
-                before, oldest = oldest, oldest_of(rows, base, t)
-                if oldest != before:
-                    by_time = expires(now, last, oldest, size)
-            if s_end == len(aside):
-                n = together(pool, query, t, low, n, aside, s, s_end, expired)
-                n = trimmed(pool.rows, query, n, q, threshold, horizon + (now[last] - now[0]) + 1)
-                base, t = query.offset, min(k, n)
-                low, s, s_end = t, 0, 0
-        n = together(pool, query, t, low, n, aside, s, s_end, horizon)
-        query.length = trimmed(rows, query, n, q, threshold, horizon + (now[last] - now[0]) + 1)
-        query.oldest = oldest_of(rows, query.offset, query.length)
-    return stop, written, failures
-
-
-@inlined
-def fetch(which, j, stop, queries, pool):  # type: ignore[no-untyped-def]
-    """Have the lists on their way that come next: they lie anywhere, and to wait for them would take long."""
-    if j + 8 < stop:
-        prefetch(queries, which[j + 8])
-    if j + 4 < stop:
-        following = queries[which[j + 4]]
-        for x in range(following.offset, following.offset + min(following.length, 16), 2):
-            prefetch(pool.rows, x)
-
-
-@inlined
-def outlasts(rows, query, threshold, horizon, k):  # type: ignore[no-untyped-def]
-    """Are there k rows before the edge of the list that are later than the horizon?"""
-    left = k
-    for x in range(query.offset, query.offset + query.length):
-        if not reaches(rows[x].score, rows[x].time, rows[x].position, threshold, query):
-            return False
-        left -= rows[x].time > horizon
-        if left == 0:
-            return True
-    return False
-
-
-@inlined
-def put_first(aside, s, s_end, rows, at):  # type: ignore[no-untyped-def]
-    """Set a row aside that ranks before all that are; returns where they begin and end."""
-    if s == 0:
-        for x in range(s_end, 0, -1):
-            move(aside, x, x - 1)
-        s, s_end = 1, s_end + 1
-    copy(aside, s - 1, rows, at)
-    return s - 1, s_end
-
-
-@part
-def together(pool, query, t, low, n, aside, s, s_end, expired):  # type: ignore[no-untyped-def]
-    """Put the three parts of a list together, without rows that have expired; returns its length."""
-    query.length = n
-    reserve(pool, query, t + n - low + s_end - s)
-    rows, base, end = pool.rows, query.offset, t
-    for x in range(low, n):
-        if rows[base + x].time > expired:
-            if x != end:
-                move(rows, base + end, base + x)
-            end += 1
-    kept = s
-    for x in range(s, s_end):
-        if aside[x].time > expired:
-            if x != kept:
-                move(aside, kept, x)
-            kept += 1
-    x, to = end - 1, end + kept - s - 1
-    for y in range(kept - 1, s - 1, -1):
-        while x >= t and ranks_before(aside[y], rows[base + x]):
-            move(rows, base + to, base + x)
-            x, to = x - 1, to - 1
-        copy(rows, base + to, aside, y)
-        to -= 1
-    return end + kept - s
-
-
-@inlined
-def trimmed(rows, query, n, q, threshold, first):  # type: ignore[no-untyped-def]
-    """Trim a list that is too long to rows of which as many as are wanted are from `first` on."""
-    return trim(rows, query.offset, n, q, query, threshold, first, LATEST) if n > most_rows(query) else n
-
-
-@inlined
-def expires(now, last, oldest, size):  # type: ignore[no-untyped-def]
-    """The row with which the oldest one leaves the window; behind the last one if it stays."""
-    if oldest > now[last] - size:  # so that nothing overflows where there is none
-        return last + 1
-    at = oldest + size
-    # By count, and where a row comes with each tick, it is known at once.
-    guess = at - now[0]
-    if 0 < guess <= last and now[guess] >= at and now[guess - 1] < at:
-        return guess
-    low, high = 0, last
-    while low < high:
-        middle = (low + high) >> 1
-        if now[middle] >= at:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@inlined
-def oldest_of(rows, base, n):  # type: ignore[no-untyped-def]
-    oldest = LATEST
-    for x in range(base, base + n):
-        oldest = min(oldest, rows[x].time)
-    return oldest
-
-
-@inlined
-def drop_until(rows, base, n, expired):  # type: ignore[no-untyped-def]
-    """Drop the rows that have expired. Returns how many are left."""
-    kept = 0
-    for x in range(n):
-        if rows[base + x].time > expired:
-            if x != kept:
-                move(rows, base + kept, base + x)
-            kept += 1
-    return kept
 
 
 @part
@@ -463,14 +226,14 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, out, writ
             for y in range(x):
                 row = rows[base + y]
                 if first <= row.time < end:
-                    move(rows, before.offset + before.length, base + y)
+                    copy_row(rows, before.offset + before.length, rows, base + y)
                     before.length += 1
         if query.oldest < first + query.every:
             kept, oldest = 0, LATEST
             for y in range(query.length):
                 if rows[base + y].time >= first + query.every:
                     if kept != y:
-                        move(rows, base + kept, base + y)
+                        copy_row(rows, base + kept, rows, base + y)
                     oldest = min(oldest, rows[base + y].time)
                     kept += 1
             query.length, query.oldest = kept, oldest

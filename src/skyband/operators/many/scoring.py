@@ -20,7 +20,8 @@ from skyband.operators.objects.relaxed_blocks import note
 from skyband.structures.compiling import inlined
 from skyband.structures.generating import callee, filled, loop
 
-BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again
+BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again,
+PART: Final = 32  # part by part
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ class Scoring:
     def _compile(self, name: str) -> Callable[..., Any]:
         scope = {
             "BLOCK": BLOCK,
+            "PART": PART,
             "note": note,
             "merge_last": merge_last,
             **{called: callee(theirs) for called, theirs in self.score.calls},
@@ -94,7 +96,7 @@ LOOPS: Final = {
 def sweep(columns, first, end, parameters, threshold, which, begin, hit, score, ends, scores):
     n = 0
     for j in range(begin, len(which)):
-        if n + end - first > len(hit):
+        if n + end - first >= len(hit):
             return n, j
         q = which[j]
         {QUERY}
@@ -110,10 +112,15 @@ def sweep(columns, first, end, parameters, threshold, which, begin, hit, score, 
                 scores[x] = s
                 hits += s >= limit
             if hits > 0:
-                for x in range(stop - i):
-                    if scores[x] >= limit:
-                        hit[n], score[n] = i - first + x, scores[x]
-                        n += 1
+                for y in range(0, stop - i, PART):
+                    z = min(y + PART, stop - i)
+                    hits = 0
+                    for x in range(y, z):
+                        hits += scores[x] >= limit
+                    if hits > 0:
+                        for x in range(y, z):
+                            hit[n], score[n] = i - first + x, scores[x]
+                            n += scores[x] >= limit
             i = stop
         ends[j] = n
     return n, len(which)

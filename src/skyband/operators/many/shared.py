@@ -94,6 +94,7 @@ class Shared(Schedule):
         self._most = int(self._queries[0].max(initial=self.spec.k or 1))
         self._lines = int(self._queries[0].sum())  # that a window shows at most
         self._came_late = bool((self._queries[2] != FROM_THE_START).any())
+        self._own_slides = bool((self._queries[3] != self.spec.window.every).any())
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -182,7 +183,9 @@ class Shared(Schedule):
             earliest = min(int(rows["position"].min(initial=self._position)) for rows in held)
             self._queries[2, self._queries[2] <= earliest] = FROM_THE_START
             self._know()
-        due = np.where(end % self._queries[3] == 0, self._queries[0], 0)
+        due = self._queries[0]
+        if self._own_slides:
+            due = np.where(end % self._queries[3] == 0, due, 0)
         done.append(self._read(self._band, due, end - self._queries[1], end))
 
     def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> Answer:
@@ -324,7 +327,8 @@ def read(score, time, position, k, first, start, out_group, out_rank, out_score,
     times = np.sort(time)
     list_of = np.full(rows + 1, -1, np.int64)  # by the number of rows that are too old
     own = min(len(k), rows + 1)
-    listed, length = np.empty((own + 1, most), np.int64), np.empty(own + 1, np.int64)
+    listed_score, listed_position = np.empty((own + 1, most)), np.empty((own + 1, most), np.int64)
+    length = np.empty(own + 1, np.int64)
     for q in range(len(k)):
         if k[q] == 0:  # it is not asked
             continue
@@ -335,27 +339,27 @@ def read(score, time, position, k, first, start, out_group, out_rank, out_score,
             old += half if times[old + half - 1] < low else 0
             rest = rest - half if rest > 1 else 0
         at = list_of[old] if start[q] == FROM_THE_START else own
-        if at < 0:
-            at = list_of[old] = lists
-            lists += 1
-            length[at] = seen(time, position, low, start[q], listed, at, most)
-        elif at == own:
-            length[at] = seen(time, position, low, start[q], listed, at, most)
+        if at < 0 or at == own:
+            if at < 0:
+                at = list_of[old] = lists
+                lists += 1
+            length[at] = seen(score, time, position, low, start[q], listed_score[at], listed_position[at])
+        best_score, best_position = listed_score[at], listed_position[at]
         for rank in range(min(k[q], length[at])):
-            x = listed[at, rank]
-            out_group[n], out_rank[n], out_score[n], out_position[n] = q, rank + 1, score[x], position[x]
-            n += 1
+            out_group[n + rank], out_rank[n + rank] = q, rank + 1
+            out_score[n + rank], out_position[n + rank] = best_score[rank], best_position[rank]
+        n += min(k[q], length[at])
     return n
 
 
 @part
-def seen(time, position, first, start, listed, at, most):  # type: ignore[no-untyped-def]
-    """List the first rows that a query sees, at most so many; returns how many these are."""
+def seen(score, time, position, first, start, listed_score, listed_position):  # type: ignore[no-untyped-def]
+    """List the first rows that a query sees, as many as there is room for; returns how many these are."""
     n = 0
     for x in range(len(time)):
-        if n == most:
+        if n == len(listed_score):
             break
         if time[x] >= first and position[x] >= start:
-            listed[at, n] = x
+            listed_score[n], listed_position[n] = score[x], position[x]
             n += 1
     return n

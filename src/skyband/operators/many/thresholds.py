@@ -17,7 +17,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST, QUERY, arrive, close, in_columns, keep, release
+from skyband.operators.many.arriving import arrive
+from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST, QUERY, close, in_columns, keep, release
 from skyband.operators.many.protocol import Queries, Spec
 from skyband.operators.many.refilling import SAMPLE, best_of, guess, refill
 from skyband.operators.many.schedule import Schedule, due_at
@@ -360,8 +361,8 @@ class Thresholds(Schedule):
             self._out = grown(self._out, max(2 * len(self._out), self._written + more))
 
     def _make_room_hits(self, rows: int) -> None:
-        if len(self._hits.row) < rows:
-            self._hits = Hits(np.empty(rows, np.int64), np.empty(rows), self._hits.ends)
+        if len(self._hits.row) <= rows:  # with room for one that is none
+            self._hits = Hits(np.empty(rows + 1, np.int64), np.empty(rows + 1), self._hits.ends)
 
     def _lines(self, *, order: bool) -> Answer:
         """The lines written, in their order: by the row that made them known, then by query."""

@@ -1,0 +1,47 @@
+"""Records moved as a whole, one or many: numba itself moves them field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+@intrinsic
+def move_rows(_: Any, array: Any, to: Any, at: Any, count: Any) -> Any:
+    """array[to:to + count] = array[at:at + count], whether these overlap or not. Nothing checks the bounds."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        target, source = (_pointer(context, builder, kind, arguments[0], index) for index in arguments[1:3])
+        cgutils.raw_memmove(builder, target, source, arguments[3], _size(context, kind))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp, types.intp), codegen
+
+
+@intrinsic
+def copy_row(_: Any, array: Any, to: Any, other: Any, at: Any) -> Any:
+    """array[to] = other[at]; both have rows of the same kind. Nothing checks the bounds."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, other_kind = signature.args[0], signature.args[2]
+        target = _pointer(context, builder, kind, arguments[0], arguments[1])
+        source = _pointer(context, builder, other_kind, arguments[2], arguments[3])
+        # Of a size that is known it becomes a few instructions.
+        cgutils.raw_memmove(builder, target, source, ir.Constant(ir.IntType(64), 1), _size(context, kind))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, other, types.intp), codegen
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    made = context.make_array(kind)(context, builder, array)
+    return cgutils.get_item_pointer(context, builder, kind, made, [index])
+
+
+def _size(context: Any, kind: Any) -> Any:
+    return ir.Constant(ir.IntType(64), context.get_abi_sizeof(context.get_data_type(kind.dtype)))

@@ -17,7 +17,7 @@ from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, 
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
-from skyband.structures.compiling import allocating, inlined
+from skyband.structures.compiling import allocating, inlined, kernel
 from skyband.structures.ranking import ROW, Rows
 from skyband.windows import FOREVER
 
@@ -62,6 +62,20 @@ def running_maximum(time, now):  # type: ignore[no-untyped-def]
         now = max(now, time[i])
         latest[i] = now
     return latest
+
+
+@kernel
+def earliest_from(start, end, pool, headers):  # type: ignore[no-untyped-def]
+    """The earliest time of these lists' rows that is not before `start`, or the first before `end`; NEVER: none."""
+    earliest = NEVER
+    for g in range(len(headers)):
+        for r in range(headers[g].offset, headers[g].offset + headers[g].length):
+            time = pool.rows[r].time
+            if start <= time < earliest:
+                earliest = time
+                if earliest < end:
+                    return earliest
+    return earliest
 
 
 class Arriving(ABC):
@@ -149,8 +163,8 @@ class Arriving(ABC):
         """There are at least so many groups."""
 
     @abstractmethod
-    def _taken(self) -> tuple[Ints, Rows]:
-        """Every live row taken in, once, and its group."""
+    def _lists(self) -> list[slabs.Headers]:
+        """Lists by group that together hold every live row taken in, without gaps before their first rows."""
 
     @abstractmethod
     def _shown(self) -> slabs.Headers:
@@ -216,15 +230,19 @@ class Arriving(ABC):
         if self.spec.emit == CHANGES and self._shown()["length"].any():
             return self._closed
         window = self.spec.window
-        begins = (self._closed + 1) * window.every - window.size
-        earliest = self._earliest(-2 * NEVER if window.size == FOREVER else max(begins, -2 * NEVER))
+        end = max((self._closed + 1) * window.every, -2 * NEVER)
+        # A row of the first window that has not closed settles it: mostly that is the first one looked at.
+        earliest = self._earliest(-2 * NEVER if window.size == FOREVER else max(end - window.size, -2 * NEVER), end)
         return None if earliest is None else max(self._closed, earliest // window.every)
 
-    def _earliest(self, start: int) -> int | None:
-        """The earliest time of the rows held that are not before `start`."""
-        time = self._rows()[1]["time"] if self._held is None else self._held.time
-        live = time[time >= start]
-        return int(live.min()) if len(live) else None
+    def _earliest(self, start: int, end: int) -> int | None:
+        """The earliest time of the rows held that are not before `start`, or any before `end`, if there is one."""
+        pending = self._pending["time"]
+        earliest = int(pending[pending >= start].min(initial=NEVER))
+        for headers in self._lists():
+            if earliest >= end:
+                earliest = min(earliest, int(earliest_from(start, end, self._pool, headers)))
+        return None if earliest == NEVER else earliest
 
     def _close_before(self, window: int) -> None:
         """Close every window with a smaller index."""
@@ -244,6 +262,13 @@ class Arriving(ABC):
             self._take_due(pending[np.lexsort((pending["position"], pending["time"]))], window)
 
     # -- looking at the state -------------------------------------------------------------------------------------
+
+    def _taken(self) -> tuple[Ints, Rows]:
+        """Every live row taken in, once, and its group."""
+        lists = self._lists()
+        codes = np.arange(len(lists[0]))
+        group = np.concatenate([np.repeat(codes, headers["length"]) for headers in lists])
+        return group, np.concatenate([slabs.pack(self._pool, headers) for headers in lists])
 
     def _rows(self) -> tuple[Ints, Rows]:
         """Every live row held, and its group."""

@@ -100,13 +100,8 @@ class Partitioned(Stepwise):
         assert parts["flag"].sum() == self._state.groups["closed"][g], "closed partitions lie one behind the other"
         return [store[start : start + n] for start, n in zip(starts, parts["last"], strict=True)]
 
-    def _taken(self) -> tuple[Ints, Rows]:
-        codes = np.arange(len(self._state.groups))
-        lists = [self._all_lists()[i] for i in (RANKED, STORE)]
-        group = np.concatenate([np.repeat(codes, headers["length"]) for headers in lists])
-        rows = np.concatenate([slabs.pack(self._pool, headers) for headers in lists])
-        once = np.unique(rows["position"], return_index=True)[1]
-        return group[once], rows[once]
+    def _lists(self) -> list[slabs.Headers]:
+        return [self._all_lists()[i] for i in (RANKED, STORE)]
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
         if len(groups) and not self._kind.stores and (size != NEXT_WINDOW).any():

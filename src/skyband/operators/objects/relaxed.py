@@ -208,11 +208,8 @@ class Relaxed(Arriving):
         headers["length"] = self._state.groups["length"]
         return headers
 
-    def _taken(self) -> tuple[Ints, Rows]:
-        state, codes = self._state, np.arange(len(self._state.groups))
-        group = [np.repeat(codes, state.groups["length"]), np.repeat(codes, state.recent["length"])]
-        rows = [slabs.pack(self._pool, self._bands()), slabs.pack(self._pool, state.recent)]
-        return np.concatenate(group), np.concatenate(rows)
+    def _lists(self) -> list[slabs.Headers]:
+        return [self._bands(), self._state.recent]
 
     def _shown(self) -> slabs.Headers:
         return self._state.shown

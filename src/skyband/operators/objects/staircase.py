@@ -19,9 +19,9 @@ from skyband.operators.objects.asking import Held
 from skyband.operators.objects.relaxed import expected_rows as skyband_rows
 from skyband.operators.objects.staircase_kernels import BAND, FIELDS, GATHERED, NO_STAIR, Staircase
 from skyband.operators.objects.stepwise import Stepwise
-from skyband.operators.protocol import Ints, Spec
+from skyband.operators.protocol import Spec
 from skyband.structures import slabs
-from skyband.structures.ranking import Rows, best_first
+from skyband.structures.ranking import best_first
 
 NAME = "staircase"
 
@@ -56,6 +56,7 @@ class Stairs(Stepwise):
 
     def __init__(self, spec: Spec, *, initial_room: int = 1024) -> None:
         super().__init__(spec, Staircase(best_growth(spec.k)), lists=2, fields=FIELDS, initial_room=initial_room)
+        self._repeats = False  # no row is in both lists, so there is no need to look for such
 
     def check(self) -> None:
         super().check()
@@ -89,10 +90,3 @@ class Stairs(Stepwise):
             while (g := kernels.build_all(g, self._rule, self._pool, self._state)) < len(self._state.groups):
                 self._pool = slabs.grown_pool(self._pool, len(self._pool.rows))
         return super()._ask()
-
-    def _taken(self) -> tuple[Ints, Rows]:
-        # No row is in both lists, so there is no need to look for such.
-        codes = np.arange(len(self._state.groups))
-        lists = self._all_lists()[:-1]
-        group = [np.repeat(codes, headers["length"]) for headers in lists]
-        return np.concatenate(group), np.concatenate([slabs.pack(self._pool, headers) for headers in lists])

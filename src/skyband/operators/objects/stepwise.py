@@ -48,6 +48,7 @@ class Stepwise(Arriving):
             spec.k, window.size, window.by_count, every, window.every == 0, ahead, spec.emit, *room
         )
         self._kind = kind
+        self._repeats = lists > 1  # may a row be in several lists?
         # Those all have come last: of two records numba takes one that begins like the other for a kind of it.
         self._fields = {**(fields or {}), "arrivals": 0, "oldest": NEVER}
         types = {int: np.int64, float: np.float64}
@@ -196,12 +197,12 @@ class Stepwise(Arriving):
     def _list_names(self) -> list[str]:
         return [*(f"list{i}" for i in range(len(self._state.lists))), "shown"]
 
+    def _lists(self) -> list[slabs.Headers]:
+        return self._all_lists()[:-1]
+
     def _taken(self) -> tuple[Ints, Rows]:
-        codes = np.arange(len(self._state.groups))
-        lists = self._all_lists()[:-1]
-        group = np.concatenate([np.repeat(codes, headers["length"]) for headers in lists])
-        rows = np.concatenate([slabs.pack(self._pool, headers) for headers in lists])
-        if len(lists) > 1:
+        group, rows = super()._taken()
+        if self._repeats:
             once = np.unique(rows["position"], return_index=True)[1]
             group, rows = group[once], rows[once]
         return group, rows

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from skyband.operators.objects.arriving import NEVER
 from skyband.operators.objects.stepwise import Stepwise
-from skyband.operators.objects.window_kernels import TOP, WINDOW, WINDOW_FIELDS, Tma, earliest_from
-from skyband.operators.protocol import Ints, Spec
+from skyband.operators.objects.window_kernels import TOP, WINDOW, WINDOW_FIELDS, Tma
+from skyband.operators.protocol import Spec
 from skyband.structures import slabs
-from skyband.structures.ranking import Rows, best_first
+from skyband.structures.ranking import best_first
 
 NAME = "tma"
 
@@ -31,6 +30,7 @@ class WholeWindow(Stepwise):
         # The window may move, and lists of a few k rows.
         room = (32 * spec.k + 256, 4)
         super().__init__(spec, kind, lists=2, fields=fields, room=room, initial_room=initial_room)
+        self._repeats = False
 
     def check(self) -> None:
         super().check()
@@ -43,15 +43,8 @@ class WholeWindow(Stepwise):
             assert np.isin(live["position"], window["position"]).all(), "a listed row is expired or in the window"
             assert top["time"].min(initial=group["expires"]) == group["expires"], "no listed row expires sooner"
 
-    def _taken(self) -> tuple[Ints, Rows]:
-        group, rows = np.arange(len(self._state.groups)), self._all_lists()[WINDOW]
-        return np.repeat(group, rows["length"]), slabs.pack(self._pool, rows)
-
-    def _earliest(self, start: int) -> int | None:
-        pending = self._pending["time"]
-        taken = int(earliest_from(start, self._pool, self._state.lists[WINDOW]))
-        time = min(taken, int(pending[pending >= start].min(initial=NEVER)))
-        return None if time == NEVER else time
+    def _lists(self) -> list[slabs.Headers]:
+        return [self._all_lists()[WINDOW]]
 
 
 class TopKMonitoring(WholeWindow):

@@ -15,7 +15,7 @@ from skyband.operators.objects.arriving import NEVER, row_index
 from skyband.operators.objects.filtered_kernels import take_strict
 from skyband.operators.objects.stepwise_kernels import quiet_until, steps
 from skyband.operators.protocol import ENTRIES
-from skyband.structures.compiling import inlined, kernel, part
+from skyband.structures.compiling import inlined, part
 from skyband.structures.queues import find, pop_front, push_in_order
 from skyband.structures.ranking import ZERO, exceeds, select_best, sort_best_first
 from skyband.structures.skyband import first_row, insert, rank_of
@@ -131,18 +131,6 @@ def earliest_time(top, pool):  # type: ignore[no-untyped-def]
     earliest = NEVER
     for r in range(first_row(top), first_row(top) + top.length):
         earliest = min(earliest, pool.rows[r].time)
-    return earliest
-
-
-@kernel
-def earliest_from(start, pool, windows):  # type: ignore[no-untyped-def]
-    """The earliest time of all groups' rows that are not before `start`, or NEVER."""
-    earliest = NEVER
-    for g in range(len(windows)):
-        window = windows[g]
-        i = find(pool, window, start, ZERO)
-        if i < first_row(window) + window.length:
-            earliest = min(earliest, pool.rows[i].time)
     return earliest
 
 

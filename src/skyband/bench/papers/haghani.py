@@ -29,6 +29,7 @@ from skyband.windows import Ticks
 PAPER: Final = "Haghani and others, CIKM 2009"
 ALGORITHMS: Final = ("sorted_lists", "early_aggregation", "staircase", "totals", "estimated", "learned")
 RECALL: Final = 0.95  # what `learned` is asked for
+AS_PRECISE: Final = "learned, as precise"  # as `estimated` is: asked for the recall that this was seen to have
 PRECISION: Final = "precision"
 ERROR: Final = "relative error"
 HELD: Final = "items held"
@@ -75,20 +76,24 @@ def sweep(settings: Callable[[float], Setting]) -> Callable[[Sequence[float], Se
             setting = settings(x)._replace(window=effort.rows(settings(x).window))
             for name in algorithms:
                 say(f"{name} at {x:g}")
-                measured = _measure(name, setting, effort)
-                for what, value in zip((HELD, COST, PRECISION, ERROR), measured, strict=False):
-                    findings.add(what, name, x, value)
+                measured = {name: _measure(name, setting, effort)}
+                if name == "estimated":
+                    found = min(max(measured[name][2], 0.5), 0.99)
+                    measured[AS_PRECISE] = _measure("learned", setting, effort, found)
+                for who, figures in measured.items():
+                    for what, value in zip((HELD, COST, PRECISION, ERROR), figures, strict=False):
+                        findings.add(what, who, x, value)
         return findings
 
     return measure
 
 
-def _measure(name: str, setting: Setting, effort: Effort) -> tuple[float, ...]:
+def _measure(name: str, setting: Setting, effort: Effort, recall: float = RECALL) -> tuple[float, ...]:
     """Items held and what a row costs; of an algorithm that may miss objects, also how many, and by how much."""
     d = setting.streams
     combine = Combine(ADD, (1.0,) * d)
     ticks = Ticks(setting.window, 0, 0, by_count=True)
-    spec = AcrossSpec(setting.k, ticks, CHANGES, combine, (0.0,) * d, (1.0,) * d, recall=RECALL)
+    spec = AcrossSpec(setting.k, ticks, CHANGES, combine, (0.0,) * d, (1.0,) * d, recall=recall)
     places, step = (3, 10) if effort.quick else (5, 10)
     held: list[int] = []
     spent: list[float] = []
@@ -155,7 +160,7 @@ _LEAN: Final = Claim(
     below(HELD, "estimated", "early_aggregation", times=0.5),
 )
 _LEARNED_HOLDS_LESS: Final = Claim(
-    "Ours: learned holds less than the approximate algorithm.", below(HELD, "learned", "estimated")
+    "Ours: learned, asked for what the approximate algorithm finds, holds less.", below(HELD, AS_PRECISE, "estimated")
 )
 _LEARNED_FINDS_MORE: Final = Claim(
     "Ours: learned finds what it promised, 0.95 of the objects, two points more or less.",

@@ -373,15 +373,16 @@ def calibrate(
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
     joins: Annotated[bool, typer.Option("--joins", help="Of the plans of joins, instead.")] = False,
+    many: Annotated[bool, typer.Option("--many", help="Of the algorithms for many queries, instead.")] = False,
 ) -> None:
     """Measure what a row costs each algorithm on this machine, so that the planner chooses by that.
 
     Takes some minutes, and is worth doing on a machine that has nothing else to do. The figures are kept in the user's
     cache ($SKYBAND_CACHE, or skyband in $XDG_CACHE_HOME or ~/.cache); until then those of some other machine are used.
     """
-    if pairs and joins:
-        raise typer.BadParameter("give one of --pairs and --joins; each is measured by itself")
-    of = "pair_costs" if pairs else "join_costs" if joins else "costs"
+    if pairs + joins + many > 1:
+        raise typer.BadParameter("give one of --pairs, --joins and --many; each is measured by itself")
+    of = "pair_costs" if pairs else "join_costs" if joins else "many_costs" if many else "costs"
     measuring, costs = (import_module(f"skyband.{layer}.{of}") for layer in ("bench", "planner"))
     with Progress(*Progress.get_default_columns(), transient=True) as progress:
         task = progress.add_task("", total=measuring.settings_to_measure())

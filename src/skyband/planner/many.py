@@ -16,6 +16,7 @@ from skyband.operators.many.scoring import Scoring
 from skyband.operators.protocol import EMIT_CODES
 from skyband.operators.registry import MANY, find
 from skyband.planner.choices import Choice, Plan
+from skyband.planner.many_costs import known_many_costs
 from skyband.queries import TopKForEach
 from skyband.windows import FOREVER, Ticks
 
@@ -23,14 +24,6 @@ ASSUMED_WINDOW_ROWS: Final = 10_000  # of a window by value, when nobody says ho
 ASSUMED_K: Final = 10  # where it is a column
 ASSUMED_QUERIES: Final = 1_000  # where they are still to come
 
-# Measured on one core, in nanoseconds.
-SCORE: Final = (0.35, 0.15)  # for a row and a query, and for each column that the score reads
-LAYING: Final = (20.0, 8.0)  # to put a row into its box, and for each column
-BOUND: Final = 0.03  # for a row and a query: boxes that are passed over
-MET: Final = 12.0  # for a row and each query that it meets in its cell
-DRAWN: Final = 0.05  # for a row and a query: the grid, which is made anew now and then
-LISTED: Final = 160.0  # for a row that comes into a query's list, and goes
-SHARED: Final = 5.0  # to put a row into the band of all queries
 BLOCK_ROWS: Final = 5_000  # that are put into boxes together
 
 
@@ -89,22 +82,36 @@ _REASONS: Final = {
 
 def _cost(name: str, spec: Spec, queries: int, k: int, rows: float) -> float:
     """What a row costs. Of a list's share of all rows follows how far a query sees, if rows are spread evenly."""
+    costs = known_many_costs()
     columns = max(1, len(spec.scoring.score.columns))
-    score = SCORE[0] + SCORE[1] * columns
-    share = min(1.0, (k + 6 * math.sqrt(k)) / rows)
+    share, ns = listed_share(k, rows), costs.ns
     if name == "scan":
-        return queries * (score + LISTED * share)
+        return queries * (costs.score(columns) + ns["listed"] * share)
     if name == "shared":
-        return score + SHARED
+        return costs.score(columns) + ns["shared"]
     if name == "boxes":
-        split = min(columns, SPLIT)
-        seen = _seen((ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
-        return LAYING[0] + LAYING[1] * columns + queries * (BOUND + 1.3 * seen * score + LISTED * share)
+        found = ns["bound"] + 1.3 * seen_in_boxes(share, columns) * costs.score(columns)
+        return costs.lay(columns) + queries * (found + ns["listed"] * share)
     if name == "cells":
-        split = min(columns, cells.SPLIT)
-        met = _seen(1 / cells.resolution_of(columns), share, columns, split)
-        return LAYING[0] + LAYING[1] * columns + queries * (DRAWN + MET * met + LISTED * share)
+        found = ns["drawn"] + ns["met"] * met_in_cells(share, columns)
+        return costs.lay(columns) + queries * (found + ns["listed"] * share)
     return math.nan
+
+
+def listed_share(k: int, rows: float) -> float:
+    """The share of all rows that come into a query's list."""
+    return min(1.0, (k + 6 * math.sqrt(k)) / rows)
+
+
+def seen_in_boxes(share: float, columns: int) -> float:
+    """The share of rows that are in boxes in which a query finds something."""
+    split = min(columns, SPLIT)
+    return _seen((ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
+
+
+def met_in_cells(share: float, columns: int) -> float:
+    """The share of queries that a row meets in its cell."""
+    return _seen(1 / cells.resolution_of(columns), share, columns, min(columns, cells.SPLIT))
 
 
 def _seen(side: float, share: float, columns: int, split: int) -> float:

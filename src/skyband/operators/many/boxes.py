@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.operators.many.protocol import Spec
-from skyband.operators.many.scoring import Scoring
+from skyband.operators.many.scoring import BLOCK, Scoring
 from skyband.operators.many.thresholds import FEW, HITS, PARTS, Hits, Thresholds
 from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import allocating
@@ -122,15 +122,19 @@ def lay_boxes(columns, first, end, cuts, parts):  # type: ignore[no-untyped-def]
     n, width, split = end - first, len(columns), len(cuts)
     boxes = parts**split
     box, count = np.zeros(n, np.int64), np.zeros(boxes + 1, np.int64)
-    for c in range(split):
-        for i in range(n):
-            value, part = columns[c, first + i], 0
+    for begin in range(0, n, BLOCK):
+        some = box[begin : begin + BLOCK]
+        for c in range(split):
+            values = columns[c, first + begin : first + begin + len(some)]
+            for i in range(len(some)):
+                some[i] *= parts
             for cut in range(parts - 1):
-                part += value >= cuts[c, cut]
-            box[i] = box[i] * parts + part
+                for i in range(len(some)):
+                    some[i] += values[i] >= cuts[c, cut]
     for c in range(width):
+        values = columns[c, first:end]
         for i in range(n):
-            if not abs(columns[c, first + i]) < np.inf:
+            if not abs(values[i]) < np.inf:
                 box[i] = boxes
     for i in range(n):
         count[box[i]] += 1

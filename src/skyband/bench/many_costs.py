@@ -1,0 +1,144 @@
+"""Measures what the planner adds up for many queries, on this machine: see planner/many_costs.py.
+
+What single loops cost is timed by itself; what only happens inside an operator is what is left of its time.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.bench.many import ROWS, WINDOW, opened, same, spec_of
+from skyband.expressions import many
+from skyband.operators.many.boxes import Boxes
+from skyband.operators.many.cells import Cells
+from skyband.operators.many.protocol import Batch, Queries, Spec
+from skyband.operators.many.scan import Scan
+from skyband.operators.many.scoring import scoring_of
+from skyband.operators.many.thresholds import Hits, Index
+from skyband.operators.protocol import WINDOWS
+from skyband.operators.registry import MANY, find
+from skyband.planner.figures import machine
+from skyband.planner.many import listed_share, met_in_cells, seen_in_boxes
+from skyband.planner.many_costs import ManyCosts
+from skyband.windows import Ticks
+
+FEW, MORE = 2, 10  # columns
+QUERIES: Final = 400
+TURNS: Final = 7  # the fastest counts
+KS: Final = (9, 81)
+NOBODY: Final = np.inf  # as a threshold: no row reaches it
+
+
+class Effort(NamedTuple):
+    """How much is measured: for tests, little."""
+
+    rows: int = ROWS
+    window: int = WINDOW
+    queries: int = QUERIES
+
+
+def settings_to_measure() -> int:
+    return 9
+
+
+def measure(step: Callable[[str], None], effort: Effort = Effort()) -> ManyCosts:  # noqa: B008
+    """All pieces; `step` is told what is measured next."""
+    ns: dict[str, float] = {}
+    sweeps: list[float] = []
+    lays: list[float] = []
+    for columns in (FEW, MORE):
+        step(f"scores of {columns} columns")
+        sweeps.append(_swept(Scan(spec_of(columns).scoring), columns, effort).sweep)
+    for columns in (FEW, MORE):
+        step(f"boxes of {columns} columns")
+        timed = _swept(Boxes(spec_of(columns).scoring, 16, 0), columns, effort)
+        lays.append(timed.lay)
+        if columns == FEW:
+            ns["bound"] = timed.sweep
+    ns["score"], ns["score_column"] = _line(sweeps)
+    ns["lay"], ns["lay_column"] = _line(lays)
+    step("lists")
+    score = ns["score"] + FEW * ns["score_column"]
+    lay = ns["lay"] + FEW * ns["lay_column"]
+    share = listed_share(KS[0], effort.window)
+    found = ns["bound"] + 1.3 * seen_in_boxes(share, FEW) * score
+    ns["listed"] = _left(_pushed("boxes", KS[0], effort) - lay, effort.queries * found, effort.queries * share)
+    mets, swept = [], []
+    for k in KS:
+        step(f"cells, k = {k}")
+        share = listed_share(k, effort.window)
+        mets.append(met_in_cells(share, FEW))
+        radius = math.sqrt(share / math.pi)
+        swept.append(_swept(Cells(spec_of(FEW).scoring, 0), FEW, effort, -radius).sweep)
+    ns["met"] = max(1.0, (swept[1] - swept[0]) / (mets[1] - mets[0]))
+    step("cells")
+    rest = (_pushed("cells", KS[0], effort) - lay) / effort.queries - ns["listed"] * listed_share(KS[0], effort.window)
+    ns["drawn"] = max(0.01, rest - ns["met"] * mets[0])
+    step("one skyband")
+    ns["shared"] = max(0.1, _shared(effort) - ns["score"] - ns["score_column"])
+    return ManyCosts(machine(), {name: float(f"{each:.3g}") for name, each in ns.items()})
+
+
+class Timed(NamedTuple):
+    lay: float  # nanoseconds a row
+    sweep: float  # nanoseconds a row and query
+
+
+def _swept(index: Index, columns: int, effort: Effort, limit: float = NOBODY) -> Timed:
+    """What it costs to lay rows, and to find those that reach a threshold."""
+    rng = np.random.default_rng(1)
+    rows, parameters = rng.random((columns, effort.rows)), rng.random((columns, effort.queries))
+    which = index.arrange(parameters, np.arange(effort.queries))
+    hits = Hits(np.empty(4 * effort.rows, np.int64), np.empty(4 * effort.rows), np.empty(effort.queries, np.int64))
+    limits = np.full(effort.queries, limit)
+    lay = _fastest(lambda: index.lay(rows, 0, effort.rows))
+    sweep = _fastest(lambda: index.sweep(parameters, limits, which, 0, hits))
+    return Timed(lay / effort.rows, sweep / effort.rows / effort.queries)
+
+
+def _pushed(name: str, k: int, effort: Effort) -> float:
+    """Nanoseconds a row once the window is full."""
+    spec = spec_of(FEW, k=k, size=effort.window)
+    rng = np.random.default_rng(1)
+    queries = same(effort.queries, k, effort.window, rng.random((FEW, effort.queries)))
+    take = opened(name, spec, queries, rng.random((FEW, effort.window + ROWS * (TURNS + 3))))
+    turns = iter(range(TURNS + 1))
+    return _fastest(lambda: take(next(turns))) / ROWS
+
+
+def _shared(effort: Effort) -> float:
+    scoring = scoring_of(many.bind("x", False, pa.schema([("x", pa.float64())]), pa.schema([])))
+    every = effort.window // 4
+    spec = Spec(Ticks(effort.window, every, 0, by_count=True), scoring, WINDOWS)
+    operator, n = find("shared", MANY).open(spec), effort.queries
+    full = np.full(n, effort.window)
+    operator.add(Queries(np.full(n, 10), full, np.full(n, every), np.empty((0, n))), backfill=False)
+    rows, first = np.random.default_rng(1).random((1, effort.rows)), iter(range(0, 10**9, effort.rows))
+    return _fastest(lambda: operator.push(Batch(rows, np.empty(0, np.int64), next(first)))) / effort.rows
+
+
+def _fastest(run: Callable[[], Any]) -> float:
+    """Nanoseconds of the processor. The first time is not counted: it may compile."""
+    run()
+    spent = []
+    for _ in range(TURNS):
+        begun = time.thread_time()
+        run()
+        spent.append(time.thread_time() - begun)
+    return min(spent) * 1e9
+
+
+def _line(costs: list[float]) -> tuple[float, float]:
+    """From the costs of few and of more columns, what is there anyhow and what each column adds."""
+    column = max(0.01, (costs[1] - costs[0]) / (MORE - FEW))
+    return max(0.01, costs[0] - FEW * column), column
+
+
+def _left(total: float, known: float, times: float) -> float:
+    return max(1.0, (total - known) / times)

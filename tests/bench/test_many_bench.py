@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from skyband.bench import many_costs as measuring
 from skyband.bench.papers import many, many_points
 from skyband.bench.papers.effort import Effort
 from skyband.bench.papers.many_points import BOUND, DATA, HELD, MISSED, Points, Setting
 from skyband.bench.papers.points import COST
+from skyband.planner import many_costs
 
 TINY = Effort(quick=True, turn_seconds=0.0005, passes=1, fill_seconds=0.05, shrink=200)
 
@@ -40,3 +44,13 @@ def test_every_figure_of_the_paper_is_there() -> None:
     sources = " ".join(experiment.source for experiment in many.EXPERIMENTS)
     for what in ("8", "9 (a)", "9 (d)", "10 (a, b)", "10 (e, f)", "11 (a)", "11 (b)", "11 (c)", "11 (f)", "12 (a)"):
         assert f"figure {what}" in sources
+
+
+def test_costs_are_measured_and_kept(tmp_path: Path) -> None:
+    steps: list[str] = []
+    costs = measuring.measure(steps.append, measuring.Effort(rows=500, window=2_000, queries=40, more=3))
+    assert len(steps) == measuring.settings_to_measure()
+    assert set(costs.ns) == set(many_costs.PIECES)
+    assert all(ns > 0 for ns in costs.ns.values())
+    many_costs.write(costs, tmp_path / "costs.json")
+    assert many_costs.read(tmp_path / "costs.json") == costs

@@ -1,16 +1,12 @@
-"""Example: which algorithm is chosen for many queries, what is said about it, and by which costs."""
+"""Example: which algorithm is chosen for many queries, and what is said about it."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.bench import many_costs as bench
-from skyband.planner import many_costs
 
 
 def asked(queries: int, columns: int, by: str | None = None) -> sb.TopKForEach:
@@ -36,13 +32,3 @@ def test_the_planner_chooses_by_queries_and_columns(query: sb.TopKForEach, chose
     assert f"of {len(query.queries):,} queries, told apart by id" in said
     schema = pa.schema([(name, pa.float64()) for name in query.queries.column_names if name != "id"])
     assert query.open(schema).algorithm == chosen
-
-
-def test_costs_are_measured_and_kept(tmp_path: Path) -> None:
-    steps: list[str] = []
-    costs = bench.measure(steps.append, bench.Effort(rows=500, window=2_000, queries=40))
-    assert len(steps) == bench.settings_to_measure()
-    assert set(costs.ns) == set(many_costs.PIECES)
-    assert all(ns > 0 for ns in costs.ns.values())
-    many_costs.write(costs, tmp_path / "costs.json")
-    assert many_costs.read(tmp_path / "costs.json") == costs

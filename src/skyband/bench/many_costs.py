@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from skyband.planner.many import listed_share, met_in_cells, seen_in_boxes
 from skyband.planner.many_costs import ManyCosts
 from skyband.windows import Ticks
 
-FEW, MORE = 2, 10  # columns
+FEW: Final = 2  # columns
 QUERIES: Final = 400
 TURNS: Final = 7  # the fastest counts
 KS: Final = (9, 81)
@@ -41,6 +42,7 @@ class Effort(NamedTuple):
     rows: int = ROWS
     window: int = WINDOW
     queries: int = QUERIES
+    more: int = 10  # columns
 
 
 def settings_to_measure() -> int:
@@ -52,17 +54,16 @@ def measure(step: Callable[[str], None], effort: Effort = Effort()) -> ManyCosts
     ns: dict[str, float] = {}
     sweeps: list[float] = []
     lays: list[float] = []
-    for columns in (FEW, MORE):
+    for columns in (FEW, effort.more):
         step(f"scores of {columns} columns")
-        sweeps.append(_swept(Scan(spec_of(columns).scoring), columns, effort).sweep)
-    for columns in (FEW, MORE):
+        sweeps.append(_swept(Scan(spec_of(columns).scoring), columns, effort))
+    for columns in (FEW, effort.more):
         step(f"boxes of {columns} columns")
-        timed = _swept(Boxes(spec_of(columns).scoring, 16, 0), columns, effort)
-        lays.append(timed.lay)
-        if columns == FEW:
-            ns["bound"] = timed.sweep
-    ns["score"], ns["score_column"] = _line(sweeps)
-    ns["lay"], ns["lay_column"] = _line(lays)
+        index, rows = Boxes(spec_of(columns).scoring, 16, 0), np.random.default_rng(1).random((columns, effort.rows))
+        lays.append(_fastest(partial(index.lay, rows, 0, effort.rows)) / effort.rows)
+    ns["score"], ns["score_column"] = _line(sweeps, effort.more)
+    ns["lay"], ns["lay_column"] = _line(lays, effort.more)
+    ns["bound"] = _swept(Boxes(spec_of(FEW).scoring, 16, 0), FEW, effort)
     step("lists")
     score = ns["score"] + FEW * ns["score_column"]
     lay = ns["lay"] + FEW * ns["lay_column"]
@@ -75,7 +76,7 @@ def measure(step: Callable[[str], None], effort: Effort = Effort()) -> ManyCosts
         share = listed_share(k, effort.window)
         mets.append(met_in_cells(share, FEW))
         radius = math.sqrt(share / math.pi)
-        swept.append(_swept(Cells(spec_of(FEW).scoring, 0), FEW, effort, -radius).sweep)
+        swept.append(_swept(Cells(spec_of(FEW).scoring, 0), FEW, effort, -radius))
     ns["met"] = max(1.0, (swept[1] - swept[0]) / (mets[1] - mets[0]))
     step("cells")
     rest = (_pushed("cells", KS[0], effort) - lay) / effort.queries - ns["listed"] * listed_share(KS[0], effort.window)
@@ -85,21 +86,15 @@ def measure(step: Callable[[str], None], effort: Effort = Effort()) -> ManyCosts
     return ManyCosts(machine(), {name: float(f"{each:.3g}") for name, each in ns.items()})
 
 
-class Timed(NamedTuple):
-    lay: float  # nanoseconds a row
-    sweep: float  # nanoseconds a row and query
-
-
-def _swept(index: Index, columns: int, effort: Effort, limit: float = NOBODY) -> Timed:
-    """What it costs to lay rows, and to find those that reach a threshold."""
+def _swept(index: Index, columns: int, effort: Effort, limit: float = NOBODY) -> float:
+    """What it costs, for a row and a query, to find the rows that reach a threshold."""
     rng = np.random.default_rng(1)
     rows, parameters = rng.random((columns, effort.rows)), rng.random((columns, effort.queries))
     which = index.arrange(parameters, np.arange(effort.queries))
     hits = Hits(np.empty(4 * effort.rows, np.int64), np.empty(4 * effort.rows), np.empty(effort.queries, np.int64))
     limits = np.full(effort.queries, limit)
-    lay = _fastest(lambda: index.lay(rows, 0, effort.rows))
-    sweep = _fastest(lambda: index.sweep(parameters, limits, which, 0, hits))
-    return Timed(lay / effort.rows, sweep / effort.rows / effort.queries)
+    index.lay(rows, 0, effort.rows)
+    return _fastest(lambda: index.sweep(parameters, limits, which, 0, hits)) / effort.rows / effort.queries
 
 
 def _pushed(name: str, k: int, effort: Effort) -> float:
@@ -134,9 +129,9 @@ def _fastest(run: Callable[[], Any]) -> float:
     return min(spent) * 1e9
 
 
-def _line(costs: list[float]) -> tuple[float, float]:
+def _line(costs: list[float], more: int) -> tuple[float, float]:
     """From the costs of few and of more columns, what is there anyhow and what each column adds."""
-    column = max(0.01, (costs[1] - costs[0]) / (MORE - FEW))
+    column = max(0.01, (costs[1] - costs[0]) / (more - FEW))
     return max(0.01, costs[0] - FEW * column), column
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from skyband import operators, structures
 from skyband.structures import compiling
 from skyband.structures.compiling import KernelCache, OneFileEach, kernel
 
@@ -41,6 +44,26 @@ def test_code_for_other_sources_is_not_used(tmp_path: Path) -> None:
     cache_of(tmp_path, stamp=1).save("integers", "code")
     assert cache_of(tmp_path, stamp=1).load("integers") == "code"
     assert cache_of(tmp_path, stamp=2).load("integers") is None
+
+
+def test_code_of_a_version_with_other_classes_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index of such code cannot even be read."""
+    monkeypatch.setattr(compiling, "Moved", type("Moved", (), {"__module__": compiling.__name__}), raising=False)
+    cache_of(tmp_path).save(compiling.Moved, "code")  # type: ignore[attr-defined]
+    monkeypatch.undo()
+    cache_of(tmp_path).save("integers", "new code")
+    assert cache_of(tmp_path).load("integers") == "new code"
+
+
+def test_no_two_named_tuples_look_the_same_to_numba() -> None:
+    """It tells them apart by name and types; of two alike it knows one, and each call with the other is slow."""
+    seen: dict[tuple[object, ...], type] = {}
+    for package in (operators, structures):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for found in vars(importlib.import_module(module.name)).values():
+                if isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields"):
+                    look = (found.__name__, *(str(found.__annotations__[field]) for field in found._fields))
+                    assert seen.setdefault(look, found) is found
 
 
 def test_a_change_in_any_file_with_parts_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -89,6 +89,12 @@ class OneFileEach(IndexDataCacheFile):  # type: ignore[misc]
     number: then the index of one leads to the code of the other, now and in every later process. See decision 0002.
     """
 
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError):  # it names what this version of the package does not have
+            return {}
+
     def save(self, key: Any, data: Any) -> None:
         overloads = self._load_index()
         overloads[key] = name = self._data_name(_number(repr(key).encode()))

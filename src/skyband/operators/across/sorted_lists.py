@@ -26,7 +26,7 @@ from skyband.windows import FOREVER
 NAME = "sorted_lists"
 
 
-class Rule(NamedTuple):
+class ViewRule(NamedTuple):
     k: int
     emit: int
     each: bool
@@ -72,7 +72,7 @@ class SortedLists(Stepping):
         self._s.numbers[REPEATED] = count
 
     def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
-        rule = Rule(self.spec.k, self.spec.emit, steps.each)
+        rule = ViewRule(self.spec.k, self.spec.emit, steps.each)
         return kernels.execute(
             rule, self._scoring, steps.rows, steps.clock, steps.row, step, end, self._s, self._shown, self._out, written
         )

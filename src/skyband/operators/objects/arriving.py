@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,22 @@ CLOCKS = 6
 # A row that waits for its window, and its group.
 PENDING = np.dtype([*ROW.descr, ("group", np.int64)])
 NO_ORDER = np.empty(0, np.int64)
+
+
+class Input(NamedTuple):
+    """Rows of a batch. Those of group g are order[start[g]:start[g + 1]]; without groups order is empty.
+
+    One class for all kernels: of two with the same name and the same types numba knows one, and takes a fraction of a
+    millisecond to find the other, with every call.
+    """
+
+    score: npt.NDArray[np.float64]  # in order of arrival, or already group after group
+    time: npt.NDArray[np.int64]  # by value
+    now: npt.NDArray[np.int64]  # by value: the largest time up to each row
+    position: npt.NDArray[np.int64]  # empty: first, first + 1, …
+    first: int
+    order: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
 
 
 @inlined

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.operators.objects.arriving import NEVER
+from skyband.operators.objects.arriving import NEVER, row_index
 from skyband.operators.objects.stepwise_kernels import quiet_until, steps
 from skyband.structures.compiling import inlined, part
 from skyband.structures.heap import push_heap
@@ -254,16 +254,18 @@ def pass_below(kind, g, j, end, threshold, both, batch, rule, pool, state):  # t
     rows, start, arrivals = pool.rows, first_row(buffer), group.arrivals
     if m <= 0 or rows[start].time != arrivals - kind.span or rows[start + m - 1].time != arrivals - kind.span + m - 1:
         return j
-    back, x = start + buffer.length, 0
-    while x < m:
-        score = batch.score[j + x]
-        if not score < threshold or (both and not rows[start + x].score < threshold):
+    # Slices: an index that the compiler knows not to be negative is what makes this loop fast.
+    scores, leaving, entering = batch.score[j : j + m], rows[start : start + m], rows[start + buffer.length :][:m]
+    x = m
+    for y in range(m):
+        score = scores[y]
+        if not score < threshold or (both and not leaving[y].score < threshold):
+            x = y
             break
-        i = batch.order[j + x] if len(batch.order) else j + x
-        row = rows[back + x]
-        row.score, row.time, row.last, row.flag = score, arrivals + x, 0, 0
+        i = row_index(batch, j + y)
+        row = entering[y]
+        row.score, row.time, row.last, row.flag = score, arrivals + y, 0, 0
         row.position = batch.position[i] if len(batch.position) else batch.first + i
-        x += 1
     if x > 0:
         buffer.gap += x
         group.latest = arrivals + x - 1

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.operators.objects import relaxed_kernels as kernels
-from skyband.operators.objects.arriving import NEED, NO_ORDER, NOW, Arriving, running_maximum
+from skyband.operators.objects.arriving import NEED, NO_ORDER, NOW, Arriving, Input, running_maximum
 from skyband.operators.objects.filtered import Skyband
 from skyband.operators.objects.filtered_kernels import RELAXED
-from skyband.operators.objects.relaxed_state import GROUP, LIST, Input, Rule, State, expired_at, new_work
+from skyband.operators.objects.relaxed_state import GROUP, LIST, Rule, State, expired_at, new_work
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.codes import order_by_code

@@ -41,18 +41,6 @@ class State(NamedTuple):
     clock: npt.NDArray[np.int64]
 
 
-class Input(NamedTuple):
-    """Rows of a batch. Those of group g are order[start[g]:start[g + 1]]; without groups order is empty."""
-
-    score: npt.NDArray[np.float64]
-    time: npt.NDArray[np.int64]  # by value
-    now: npt.NDArray[np.int64]  # by value: the largest time up to each row
-    position: npt.NDArray[np.int64]  # empty: first, first + 1, …
-    first: int
-    order: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
-
-
 class Work(NamedTuple):
     """Scratch of one block, used anew by each."""
 

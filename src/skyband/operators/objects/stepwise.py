@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from skyband.errors import InvalidQuery
 from skyband.operators.objects import stepwise_kernels as kernels
-from skyband.operators.objects.arriving import NEED, NEVER, NO_ORDER, NOW, Arriving, running_maximum
+from skyband.operators.objects.arriving import NEED, NEVER, NO_ORDER, NOW, Arriving, Input, running_maximum
 from skyband.operators.objects.asking import NEXT_WINDOW, Asked
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.structures import slabs
@@ -160,7 +160,8 @@ class Stepwise(Arriving):
         decides_late = rule.each and not rule.by_count
         size = rule.size if decides_late else FOREVER
         prepared = kernels.prepare(score, time, now, order, size, rule.by_count, self._clock)
-        rows = kernels.Input(prepared, time, now, position, first, order, start)
+        # The scores group after group; NaN: late or without a score.
+        rows = Input(prepared, time, now, position, first, order, start)
         g, j = 0, 0
         while True:
             g, j = kernels.push(g, j, rows, rule, self._kind, self._pool, self._state, self._out)

@@ -52,18 +52,6 @@ class State(NamedTuple):
     latest: npt.NDArray[np.int64]  # scratch for k times
 
 
-class Input(NamedTuple):
-    """Rows of a batch, those of group g at start[g]:start[g + 1]; `order` is empty without groups."""
-
-    score: npt.NDArray[np.float64]  # group after group; NaN: late or without a score
-    time: npt.NDArray[np.int64]  # by value, in order of arrival
-    now: npt.NDArray[np.int64]  # by value, in order of arrival: the largest time up to each row
-    position: npt.NDArray[np.int64]  # in order of arrival; empty: first, first + 1, …
-    first: int
-    order: npt.NDArray[np.int64]  # the place of each in the batch
-    start: npt.NDArray[np.int64]
-
-
 # -- what an algorithm says ------------------------------------------------------------------------------------------
 
 
@@ -136,16 +124,23 @@ def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make
 @allocating
 def prepare(score, time, now, order, size, by_count, clock):  # type: ignore[no-untyped-def]
     """The scores group after group; NaN for rows that are late, which are counted, as are those without a score."""
-    prepared = np.empty(len(score))
-    for j in range(len(score)):
-        i = order[j] if len(order) else j
-        s = score[i]
-        if not by_count and size != FOREVER and time[i] <= now[i] - size:
-            clock[LATE] += 1
-            s = np.nan
-        elif s != s:
-            clock[UNRANKED] += 1
-        prepared[j] = s
+    prepared, late, unranked = np.empty(len(score)), 0, 0
+    if by_count and len(order) == 0:
+        for j in range(len(score)):  # without branches, so that it is vectorised
+            prepared[j] = score[j]
+            unranked += score[j] != score[j]
+    else:
+        for j in range(len(score)):
+            i = order[j] if len(order) else j
+            s = score[i]
+            if not by_count and size != FOREVER and time[i] <= now[i] - size:
+                late += 1
+                s = np.nan
+            elif s != s:
+                unranked += 1
+            prepared[j] = s
+    clock[LATE] += late
+    clock[UNRANKED] += unranked
     return prepared
 
 

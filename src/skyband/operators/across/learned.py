@@ -73,10 +73,9 @@ FEWEST_TO_GO_BY: Final = 4  # scores
 FEW_STREAMS: Final = 5  # up to which every set of streams has waits of its own
 LOTTERY: Final = Lottery(most=0.03, fewest=0.015)
 TRUST: Final = 3.0  # in what is expected: as if it had been seen for so many windows
-UNFORESEEN: Final = 3.0  # with many streams, what comes in one makes others likelier: more is missed than expected
+UNFORESEEN: Final = 0.7  # more is missed than expected for each stream beyond three: what comes in one brings others
 FEWEST_BURSTS: Final = 0.5  # as if half a window had been seen so often in which objects come independently
 MOST_ALIKE: Final = 0.95
-DISTRUST: Final = 0.5  # a share of what is shown that was held by chance only, although it seemed worth nothing
 MANY_LOTS: Final = 12.0  # windows: one object held by chance stands for so many that alone it must not be believed
 DOUBT: Final = 0.02  # a share of objects that is too small to be told from chance
 
@@ -293,11 +292,14 @@ class Learned(Staircase):
     def _set_bar(self) -> None:
         """The most that can be asked of an object to be worth, without missing more than is allowed."""
         missed = self._missed()
-        level = int(np.argmax(missed <= 1 - self.spec.recall))
+        allowed = 1 - self.spec.recall
+        level = int(np.argmax(missed <= allowed))
         self._learnt.figures[BAR] = 2.0 ** (-level / LEVELS_AN_OCTAVE)
-        self.recall = 1.0 - float(missed[level])
-        if self._shown_mass[-1] > DISTRUST * (MANY_LOTS * LOOKS * self.spec.k + self._shown_mass.sum()):
-            # Much is shown that should be worth nothing, so what is expected is wrong: all is held, as by `staircase`.
+        # Objects that seemed worth nothing are let go whatever the bar.
+        unforeseen = self._shown_mass[-1] / (MANY_LOTS * LOOKS * self.spec.k + self._shown_mass.sum())
+        self.recall = 1.0 - float(max(missed[level], unforeseen))
+        if unforeseen > allowed:
+            # Too many of them are shown, so what is expected is wrong: all is held, as by `staircase`.
             self._learnt.figures[BAR], self.recall = 0.0, 1.0
 
     def _missed(self) -> npt.NDArray[np.float64]:
@@ -308,8 +310,7 @@ class Learned(Staircase):
         lost, total = self._learnt.lost, self._shown_mass.sum()
         seen = np.append(np.cumsum(self._shown_mass[::-1])[::-1][1:], 0.0)
         expected = lost * (LOOKS / MOMENTS) / max(total, 1.0)
-        if self.spec.streams > FEW_STREAMS:
-            expected *= UNFORESEEN
+        expected *= 1.0 + UNFORESEEN * min(max(self.spec.streams - 3, 0), 3)
         trust = TRUST * LOOKS * self.spec.k
         missed = (trust * expected * self._optimism(expected, seen / max(total, 1.0)) + seen) / (trust + total)
         return np.minimum(missed, 1.0)

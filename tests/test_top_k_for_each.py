@@ -162,6 +162,16 @@ def test_backfill_gives_what_a_query_from_the_start_has() -> None:
         assert other.push(rows.slice(1_000)).equals(one.push(rows.slice(1_000)))
 
 
+@pytest.mark.parametrize("emit", ["changes", "entries"])
+def test_long_streams_get_the_answers_of_the_definition(emit: str) -> None:
+    """Lists grow, move, are trimmed and filled again: more than the short streams of the conformance suite have."""
+    rng = np.random.default_rng(5)
+    rows, queries = pa.table({"x": rng.random(3_000)}), pa.table({"id": range(40), "x": rng.random(40)})
+    asked = {"k": 5, "by": NEAR, "ascending": True, "window": sb.sliding(500), "emit": emit, "for_each": queries}
+    expected, found = (sb.top_k(rows, algorithm=name, **asked) for name in ("recompute", "boxes"))
+    assert found.equals(expected)
+
+
 def test_one_skyband_for_all_keeps_what_matters_to_the_largest_k() -> None:
     rng = np.random.default_rng(5)
     rows = pa.table({"x": rng.random(3_000)})

@@ -113,8 +113,8 @@ def take_in(  # type: ignore[no-untyped-def]
         shown = t
         if t < k:
             t, low, s, oldest = fill_up(rows, base, t, k, low, n, aside, s, s_end, expired, oldest)
-            if low < t:
-                low = n = t  # there is nothing behind the answer
+        if low < t:
+            low = n = t  # there is nothing behind the answer
         for x in range(min(new, shown), t):
             if (x == new or x >= shown) and (emit == CHANGES or rows[base + x].flag == 0):
                 say(out, written, at, q, x + 1, rows[base + x], order + i, ENTER)

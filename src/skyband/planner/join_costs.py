@@ -43,6 +43,11 @@ class Statistics:
         return cls(rate, rows, min(rows, groups / selectivity), min(rows, 1 / selectivity))
 
     @property
+    def alone(self) -> float:
+        """The share of rows that come to a cell without others, or nearly: of even cells."""
+        return (self.cells / max(self.rows, self.cells, 1.0)) ** 2
+
+    @property
     def matching_rows(self) -> float:
         return self.rows / max(self.keys, 1)
 
@@ -78,7 +83,8 @@ def cost(plan: Plan, inputs: Sequence[Statistics], constants: Constants, slide: 
     for k, each in enumerate(inputs):
         matches = math.prod(found[:k] + found[k + 1 :])
         if not plan.multiply or slide == 0:
-            update = constants.early if plan.early[k] else constants.late
+            # A row whose cell has no other makes the cell, or takes it away: as much again as a row by itself.
+            update = constants.early + each.alone * constants.late if plan.early[k] else constants.late
             total += 2 * each.rate * (update + matches * constants.match)
             continue
         # Of the cells that a slide's rows fall into, each is joined once.

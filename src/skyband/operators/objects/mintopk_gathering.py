@@ -60,7 +60,11 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
         if index == NONE:
             index = new_cell(g, pane, groups, cells, clock)
             clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
-        deliver(g, cells[index], time, ZERO, first, rule, pool, clock, work)
+        if rule.k <= SMALL:
+            n = rank_gathered(g * gathers(rule.k), work.gathered[g], rule.k, time, work)
+        else:
+            n = select_gathered(g, rule.k, time, work)
+        deliver(n, cells[index], time, ZERO, first, rule, pool, clock, work)
 
 
 @part
@@ -169,18 +173,20 @@ def is_later(time, a, b):  # type: ignore[no-untyped-def]
 
 
 @part
-def deliver(g, cell, time, before, first, rule, pool, clock, work):  # type: ignore[no-untyped-def]
-    """Put what a group has gathered into its cell. By count, `before + r` rows of the group came before row r."""
-    k, n, low = rule.k, work.gathered[g], g * gathers(rule.k)
-    scores, rows, which = work.scores, work.rows, work.which
-    if k <= SMALL:
-        n = rank_gathered(low, n, k, time, work)
-    elif sort_gathered(low, n, time, work):
-        n = min(n, k)
-    elif n > k:
+def select_gathered(g, k, time, work):  # type: ignore[no-untyped-def]
+    """Write to `which` where a group's k best rows are, in any order; return how many that is."""
+    n, low = work.gathered[g], g * gathers(k)
+    if n > k:
         n = keep_best(g, n, k, gathers(k), time, work)
-        for j in range(n):
-            which[j] = low + j
+    for j in range(n):
+        work.which[j] = low + j
+    return n
+
+
+@part
+def deliver(n, cell, time, before, first, rule, pool, clock, work):  # type: ignore[no-untyped-def]
+    """Put n gathered rows, those that `which` names, into a cell. By count, `before + r` of its group came before r."""
+    k, scores, rows, which = rule.k, work.scores, work.rows, work.which
     if cell.length > 0:
         for j in which[:n]:
             if scores[j] >= cell.threshold:

@@ -13,7 +13,14 @@ from skyband.operators.objects.mintopk_closing import (
     close_group,
     close_window,
 )
-from skyband.operators.objects.mintopk_gathering import deliver, gather_pane, has_room_for_run, take_run
+from skyband.operators.objects.mintopk_gathering import (
+    deliver,
+    gather_pane,
+    has_room_for_run,
+    select_gathered,
+    sort_gathered,
+    take_run,
+)
 from skyband.operators.objects.mintopk_state import (
     CLOSED,
     LATE,
@@ -163,7 +170,10 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
             n, unranked = gather_pane(score, start, end, bar, rule, work)
             if n >= rule.k:
                 clock[UNRANKED] += unranked
-                deliver(ZERO, cells[index], work.which[:0], before, first, rule, pool, clock, work)
+                if not sort_gathered(ZERO, n, work.which[:0], work):
+                    n = select_gathered(ZERO, rule.k, work.which[:0], work)
+                n = min(n, rule.k)
+                deliver(n, cells[index], work.which[:0], before, first, rule, pool, clock, work)
                 return
             # The guess was too high: of the k best some are below it.
     cell = cells[index]

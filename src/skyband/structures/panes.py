@@ -19,6 +19,7 @@ NARROW = 32  # the same where every second block may have some
 FIND = 256  # the same where all that matter are wanted at once
 WIDE = 512  # the same where few rows are expected to matter
 SAMPLE = 2048  # scores that a threshold is guessed from
+WORTH_GUESSING = 32  # as k
 
 
 class Shape(NamedTuple):
@@ -132,7 +133,7 @@ def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def
 @part
 def guess_threshold(score, i, end, k, sample):  # type: ignore[no-untyped-def]
     """A score that somewhat more than k rows of [i, end) probably reach, from a sample; -inf: a guess is no use."""
-    if k < SAMPLE // 64 or end - i < 16 * k or end - i < 4 * SAMPLE:
+    if end - i < 16 * k or end - i < 4 * SAMPLE:
         return -np.inf
     stride = (end - i) // SAMPLE
     for j in range(SAMPLE):

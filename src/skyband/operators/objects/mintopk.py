@@ -42,7 +42,7 @@ from skyband.operators.objects.mintopk_state import (
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
-from skyband.structures.panes import last_window, shape_of
+from skyband.structures.panes import SAMPLE, WORTH_GUESSING, last_window, shape_of
 from skyband.structures.ranking import Rows, best_first
 from skyband.windows import FOREVER
 
@@ -79,6 +79,7 @@ class MinTopK:
         self._cells = np.zeros(0, CELL)
         self._out = np.zeros(initial_room, ANSWER)
         self._work = new_work(self._rule, 1)
+        self._sample = np.empty(SAMPLE) if spec.k >= WORTH_GUESSING and not spec.grouped else None
         self._clock = np.zeros(CLOCKS, np.int64)
         self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
         self._held: Held | None = None  # for questions; None: not made since rows came or left
@@ -98,12 +99,15 @@ class MinTopK:
         self._held = None
         if self.spec.grouped and len(batch.group):
             self._know_groups(int(batch.group.max()) + 1)
-        kernel = kernels.push_by_count if self.spec.window.by_count else kernels.push_by_value
-        rows = (batch.score, batch.group, batch.first) if self.spec.window.by_count else batch
+        group = batch.group if self.spec.grouped else None
         i, n = 0, len(batch.score)
         while True:
             self._fit_work(n)
-            i = kernel(*rows, i, self._shape, self._rule, self._pool, *self._arrays(), self._work)
+            state = self._shape, self._rule, self._pool, *self._arrays(), self._work
+            if self.spec.window.by_count:
+                i = kernels.push_by_count(batch.score, group, batch.first, i, *state, self._sample)
+            else:
+                i = kernels.push_by_value(batch.score, batch.time, group, batch.first, i, *state)
             if i == n:
                 return self._take_answer()
             self._make_room()

@@ -52,13 +52,15 @@ from skyband.windows import FOREVER
 
 @kernel
 def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
-    """Take rows from i on; return the first one not taken."""
-    grouped = len(group) > 0
+    """Take rows from i on; return the first one not taken.
+
+    `group` is None where there are no groups: numba leaves out what is asked of it then.
+    """
     low, high, pane = 0, 0, 0  # the pane of the last row: [low, high) is empty until there is one
     g, cell = 0, NONE
     one_by_one = 0  # rows before this one are too few of their pane to be taken together
     while i < len(score):
-        if not grouped and cell != NONE:
+        if group is None and cell != NONE:
             # Nothing happens at a row of this pane below its threshold, as long as no window comes due.
             due = due_time(shape, rule, clock)
             i, clock[NOW], unranked = skip_rows(
@@ -87,7 +89,7 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
                 low = high = 0  # look again at the next row
                 i += 1
                 continue
-        if grouped:
+        if group is not None:
             if i >= one_by_one:
                 end, latest = end_of_run(time, i, low, min(high, due_time(shape, rule, clock)), clock[NOW])
                 if end - i >= MANY * rule.k * len(groups):
@@ -99,7 +101,7 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
                     continue
                 one_by_one = end
             g = group[i]
-        if grouped or cell == NONE:
+        if group is not None or cell == NONE:
             cell = find_cell(g, pane, groups, cells)
         if score[i] >= (cells[cell].threshold if cell != NONE else -np.inf):
             if not has_room(rule, pool, groups, clock, out):
@@ -139,15 +141,17 @@ def due_time(shape, rule, clock):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
-    """Take rows from i on; return the first one not taken. Each group has its own count, and so its own windows."""
-    grouped = len(group) > 0
+def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, clock, out, work, sample):  # type: ignore[no-untyped-def]
+    """Take rows from i on; return the first one not taken. Each group has its own count, and so its own windows.
+
+    `group` is None where there are no groups, `sample` where k is too small for it to be of use.
+    """
     while i < len(score) and has_room(rule, pool, groups, clock, out):
-        g = group[i] if grouped else 0
+        g = 0 if group is None else group[i]
         arrived = groups[g].arrivals
         pane = pane_of(shape, arrived)
-        end = i + 1 if grouped else min(len(score), i + pane_end(shape, pane) - arrived)
-        fill_cell(score, first, i, end, g, pane, rule, pool, groups, cells, clock, work)
+        end = min(len(score), i + pane_end(shape, pane) - arrived) if group is None else i + 1
+        fill_cell(score, first, i, end, g, pane, rule, pool, groups, cells, clock, work, sample)
         arrived += end - i
         groups[g].arrivals = arrived
         i = end
@@ -159,23 +163,16 @@ def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, cloc
 
 
 @part
-def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
+def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, clock, work, sample):  # type: ignore[no-untyped-def]
     """Admit what belongs of rows [start, end), all arrivals of group g in one pane."""
     before, found = groups[g].arrivals - start, work.found  # of row j, before + j rows came earlier
     index = find_cell(g, pane, groups, cells)
     if index == NONE:
         index = new_cell(g, pane, groups, cells, clock)
-        bar = guess_threshold(score, start, end, rule.k, work.sample)
-        if bar > -np.inf:
-            n, unranked = gather_pane(score, start, end, bar, rule, work)
-            if n >= rule.k:
-                clock[UNRANKED] += unranked
-                if not sort_gathered(ZERO, n, work.which[:0], work):
-                    n = select_gathered(ZERO, rule.k, work.which[:0], work)
-                n = min(n, rule.k)
-                deliver(n, cells[index], work.which[:0], before, first, rule, pool, clock, work)
-                return
-            # The guess was too high: of the k best some are below it.
+        if sample is not None and fill_by_guess(
+            score, before, first, start, end, cells[index], rule, pool, clock, work, sample
+        ):
+            return
     cell = cells[index]
     i, unranked = start, 0
     while i < end:
@@ -185,3 +182,22 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
             if score[j] >= cell.threshold:
                 admit(cell, score[j], before + j, first + j, rule, pool, clock)
     clock[UNRANKED] += unranked
+
+
+@part
+def fill_by_guess(score, before, first, start, end, cell, rule, pool, clock, work, sample):  # type: ignore[no-untyped-def]
+    """Fill an empty cell with the k best of rows [start, end) from those that reach a guessed score, ranked once.
+
+    False: that was no use, as the pane has too few rows, or some of its k best are below what was guessed.
+    """
+    bar = guess_threshold(score, start, end, rule.k, sample)
+    if bar == -np.inf:
+        return False
+    n, unranked = gather_pane(score, start, end, bar, rule, work)
+    if n < rule.k:
+        return False
+    clock[UNRANKED] += unranked
+    if not sort_gathered(ZERO, n, work.which[:0], work):
+        n = select_gathered(ZERO, rule.k, work.which[:0], work)
+    deliver(min(n, rule.k), cell, work.which[:0], before, first, rule, pool, clock, work)
+    return True

@@ -9,10 +9,7 @@ import numpy.typing as npt
 
 from skyband.operators.objects.showing import OUT
 from skyband.structures.compiling import inlined, part
-from skyband.structures.panes import (
-    FIND,
-    SAMPLE,
-)
+from skyband.structures.panes import FIND
 from skyband.structures.ranking import SMALL, select_best, settle
 from skyband.structures.slabs import CLASSES, HEADER, NONE, reserve
 
@@ -68,7 +65,6 @@ class Work(NamedTuple):
 
     counts: npt.NDArray[np.int64]  # to prune a list, and to sort rows
     found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
-    sample: npt.NDArray[np.float64]
     # For runs of rows, by group: the score it takes, the rows gathered, and these: `gathers(k)` entries for each group.
     bar: npt.NDArray[np.float64]
     gathered: npt.NDArray[np.int64]
@@ -84,7 +80,6 @@ def new_work(rule: Rule, groups: int) -> Work:
     return Work(
         np.empty(room + 1, np.int64),
         np.empty(FIND, np.int64),
-        np.empty(SAMPLE),
         np.empty(groups),
         np.empty(groups, np.int64),
         np.empty(groups * room),

@@ -26,7 +26,6 @@ SCHEMA = pa.schema({"t": pa.int64(), "ts": pa.timestamp("us"), "v": pa.float64()
         (sb.sliding(1_000_000, every=10_000), {"emit": "changes"}, "mintopk"),
         (sb.sliding(40_000), {}, "relaxed"),
         (sb.sliding("1 hour", on="ts"), {"emit": "entries"}, "relaxed"),
-        (sb.landmark(), {}, "relaxed"),
         (sb.sliding(1_000_000, every=100_000), {"ad_hoc": True}, "relaxed"),
         # Also when the answer is the whole window: recomputing from scratch is only for study.
         (sb.tumbling(5), {}, "mintopk"),
@@ -39,6 +38,11 @@ def test_choice(window: sb.Window, options: dict[str, object], algorithm: str) -
     assert plan(specify(query, SCHEMA)).algorithm == algorithm
     assert query.open(SCHEMA).algorithm == algorithm
     assert sb.explain(query).plan.algorithm == algorithm
+
+
+def test_a_large_k_is_cut_into_parts() -> None:
+    query = sb.TopK(k=1_000, by="v", window=sb.sliding(60_000))
+    assert plan(specify(query, SCHEMA)).algorithm == "partitioned"
 
 
 @pytest.mark.parametrize("algorithm", OBJECTS)

@@ -65,7 +65,7 @@ def measure(wanted: Collection[str], sizes: SparkSizes, say: Callable[[str], Non
         return
     from skyband.bench.spark import write_rows
 
-    with tempfile.TemporaryDirectory(prefix="skyband-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="skyband-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         say("pipelines: writing rows")
         write_rows(folder / "rows", sizes.pipeline_rows, sizes.files)
@@ -143,10 +143,11 @@ def _first(folder: Path, sizes: SparkSizes, say: Callable[[str], None]) -> Resul
     ours, by_hand = [], []
     for turn in range(sizes.rounds):
         say(f"pipelines: the first answer, turn {turn + 1} of {sizes.rounds}")
-        with tempfile.TemporaryDirectory(dir=folder) as name:
+        # What is stopped may still write for a moment.
+        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as name:
             arguments = [str(folder / "rows"), name, _COLUMNS, str(sizes.files_per_batch)]
             by_hand.append(_seconds([sys.executable, "-c", _BY_HAND, *arguments], Path(name)))
-        with tempfile.TemporaryDirectory(dir=folder) as name:
+        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as name:
             file = _write_file(Path(name), folder, sizes)
             ours.append(_seconds([sys.executable, "-m", "skyband.cli", "run", str(file)], Path(name)))
     return Result(

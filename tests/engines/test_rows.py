@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skyband.engines.rows import FEW, RowStore
+from skyband.engines.rows import FEW, MANY, RowStore
 
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.dictionary(pa.int32(), pa.string())})
 
@@ -30,6 +30,32 @@ def test_rows_are_found_by_position(seed: int) -> None:
         if random.random() < 0.4:
             held = held[random.random(len(held)) < 0.3]
             store.keep(held)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_rows_at_once_are_picked_out_column_by_column(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n = 3 * MANY
+    rows = pa.table(
+        {
+            "flag": random.random(n) < 0.5,
+            "small": random.integers(-128, 128, n).astype(np.int8),
+            "half": random.random(n).astype(np.float16),
+            "date": pa.array(random.integers(0, 20_000, n), pa.int32()).cast(pa.date32()),
+            "time": pa.array(random.integers(0, 2**60, n), pa.timestamp("us", "UTC")),
+            "missing": pa.array(random.random(n), mask=random.random(n) < 0.1),
+            "name": [f"name {i}" for i in range(n)],
+        }
+    ).combine_chunks()
+    (batch,) = rows.to_batches()
+    held = np.flatnonzero(random.random(n) < 0.1)
+    store = RowStore(rows.schema)
+    store.load(held, batch.take(pa.array(held)))
+    for start, stop in ((n, n + 100), (n, n + MANY)):  # of a slice, too
+        store.append(start, batch.slice(start - n, stop - start))
+        wanted = random.choice(np.concatenate([held, np.arange(start, stop)]), MANY)
+        assert store.take(wanted).equals(batch.take(pa.array(wanted % n)))
+        store.load(held, store.take(held))
 
 
 def test_however_many_batches_come_there_are_few_places_to_look() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -16,4 +17,13 @@ from skyband.structures.positions import locate
 def test_finds_each_number_as_bisection_does(numbers: set[int], data: st.DataObject | None) -> None:
     positions = np.array(sorted(numbers))
     choice = positions if data is None else np.array(data.draw(st.lists(st.sampled_from(sorted(numbers)))), np.int64)
-    assert locate(positions, choice).tolist() == np.searchsorted(positions, choice).tolist()
+    assert locate(positions, 2**62, choice).tolist() == np.searchsorted(positions, choice).tolist()
+
+
+@pytest.mark.parametrize("step", [0, 1, 3, 2**20])
+def test_finds_what_is_listed_and_what_follows(step: int) -> None:
+    positions = np.arange(0, 500 * step, step or 1)
+    first = 500 * step + 7
+    wanted = np.concatenate([positions, first + np.arange(50)])
+    assert locate(positions, first, wanted).tolist() == list(range(len(positions) + 50))
+    assert locate(positions, first, wanted[-3:]).tolist() == [len(positions) + i for i in (47, 48, 49)]

@@ -1,4 +1,5 @@
-"""Dense codes for whole numbers: a hash table in one flat array, open addressing, at most half full."""
+"""Dense codes for whole numbers: looked up in a list while they are close together, as ids often are, or else in a hash
+table in one flat array, open addressing, at most half full."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ Ints = npt.NDArray[np.int64]
 FREE = -1
 VALUE, CODE = 0, 1  # what is in a slot
 AHEAD = 16  # rows
+SHORT, SPREAD = 4096, 16  # entries of the list in any case, and for each number: with more, a hash table is smaller
 
 
 class IntegerCodes:
@@ -22,7 +24,9 @@ class IntegerCodes:
 
     def __init__(self) -> None:
         self.count = 0
-        self._table = _new_table(32)
+        self._base = 0
+        self._near = np.empty(0, np.int32)  # the codes of _base, _base + 1, …
+        self._table: Ints | None = None  # instead of it, once numbers are far apart
 
     def next_code(self) -> int:
         """A code that belongs to no number."""
@@ -32,11 +36,31 @@ class IntegerCodes:
     def encode(self, values: Ints) -> npt.NDArray[np.int32]:
         codes, i = np.empty(len(values), np.int32), 0
         while True:
-            i, self.count = _encode(values, i, codes, self._table, self.count)
+            if self._table is None:
+                i, self.count = _encode_near(values, i, codes, self._near, self._base, self.count)
+            else:
+                i, self.count = _encode(values, i, codes, self._table, self.count)
             if i == len(values):
                 return codes
-            old, self._table = self._table, _new_table(4 * len(self._table))
-            _copy(old, self._table)
+            if self._table is None:
+                self._reach(int(values[i]))
+            else:
+                old, self._table = self._table, _new_table(4 * len(self._table))
+                _copy(old, self._table)
+
+    def _reach(self, number: int) -> None:
+        """Make the list long enough for this number, or go over to the hash table."""
+        low, high = self._base, self._base + len(self._near)
+        low, high = (min(low, number), max(high, number + 1)) if high > low else (number, number + 1)
+        if high - low > SHORT + SPREAD * self.count:
+            self._table = _new_table(max(32, 4 << self.count.bit_length()))
+            _copy_near(self._near, self._base, self._table)
+            self._near = self._near[:0]
+            return
+        # Twice as long as it must be, on the side where numbers come, so that it grows a few times only.
+        near, base = np.full(2 * (high - low), FREE, np.int32), max(2 * low - high, -(2**63)) if number == low else low
+        near[self._base - base :][: len(self._near)] = self._near
+        self._base, self._near = base, near
 
 
 def _new_table(slots: int) -> Ints:
@@ -44,6 +68,31 @@ def _new_table(slots: int) -> Ints:
     table = np.empty((slots, 2), np.int64)
     table[:, CODE] = FREE
     return table
+
+
+@kernel
+def _encode_near(source, i, target, near, base, count):  # type: ignore[no-untyped-def]
+    """Encode rows from i on; return the first one that the list does not reach, and how many codes there are."""
+    values, codes = source[i:], target[i:]
+    for j in range(len(values)):
+        place = np.uint64(values[j] - base)  # of a smaller number it is very large
+        if place >= len(near):
+            return i + j, count
+        code = near[place]
+        if code == FREE:
+            near[place] = code = count
+            count += 1
+        codes[j] = code
+    return len(source), count
+
+
+@kernel
+def _copy_near(near, base, table):  # type: ignore[no-untyped-def]
+    for place in range(len(near)):
+        if near[place] != FREE:
+            number = base + place
+            slot = _slot(number, _first_slot(number, np.uint64(len(table) - 1)), table)
+            table[slot, VALUE], table[slot, CODE] = number, near[place]
 
 
 @inlined

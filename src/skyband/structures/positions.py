@@ -1,37 +1,78 @@
-"""Where numbers are in a sorted list that is spread about evenly, such as the arrival positions of rows held."""
+"""Rows by their arrival positions: where they are among the rows held, and columns of them picked out."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from skyband.structures.compiling import allocating
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from skyband.structures.compiling import allocating, inlined, kernel
+
+WORD = 64  # positions in a word of bits
+SPARSE = 4  # words to look through for each position listed or wanted: with more, bisection is cheaper
 
 
 @allocating
-def locate(positions, wanted):  # type: ignore[no-untyped-def]
-    """For each number wanted, its index in `positions`, which ascend and have it.
+def locate(positions, first, wanted):  # type: ignore[no-untyped-def]
+    """For each number wanted, its index in a list that has it: `positions`, which ascend, then first, first + 1, ….
 
-    The range is cut into about as many equal parts as there are positions: one look tells where a part starts, and a
-    few steps find the number. Bisection would miss the cache at most of its steps; it is for a few numbers among many.
+    A bit for each number that may be listed, and how many are listed before each word of them: so two looks at memory
+    find a number, and no branch, where bisection would miss the cache and guess wrong at most of its steps.
     """
-    n = len(positions)
-    if 8 * len(wanted) < n:
-        return np.searchsorted(positions, wanted)
-    base, shift = positions[0], 0
-    while (positions[n - 1] - base) >> shift > n:
-        shift += 1
-    starts = np.empty(((positions[n - 1] - base) >> shift) + 1, np.int32)
-    part = 0
+    n, found = len(positions), np.empty(len(wanted), np.int64)
+    if n == 0:
+        for i in range(len(wanted)):
+            found[i] = wanted[i] - first
+        return found
+    base, last = positions[0], positions[n - 1]
+    words = ((last - base) >> 6) + 1
+    if words > SPARSE * (n + len(wanted)) or 8 * len(wanted) < n:
+        listed = np.searchsorted(positions, wanted)
+        for i in range(len(wanted)):
+            found[i] = n + wanted[i] - first if wanted[i] >= first else listed[i]
+        return found
+    bits, before = np.zeros(words, np.uint64), np.empty(words, np.int64)
     for i in range(n):
-        while part <= (positions[i] - base) >> shift:
-            starts[part] = i
-            part += 1
-    found = np.empty(len(wanted), np.int64)
+        word, bit = place(positions[i] - base)
+        bits[word] |= bit
+    count = 0
+    for word in range(words):
+        before[word] = count
+        count += bits_in(bits[word])
     for i in range(len(wanted)):
-        # Indices without a sign: numba looks twice at one that might be negative.
-        number = wanted[i]
-        at = np.uint64(starts[np.uint64((number - base) >> shift)])
-        while positions[at] < number:
-            at += np.uint64(1)
-        found[i] = at
+        word, bit = place(min(wanted[i], last) - base)
+        listed = before[word] + bits_in(bits[word] & (bit - np.uint64(1)))
+        found[i] = n + wanted[i] - first if wanted[i] >= first else listed
     return found
+
+
+@inlined
+def place(offset):  # type: ignore[no-untyped-def]
+    """The word of a number, and its bit in it."""
+    number = np.uint64(offset)
+    return number >> np.uint64(6), np.uint64(1) << (number & np.uint64(WORD - 1))
+
+
+@intrinsic
+def bits_in(_: Any, word: Any) -> Any:
+    """How many bits of a word are set."""
+
+    def codegen(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), codegen
+
+
+@kernel
+def pick(index, listed, following, picked):  # type: ignore[no-untyped-def]
+    """Write the entries at these indices of a column in two pieces, one behind the other."""
+    n = np.uint64(len(listed))
+    for i in range(len(index)):
+        # Without a sign: numba looks twice at an index that might be negative.
+        at = np.uint64(index[i])
+        if at < n:
+            picked[i] = listed[at]
+        else:
+            picked[i] = following[at - n]

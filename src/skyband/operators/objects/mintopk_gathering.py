@@ -61,7 +61,10 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
             index = new_cell(g, pane, groups, cells, clock)
             clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
         if rule.k <= SMALL:
-            n = rank_gathered(g * gathers(rule.k), work.gathered[g], rule.k, time, work)
+            n = work.gathered[g]
+            if n > 2 * rule.k:
+                n = raise_bar(g, n, rule.k, gathers(rule.k), time, work)
+            n = rank_gathered(g * gathers(rule.k), n, rule.k, time, work)
         else:
             n = select_gathered(g, rule.k, time, work)
         deliver(n, cells[index], time, ZERO, first, rule, pool, clock, work)
@@ -81,19 +84,21 @@ def gather(score, time, group, i, end, rule, work):  # type: ignore[no-untyped-d
         count[g] = n
         unranked += s != s
         if n == room:
-            count[g] = raise_bar(np.int64(g), rule.k, gathers(rule.k), time, work)
+            count[g] = raise_bar(np.int64(g), np.int64(n), rule.k, gathers(rule.k), time, work)
     return unranked
 
 
 @part
-def raise_bar(g, k, room, time, work):  # type: ignore[no-untyped-def]
-    """Raise the bar of a group whose buffer is full, and drop what is below it; return how many rows are left.
+def raise_bar(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
+    """Raise the bar of a group that has gathered n rows, and drop what is below it; return how many rows are left.
 
     At least the k best are left, and at most twice as many.
     """
     low = g * room
     scores, rows, some = work.scores[low : low + room], work.rows[low : low + room], work.some
     if k <= SMALL:
+        for j in range(n, room):
+            scores[j] = -np.inf
         bar = third_smallest_of_maxima(scores)
     else:
         for j in range(len(scores)):
@@ -101,7 +106,7 @@ def raise_bar(g, k, room, time, work):  # type: ignore[no-untyped-def]
         bar = largest(some[:room], k - 1)
     work.bar[g] = bar
     kept = np.uint64(0)
-    for j in range(len(scores)):
+    for j in range(np.uint64(n)):
         s, r = scores[j], rows[j]
         scores[kept], rows[kept] = s, r
         kept += np.uint64(s >= bar)
@@ -297,6 +302,6 @@ def gather_pane(score, i, end, bar, rule, work):  # type: ignore[no-untyped-def]
             scores[n], rows[n] = score[j], j
             n += 1
             if n == gathers(rule.k):
-                n = raise_bar(ZERO, rule.k, n, none, work)
+                n = raise_bar(ZERO, n, rule.k, n, none, work)
     work.gathered[0] = n
     return n, unranked

@@ -10,9 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import skyband as sb
 from skyband import operators, structures
+from skyband.operators.objects import mintopk_kernels, relaxed_kernels
+from skyband.operators.objects import stepwise_kernels as stepwise
 from skyband.structures import compiling
 from skyband.structures.compiling import KernelCache, OneFileEach, kernel
 
@@ -118,3 +123,16 @@ def test_processes_that_start_together_compile_once(tmp_path: Path) -> None:
         for names in (("one", "other"), ("other", "one"))
     ]
     assert sorted(worker.communicate(timeout=60)[0] for worker in workers) == ["0\n", "1\n"]
+
+
+@pytest.mark.parametrize("algorithm", ["mintopk", "relaxed", "strict"])
+def test_nothing_is_compiled_anew_because_a_column_is_computed(algorithm: str) -> None:
+    """Columns of Arrow may not be written to, and what is computed from them may."""
+    rows = pa.table({"n": np.arange(40), "x": np.arange(40.0)})
+    window = sb.sliding(20, every=5, on="n") if algorithm == "mintopk" else sb.sliding(20, on="n")
+    known = []
+    for by in ("x", "x + n", lambda x: -x):
+        sb.top_k(rows, k=2, by=by, window=window, algorithm=algorithm)
+        known.append([len(k.signatures) for k in (mintopk_kernels.push_by_value, relaxed_kernels.push, stepwise.push)])
+    assert sum(known[0]) > 0
+    assert known[1:] == known[:1] * 2

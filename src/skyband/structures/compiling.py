@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+import numpy.typing as npt
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
@@ -108,6 +109,17 @@ def stamp_of_parts() -> int:
     package = Path(__file__).parents[1]
     files = sorted(file for folder in ("operators", "structures") for file in (package / folder).rglob("*.py"))
     return _number(repr([(file.stat().st_mtime_ns, file.stat().st_size) for file in files]).encode())
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array as one that may not be written to, which Arrow's are and others are not.
+
+    Kernels are compiled for one or the other; what only reads its input need not be compiled for both.
+    """
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _number(data: bytes) -> int:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.structures.compiling import allocating, kernel, part
+from skyband.structures.compiling import allocating, kernel, part, read_only
 from skyband.structures.panes import Shape, pane_end, pane_of, pane_start
 from skyband.structures.ranking import ROW, select_best
 
@@ -97,16 +97,13 @@ class Sieve:
         ties: Ints | None = None,
     ) -> Booleans:
         """True where the row may still matter, given these rows and all before. A NaN score never does."""
+        groups, ties = _NO_INTS if groups is None else groups, _NO_INTS if ties is None else ties
         kept = np.zeros(len(times), np.bool_)
         to_cut = np.empty(len(times), np.int32)
         start = 0
         while start < len(times):
             start, cuts = _sift(
-                times,
-                scores,
-                _NO_INTS if groups is None else groups,
-                _NO_NULLS if null_groups is None else null_groups,
-                _NO_INTS if ties is None else ties,
+                *map(read_only, (times, scores, groups, _NO_NULLS if null_groups is None else null_groups, ties)),
                 start,
                 self._seen,
                 self._k,

@@ -25,6 +25,7 @@ from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import PREFIX, TIE, quoted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions import as_floats
+from skyband.structures.compiling import read_only
 from skyband.structures.panes import Shape, shape_of
 from skyband.structures.sieve import Sieve, tally_panes
 from skyband.windows import FOREVER
@@ -96,7 +97,7 @@ def _weighed(columns: tuple[pa.Array, ...], recipe: TopKRecipe, shape: Shape, si
     groups, null_groups = groups_of(group_column)
     kept = sieve.keep(times, scores, groups, null_groups)
     weights = np.zeros(len(times), np.int32)
-    first, count = tally_panes(times, scores, shape)
+    first, count = tally_panes(read_only(times), read_only(scores), shape)
     weights[first] = count
     unranked = np.isnan(scores)
     if timeless is not None:

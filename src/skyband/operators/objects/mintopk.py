@@ -42,6 +42,7 @@ from skyband.operators.objects.mintopk_state import (
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
+from skyband.structures.compiling import read_only
 from skyband.structures.panes import SAMPLE, WORTH_GUESSING, last_window, shape_of
 from skyband.structures.ranking import Rows, best_first
 from skyband.windows import FOREVER
@@ -100,14 +101,15 @@ class MinTopK:
         if self.spec.grouped and len(batch.group):
             self._know_groups(int(batch.group.max()) + 1)
         group = batch.group if self.spec.grouped else None
-        i, n = 0, len(batch.score)
+        score, time = read_only(batch.score), read_only(batch.time)
+        i, n = 0, len(score)
         while True:
             self._fit_work(n)
             state = self._shape, self._rule, self._pool, *self._arrays(), self._work
             if self.spec.window.by_count:
-                i = kernels.push_by_count(batch.score, group, batch.first, i, *state, self._sample)
+                i = kernels.push_by_count(score, group, batch.first, i, *state, self._sample)
             else:
-                i = kernels.push_by_value(batch.score, batch.time, group, batch.first, i, *state)
+                i = kernels.push_by_value(score, time, group, batch.first, i, *state)
             if i == n:
                 return self._take_answer()
             self._make_room()

@@ -25,6 +25,7 @@ from skyband.operators.objects.relaxed_state import GROUP, LIST, Rule, State, ex
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.codes import order_by_code
+from skyband.structures.compiling import read_only
 from skyband.structures.ranking import Rows, best_first
 from skyband.windows import FOREVER
 
@@ -165,7 +166,7 @@ class Relaxed(Arriving):
         order, start = NO_ORDER, np.array([0, len(score)])
         if self.spec.grouped:
             order, start = order_by_code(group, len(groups))
-        rows = Input(score, time, now, position, first, order, start)
+        rows = Input(read_only(score), read_only(time), now, position, first, order, start)
         g, j = 0, 0
         while True:
             self._fit_work()

@@ -18,6 +18,7 @@ from skyband.operators.objects.asking import NEXT_WINDOW, Asked
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.codes import order_by_code
+from skyband.structures.compiling import read_only
 from skyband.structures.ranking import Rows, best_first
 from skyband.windows import FOREVER
 
@@ -159,6 +160,7 @@ class Stepwise(Arriving):
             order, start = order_by_code(group, len(groups))
         decides_late = rule.each and not rule.by_count
         size = rule.size if decides_late else FOREVER
+        score, time = read_only(score), read_only(time)
         prepared = kernels.prepare(score, time, now, order, size, rule.by_count, self._clock)
         # The scores group after group; NaN: late or without a score.
         rows = Input(prepared, time, now, position, first, order, start)

@@ -10,10 +10,7 @@ from skyband.structures.skyband import first_row, rehouse
 def push_back(pool, queue, score, time, position, mark):  # type: ignore[no-untyped-def]
     """Add a row behind the others; returns its index in the pool. `mark` is kept in its field `last`."""
     if queue.gap + queue.length == queue.capacity:
-        if queue.gap > queue.length:
-            move_to_front(pool, queue)
-        else:
-            rehouse(pool, queue, 8)
+        make_room(pool, queue, 8)
     i = first_row(queue) + queue.length
     row = pool.rows[i]
     row.score, row.time, row.position, row.last, row.flag = score, time, position, mark, 0
@@ -22,12 +19,22 @@ def push_back(pool, queue, score, time, position, mark):  # type: ignore[no-unty
 
 
 @part
-def move_to_front(pool, queue):  # type: ignore[no-untyped-def]
-    """Move the rows to the start of their slab, which more rows have left than are in it."""
-    start = first_row(queue)
-    for j in range(queue.length):
-        pool.rows[queue.offset + j] = pool.rows[start + j]
-    queue.gap = 0
+def make_room(pool, queue, n):  # type: ignore[no-untyped-def]
+    """Make room for n more rows behind the others."""
+    if not room_behind(pool, queue, n):
+        rehouse(pool, queue, n)
+
+
+@part
+def room_behind(pool, queue, n):  # type: ignore[no-untyped-def]
+    """Is there room for n more rows behind the others, in the slab they are in?"""
+    if queue.gap + queue.length + n > queue.capacity and queue.gap > queue.length:
+        # More rows have left than are there: these move to the start of their slab.
+        start = first_row(queue)
+        for j in range(queue.length):
+            pool.rows[queue.offset + j] = pool.rows[start + j]
+        queue.gap = 0
+    return queue.gap + queue.length + n <= queue.capacity
 
 
 @part

@@ -233,7 +233,7 @@ def leave_buffer(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def skip_rows(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+def skip_rows(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """With a probabilistic filter: rows below its threshold neither enter it nor, leaving, the skyband."""
     if kind.filter != PROBABILISTIC or state.lists[FILTER, g].length < rule.k:
         return j

@@ -23,7 +23,7 @@ from skyband.errors import InvalidQuery
 from skyband.operators.objects import partitioned_kernels as kernels
 from skyband.operators.objects import relaxed
 from skyband.operators.objects.asking import NEXT_WINDOW, Asked
-from skyband.operators.objects.partitioned_kernels import EXPIRY, PARTS, RANKED, STORE
+from skyband.operators.objects.partitioned_store import EXPIRY, FIELDS, PARTS, RANKED, STORE
 from skyband.operators.objects.stepwise import Stepwise
 from skyband.operators.protocol import CHANGES, Ints, Spec
 from skyband.structures import slabs
@@ -49,7 +49,7 @@ class Partitioned(Stepwise):
         """A partition has at least `partition` rows; beside the best k about `slack` more rows are kept ranked."""
         stores = spec.window.size != FOREVER or spec.ad_hoc
         kind = kernels.Partitioned(stores, max(slack, 1), partition, np.empty(spec.k, np.float64))
-        fields = {**kernels.FIELDS, "partition": partition}
+        fields = {**FIELDS, "partition": partition}
         super().__init__(spec, kind, lists=4, fields=fields, initial_room=initial_room)
 
     def rows_held(self) -> int:

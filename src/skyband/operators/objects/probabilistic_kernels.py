@@ -75,7 +75,7 @@ def drop_likely(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-d
 
 
 @inlined
-def skip_unlikely(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+def skip_unlikely(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
     group = state.groups[g]
     stop = quiet_until(group, group.oldest, j, end, batch, rule)
     if group.bar == -np.inf:
@@ -204,7 +204,7 @@ def drop_either(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-d
 
 
 @inlined
-def skip_either(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+def skip_either(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     if not rule.by_count or rule.size == FOREVER:
         return j

@@ -102,7 +102,9 @@ class Stepwise(Arriving):
         return saved
 
     def restore(self, state: Arrays) -> None:
-        groups, names = state["groups"].copy(), self._list_names()
+        groups, names = self._new_groups(len(state["groups"])), self._list_names()
+        for name in state["groups"].dtype.names or ():  # a field that is newer than the snapshot keeps its first value
+            groups[name] = state["groups"][name]
         headers = np.zeros((len(names), len(groups)), kernels.LIST)
         self._pool = slabs.new_pool(sum(slabs.room_for(state[f"{name}_length"]) for name in names))
         for i, name in enumerate(names):
@@ -135,13 +137,15 @@ class Stepwise(Arriving):
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
+    def _new_groups(self, count: int) -> npt.NDArray[Any]:
+        return np.full(count, np.array(tuple(self._fields.values()), self._group))
+
     def _know_groups(self, count: int) -> None:
         known = len(self._state.groups)
         if count > known:
             count = max(count, 2 * known)
-            groups = slabs.grown(self._state.groups, count)
-            for name, value in self._fields.items():
-                groups[name][known:] = value
+            groups = self._new_groups(count)
+            groups[:known] = self._state.groups
             lists = np.zeros((len(self._state.lists), count), kernels.LIST)
             lists[:, :known] = self._state.lists
             self._state = kernels.State(

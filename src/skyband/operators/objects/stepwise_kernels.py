@@ -63,8 +63,8 @@ def drop(kind, g, limit, rule, pool, state) -> Any:  # type: ignore[no-untyped-d
     """Rows of group g with a time before `limit` have left the window. True: the first k may have changed."""
 
 
-def skip(kind, g, j, end, batch, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
-    """Pass over rows [j, end) of group g that change nothing, taking them in; return the first not passed over.
+def skip(kind, g, j, end, batch, rule, pool, state, out) -> Any:  # type: ignore[no-untyped-def]
+    """Take in those of rows [j, end) of group g that change nothing, or write what they change; return the first other.
 
     It takes no room from the pool.
     """
@@ -96,12 +96,12 @@ def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make
             return lambda kind, g, limit, rule, pool, state: drop_some(kind, g, limit, rule, pool, state)
         return None
 
-    def choose_skip(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+    def choose_skip(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
         if of_this(kind) and skip_some is None:
-            return lambda kind, g, j, end, batch, rule, pool, state: j
+            return lambda kind, g, j, end, batch, rule, pool, state, out: j
         if of_this(kind):
-            return lambda kind, g, j, end, batch, rule, pool, state: skip_some(
-                kind, g, j, end, batch, rule, pool, state
+            return lambda kind, g, j, end, batch, rule, pool, state, out: skip_some(
+                kind, g, j, end, batch, rule, pool, state, out
             )
         return None
 
@@ -156,7 +156,7 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
         group = groups[g]
         while True:
             before = j
-            j = skip(kind, g, j, end, batch, rule, pool, state)
+            j = skip(kind, g, j, end, batch, rule, pool, state, out)
             if rule.by_count:
                 group.arrivals += j - before
             if not enough_room(g, rule, pool, state, out):

@@ -160,7 +160,7 @@ def tma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore
 
 
 @inlined
-def tma_skip(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+def tma_skip(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
     top = state.lists[TOP, g]
     if top.length < kind.most:
         return j
@@ -199,7 +199,7 @@ def sma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore
 
 
 @inlined
-def sma_skip(kind, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+def sma_skip(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
     return skip_below(state.groups[g].score, g, j, end, batch, rule, pool, state)
 
 

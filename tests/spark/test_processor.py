@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
+from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.candidates import SCORE
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.objects import TopKRecipe
 from skyband.engines.spark.pages import Tally, page_batch, read_table
-from skyband.engines.spark.processor import STATE_NAME, BucketProcessor
+from skyband.engines.spark.processor import STATE_NAME, processor_of
 from skyband.engines.spark.recipe import TIE
 from skyband.errors import SnapshotMismatch
 
@@ -41,9 +45,9 @@ def recipe(k: int = 1, **options: Any) -> TopKRecipe:
     )
 
 
-def bucket_of(processor: BucketProcessor) -> TwsTester:
+def bucket_of(runner: BucketRunner) -> TwsTester:
     # Spark does not filter late rows, because the watermark's column is inside the pages.
-    return TwsTester(processor, timeMode="EventTime", eventTimeExtractor=lambda row: 2**60)
+    return TwsTester(processor_of(runner), timeMode="EventTime", eventTimeExtractor=lambda row: 2**60)
 
 
 def page(*rows: tuple[int, float, int], tally: Tally | None = None) -> Row:
@@ -61,7 +65,7 @@ def shown(rows: list[Row]) -> list[tuple[int, float]]:
 
 
 def test_a_timer_closes_the_windows_of_a_bucket_that_gets_no_rows() -> None:
-    bucket = bucket_of(BucketProcessor(recipe(), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
     assert shown(bucket.test(KEY, [page((5, 1.0, 0), (15, 2.0, 0))])) == []
     assert shown(bucket.setWatermark(9)) == []
     assert shown(bucket.setWatermark(10)) == [(10, 1.0)], "half-open: the window [-10, 10) ends where the watermark is"
@@ -70,7 +74,7 @@ def test_a_timer_closes_the_windows_of_a_bucket_that_gets_no_rows() -> None:
 
 
 def test_one_timer_at_a_time() -> None:
-    bucket = bucket_of(BucketProcessor(recipe(), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
     timers = []
     for time in (35, 15, 5):  # rows out of order: each window ends before those that hold the row before
         bucket.test(KEY, [page((time, 1.0, 0))])
@@ -82,7 +86,7 @@ def test_one_timer_at_a_time() -> None:
 
 
 def test_pages_of_several_partitions_come_in_by_time_then_tie() -> None:
-    bucket = bucket_of(BucketProcessor(recipe(k=3, emit="changes"), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(recipe(k=3, emit="changes"), Clock(1), 16))
     bucket.test(KEY, [page((7, 1.0, 5), (3, 1.0, 0)), page((7, 1.0, 9))])
     table = read_table(bucket.setWatermark(10)[0].answer)
     assert table.column("t").to_pylist() == [7, 7, 3], "equal scores: the later one first"
@@ -92,14 +96,14 @@ def test_pages_of_several_partitions_come_in_by_time_then_tie() -> None:
 def test_rows_come_in_before_windows_close_only_below_another_stateful_operator(
     rows_first: bool, expected: list[tuple[int, float]]
 ) -> None:
-    bucket = bucket_of(BucketProcessor(recipe(), Clock(1, rows_first=rows_first), 16))
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1, rows_first=rows_first), 16))
     bucket.test(KEY, [page((5, 1.0, 0))])
     rows = bucket.processor.handleInputRows(KEY, iter([page((5, 9.0, 0))]), TimerValues(0, currentWatermarkInMs=10))
     assert shown(list(rows)) == expected
 
 
 def test_late_rows_that_were_ruled_out_early_are_counted() -> None:
-    bucket = bucket_of(BucketProcessor(recipe(), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
     bucket.test(KEY, [page((5, 1.0, 0))])
     bucket.setWatermark(20)
     tally = Tally(rows_in=12, ends=pa.array([20, 30]).to_numpy(), rows=pa.array([7, 5]).to_numpy())
@@ -107,9 +111,9 @@ def test_late_rows_that_were_ruled_out_early_are_counted() -> None:
     assert [(row.rows_in, row.rows_late) for row in rows] == [(12, 7)]
 
 
-@pytest.mark.parametrize("other", [BucketProcessor(recipe(k=2), Clock(1), 16), BucketProcessor(recipe(), Clock(1), 8)])
-def test_the_state_of_another_query_is_refused(other: BucketProcessor) -> None:
-    bucket = bucket_of(BucketProcessor(recipe(), Clock(1), 16))
+@pytest.mark.parametrize("other", [BucketRunner(recipe(k=2), Clock(1), 16), BucketRunner(recipe(), Clock(1), 8)])
+def test_the_state_of_another_query_is_refused(other: BucketRunner) -> None:
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
     bucket.test(KEY, [page((5, 1.0, 0))])
     stranger = bucket_of(other)
     stranger.updateValueState(STATE_NAME, KEY, bucket.peekValueState(STATE_NAME, KEY))
@@ -125,3 +129,17 @@ def test_the_clock_rounds_up_and_knows_when_there_is_no_watermark_yet() -> None:
     shifted = Clock(ticks_per_ms=30, shift_ms=2**50)
     assert shifted.ticks(2**50 - 2) == -60
     assert shifted.ms(-60) == 2**50 - 2
+
+
+def test_where_only_its_state_is_asked_for_nothing_of_ours_is_imported() -> None:
+    program = """if True:
+        import pickle, sys
+        class Handle:
+            def getValueState(self, *asked):
+                print(asked[0])
+        pickle.load(sys.stdin.buffer).init(Handle())
+        print(sorted(name for name in sys.modules if name.startswith(("skyband", "numba", "pandas"))))
+    """
+    packed = cloudpickle.dumps(processor_of(BucketRunner(recipe(), Clock(1), 16)))
+    done = subprocess.run([sys.executable, "-c", program], input=packed, capture_output=True, check=True)
+    assert done.stdout.decode().split("\n")[:2] == [STATE_NAME, "[]"]

@@ -17,6 +17,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
+from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.clock import with_clock
 from skyband.engines.spark.gathering import by_bucket, packer
 from skyband.engines.spark.pages import (
@@ -27,7 +28,7 @@ from skyband.engines.spark.pages import (
     answer_batches,
     unpacker,
 )
-from skyband.engines.spark.processor import BucketProcessor
+from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import BUCKET, Recipe
 from skyband.errors import EnvironmentProblem, InvalidQuery
 
@@ -71,7 +72,7 @@ def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame
     if beside is not None:
         pages = pages.union(beside)
     return pages.groupBy("bucket").transformWithState(
-        BucketProcessor(recipe, clock, buckets),
+        processor_of(BucketRunner(recipe, clock, buckets)),
         outputStructType=ANSWER_COLUMNS,
         outputMode="Update" if recipe.changes else "Append",
         timeMode="EventTime" if clock else "None",

@@ -22,21 +22,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
-from pyspark.sql.streaming.stateful_processor import (
-    ExpiredTimerInfo,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-)
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
 from pyspark.sql.types import TimestampType
 
 from skyband.engines.spark import joins, objects, pairs
+from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.clock import Clock, with_clock
 from skyband.engines.spark.gathering import GATHERED_ROWS, by_bucket
 from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, read_table, unpacker
 from skyband.engines.spark.part import WEIGHT, Part
 from skyband.engines.spark.plan import buckets_of, check_state_store, counts, output_type
-from skyband.engines.spark.processor import STATE_COLUMNS, STATE_NAME, BucketProcessor
+from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import PREFIX, Recipe, quoted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import InvalidQuery
@@ -118,8 +114,10 @@ def together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
         .mapInArrow(_packer([(part.number, part.recipe) for part in parts.values()]), f"{PAGE_COLUMNS}, {QUESTION} int")
         .groupBy(QUESTION, "bucket")
         .transformWithState(
-            SharedProcessor(
-                {part.number: BucketProcessor(part.recipe, clocks[name], buckets) for name, part in parts.items()}
+            processor_of(
+                SharedRunner(
+                    {part.number: BucketRunner(part.recipe, clocks[name], buckets) for name, part in parts.items()}
+                )
             ),
             outputStructType=f"{ANSWER_COLUMNS}, {QUESTION} int",
             outputMode=mode.capitalize(),
@@ -248,32 +246,26 @@ def _unpack(asked: _Asked, packed: DataFrame) -> DataFrame:
     return asked.part.merged(pages.mapInArrow(unpacker(asked.recipe.output.names), schema))
 
 
-class SharedProcessor(StatefulProcessor):
+class SharedRunner:
     """Runs each question in its own buckets."""
 
-    def __init__(self, processors: dict[int, BucketProcessor]) -> None:
-        self._processors = processors  # by the question's number
+    def __init__(self, runners: dict[int, BucketRunner]) -> None:
+        self._runners = runners  # by the question's number
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        spare_the_collector()
-        self._state = handle.getValueState(STATE_NAME, STATE_COLUMNS)
-        for processor in self._processors.values():
-            processor.attach(handle, self._state)
+    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
+        self._state = state
+        for runner in self._runners.values():
+            runner.attach(handle, state)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
-        return _of(key[0], self._processors[key[0]].handleInputRows(key, rows, timerValues))
+    def take(self, key: Any, rows: Iterator[Any], timers: TimerValues) -> Iterator[Row]:
+        return _of(key[0], self._runners[key[0]].take(key, rows, timers))
 
-    def handleExpiredTimer(
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
-    ) -> Iterator[Row]:
-        processor = self._processors.get(key[0])
-        if processor is None:  # a question that is no longer asked
+    def wake(self, key: Any, timers: TimerValues) -> Iterator[Row]:
+        runner = self._runners.get(key[0])
+        if runner is None:  # a question that is no longer asked
             self._state.clear()
             return iter(())
-        return _of(key[0], processor.handleExpiredTimer(key, timerValues, expiredTimerInfo))
-
-    def close(self) -> None:
-        pass
+        return _of(key[0], runner.wake(key, timers))
 
 
 def _of(number: int, answers: Iterator[Row]) -> Iterator[Row]:

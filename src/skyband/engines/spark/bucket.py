@@ -1,0 +1,113 @@
+"""What runs in a bucket: one session, kept in Spark's state store as one binary value.
+
+State is a snapshot of the session, versioned and checked; nothing in it is pickled. A micro-batch restores it, closes
+the windows that the watermark has passed, takes the rows in, and saves it again. A bucket that gets no rows is woken by
+a timer at the end of its earliest open window.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
+
+from skyband.engines.spark.clock import Clock
+from skyband.engines.spark.pages import Tally, answers, read_page
+from skyband.engines.spark.recipe import BucketSession, Recipe
+from skyband.errors import SnapshotMismatch
+
+_NO_TIMER: Final = -1
+
+
+class Held(NamedTuple):
+    """What a bucket's state held before a micro-batch."""
+
+    rows: int
+    bytes: int
+
+
+class BucketRunner:
+    """Runs the query of a recipe in each bucket."""
+
+    def __init__(self, recipe: Recipe, clock: Clock | None, buckets: int) -> None:
+        self._recipe = recipe
+        self._clock = clock  # None: rows alone move the window
+        self._fingerprint = f"{recipe.fingerprint} in {buckets} buckets"
+
+    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
+        self._handle, self._state = handle, state
+
+    def take(self, key: Any, rows: Iterator[Any], timers: TimerValues) -> Iterator[Row]:
+        session, timer_ms, held = self._open()
+        pages, tallies = zip(*map(read_page, rows), strict=True)
+        watermark = self._watermark(timers)
+        rows_first = self._clock is None or self._clock.rows_first
+        known = [] if watermark is None or rows_first else [session.advance(watermark)]
+        before = session.stats()
+        known.append(self._recipe.take(session, pages))
+        after = session.stats()
+        late = after.rows_late - before.rows_late
+        if watermark is not None and rows_first:
+            known.append(session.advance(watermark))
+        elif watermark is not None:  # rows that were ruled out before the shuffle can be late as well
+            late = sum(tally.late(watermark) for tally in tallies)
+        counts = self._save(session, timer_ms, held) | {
+            "rows_gathered": sum(page.num_rows for page in pages),
+            "rows_late": late,
+            "queries_refused": after.queries_refused - before.queries_refused,
+        }
+        yield from _rows(pa.concat_tables(known), tallies, counts)
+
+    def wake(self, key: Any, timers: TimerValues) -> Iterator[Row]:
+        session, _, held = self._open()
+        watermark = self._watermark(timers)
+        assert watermark is not None, "a timer is set at a time, which only a watermark reaches"
+        closed = session.advance(watermark)
+        counts = self._save(session, _NO_TIMER, held)  # Spark deletes the timer that has expired
+        yield from _rows(closed, (), counts)
+
+    def _watermark(self, timers: TimerValues) -> int | None:
+        return self._clock.ticks(timers.getCurrentWatermarkInMs()) if self._clock else None
+
+    def _open(self) -> tuple[BucketSession, int, Held]:
+        """The bucket's session, when its timer is set, and what it holds."""
+        saved = self._state.get()
+        fingerprint, timer_ms, rows_held, _, snapshot = saved or (self._fingerprint, _NO_TIMER, 0, 0, None)
+        if fingerprint != self._fingerprint:
+            raise SnapshotMismatch(
+                "This checkpoint was written by another query, over other columns, or with another number of buckets "
+                f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or start a new one."
+            )
+        session = self._recipe.open(snapshot, external_clock=self._clock is not None)
+        return session, timer_ms, Held(rows_held, len(snapshot or b""))
+
+    def _save(self, session: BucketSession, timer_ms: int, held: Held) -> dict[str, int]:
+        """Keep the session for the next batch, and be woken when its next window ends instead of at `timer_ms`.
+
+        Returns by how much what is held has changed.
+        """
+        due = session.next_close() if self._clock else None
+        due_ms = _NO_TIMER if due is None else self._clock.ms(due)  # type: ignore[union-attr]
+        if due_ms != timer_ms:
+            if timer_ms != _NO_TIMER:
+                self._handle.deleteTimer(timer_ms)
+            if due_ms != _NO_TIMER:
+                self._handle.registerTimer(due_ms)
+        stats = session.stats()
+        snapshot = session.snapshot()
+        self._state.update((self._fingerprint, due_ms, stats.rows_held, stats.groups, snapshot))
+        return {
+            "rows_held_change": int(stats.rows_held) - held.rows,
+            "bytes_held_change": len(snapshot) - held.bytes,
+        }
+
+
+def _rows(table: pa.Table, tallies: tuple[Tally, ...], changed: dict[str, int]) -> Iterator[Row]:
+    counts = Counter(changed)
+    for tally in tallies:
+        counts.update(tally.counts())
+    return (Row(**answer) for answer in answers(table, counts))

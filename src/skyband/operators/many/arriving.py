@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST, most_rows, place, reaches, say, shift, trim
+from skyband.operators.many.lists_kernels import (
+    EVERY_ROW,
+    LATEST,
+    clock_after,
+    most_rows,
+    place,
+    position_of,
+    reaches,
+    say,
+    shift,
+    time_of,
+    trim,
+)
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.structures.compiling import inlined, kernel, part
 from skyband.structures.moving import copy_row
@@ -13,103 +25,80 @@ from skyband.structures.slabs import CLASSES, reserve
 
 @kernel
 def arrive(  # type: ignore[no-untyped-def]
-    which,
-    swept,
-    begin,
-    stop,
-    ends,
-    hit,
-    score,
-    time,
-    position,
-    now,
-    counted,
-    order,
-    queries,
-    threshold,
-    pool,
-    emit,
-    out,
-    written,
-    failed,
-    aside,
+    which, swept, begin, stop, hits, arrivals, counted, order, queries, threshold, pool, emit, told, failed, aside
 ):
     """Rows come, one by one, and after each the answer is due: the hits of the queries which[begin:stop].
 
-    The hits of the j-th end at ends[j], and begin where those of the one before end. `now` is the clock after each row.
-    Queries of whose lists too little would be left are put into `failed`, and are as before. Returns the query to go on
-    with if there was no room in the pool or in `out`, the lines written, and how many failed.
+    The hits of the j-th end at hits.ends[j], and begin where those of the one before end. Queries of whose lists too
+    little would be left are put into `failed`, and are as before. Returns the query to go on with if there was no room
+    in the pool or for lines, and how many failed.
     """
-    last, failures = len(now) - 1, 0
+    failures = 0
     for j in range(begin, stop):
-        fetch(which, j, stop, queries, pool)
+        fetch(which, j, stop, queries, threshold, pool)
         q = which[j]
         query = queries[q]
-        p, p_end = ends[j - 1] if j > swept else 0, ends[j]
-        horizon = now[last] - query.size  # what is later outlives these rows
+        p, p_end = hits.ends[j - 1] if j > swept else 0, hits.ends[j]
+        horizon = arrivals.now[-1] - query.size  # what is later outlives these rows
         if p == p_end and query.oldest > horizon:
             continue
         need = query.length + p_end - p
-        if len(out) - written < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
-            return j, written, failures
+        if len(told.lines) - told.written[0] < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
+            return j, failures
         if query.edge_position != EVERY_ROW and not outlasts(pool.rows, query, threshold[q], horizon):
             failed[failures] = j
             failures += 1
             continue
-        written = take_in(
-            query, q, p, p_end, hit, score, time, position, now, counted, order, threshold, pool, emit, out, written,
-            aside,
-        )  # fmt: skip
-    return stop, written, failures
+        take_in(query, q, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told, aside)
+    return stop, failures
 
 
 @part
-def take_in(  # type: ignore[no-untyped-def]
-    query, q, p, p_end, hit, score, time, position, now, counted, order, threshold, pool, emit, out, written, aside
-):
-    """Rows come to one query, hits [p, p_end), and others leave its window; returns the lines written.
+def take_in(query, q, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told, aside):  # type: ignore[no-untyped-def]
+    """Rows come to one query, hits [p, p_end), and others leave its window.
 
     Meanwhile its list is in three parts, each best first: the answer [0, t); the rows [low, n) that were behind it;
     and, in aside[s:s_end], those that came since and are in no answer. All rows of the first rank before all others.
     """
-    last, k, size = len(now) - 1, query.k, query.size
-    horizon = now[last] - size  # what is later outlives these rows,
-    lasting = horizon + (now[last] - now[0]) + 1  # and what is from here on as many more
+    k, size, last = query.k, query.size, len(arrivals.now) - 1
+    horizon = arrivals.now[last] - size  # what is later outlives these rows,
+    lasting = horizon + (arrivals.now[last] - arrivals.now[0]) + 1  # and what is from here on as many more
     reserve(pool, query, min(query.length + p_end - p, most_rows(query) + 2))
     rows, base, n = pool.rows, query.offset, query.length
     t = low = min(k, n)
     s = s_end = 0
     oldest = oldest_of(rows, base, t)  # of the answer
-    by_time = expires(now, last, oldest, size)
+    by_time = expires(arrivals, oldest, size)
     while True:
-        by_hit = hit[p] if p < p_end else last + 1
+        by_hit = hits.row[p] if p < p_end else last + 1
         i = min(by_hit, by_time)
         if i > last:
             break
-        at, expired, before = now[i] + counted, now[i] - size, oldest
+        at, expired, before = clock_after(arrivals, i) + counted, clock_after(arrivals, i) - size, oldest
         new = k  # the place of the row in the answer, if it has one there
         if by_time == i:
             if emit == CHANGES:
-                written = say_expired(rows, base, t, expired, out, written, at, q, order + i)
+                say_expired(rows, base, t, expired, told, at, q, order + i)
             t, oldest = drop_until(rows, base, t, expired)
         if by_hit == i:
-            if time[i] > expired and reaches(score[p], time[i], position[i], threshold[q], query):
-                if t == 0 or not trails(rows[base + t - 1], score[p], time[i], position[i]):
-                    place(aside, s, s_end - s, score[p], time[i], position[i])
-                    s_end += 1
-                else:
-                    if t == k:
-                        t -= 1
-                        if emit == CHANGES:
-                            say(out, written, at, q, k, rows[base + t], order + i, LEAVE)
-                            written += 1
-                        low, s, s_end = put_behind(rows, base, t, low, aside, s, s_end)
-                        if rows[base + t].time <= oldest:
-                            oldest = oldest_of(rows, base, t)
-                    new = place(rows, base, t, score[p], time[i], position[i])
-                    oldest = min(oldest, time[i])
-                    t += 1
+            score, time, position = hits.score[p], time_of(arrivals, i), position_of(arrivals, i)
             p += 1
+            if time <= expired or not reaches(score, time, position, threshold[q], query):
+                pass  # it came late, or the list has been trimmed since it was found
+            elif t == 0 or not trails(rows[base + t - 1], score, time, position):
+                place(aside, s, s_end - s, score, time, position)
+                s_end += 1
+            else:
+                if t == k:
+                    t -= 1
+                    if emit == CHANGES:
+                        say(told, at, q, k, rows[base + t], order + i, LEAVE)
+                    low, s, s_end = put_behind(rows, base, t, low, aside, s, s_end)
+                    if rows[base + t].time <= oldest:
+                        oldest = oldest_of(rows, base, t)
+                new = place(rows, base, t, score, time, position)
+                oldest = min(oldest, time)
+                t += 1
         shown = t
         if t < k:
             t, low, s, oldest = fill_up(rows, base, t, k, low, n, aside, s, s_end, expired, oldest)
@@ -117,11 +106,10 @@ def take_in(  # type: ignore[no-untyped-def]
             low = n = t  # there is nothing behind the answer
         for x in range(min(new, shown), t):
             if (x == new or x >= shown) and (emit == CHANGES or rows[base + x].flag == 0):
-                say(out, written, at, q, x + 1, rows[base + x], order + i, ENTER)
-                written += 1
+                say(told, at, q, x + 1, rows[base + x], order + i, ENTER)
                 rows[base + x].flag = emit == ENTRIES
         if oldest != before:
-            by_time = expires(now, last, oldest, size)
+            by_time = expires(arrivals, oldest, size)
         if s_end == len(aside):
             n, _ = together(pool, query, t, low, n, aside, s, s_end, expired, oldest)
             n = trimmed(rows, query, n, q, threshold, lasting)
@@ -129,14 +117,14 @@ def take_in(  # type: ignore[no-untyped-def]
             low, s, s_end = t, 0, 0
     n, query.oldest = together(pool, query, t, low, n, aside, s, s_end, horizon, oldest)
     query.length = trimmed(rows, query, n, q, threshold, lasting)
-    return written
 
 
 @inlined
-def fetch(which, j, stop, queries, pool):  # type: ignore[no-untyped-def]
+def fetch(which, j, stop, queries, threshold, pool):  # type: ignore[no-untyped-def]
     """Have the lists on their way that come next: they lie anywhere, and to wait for them would take long."""
     if j + 8 < stop:
         prefetch(queries, which[j + 8])
+        prefetch(threshold, which[j + 8])
     if j + 4 < stop:
         following = queries[which[j + 4]]
         for x in range(following.offset, following.offset + min(following.length, 48)):
@@ -157,13 +145,11 @@ def outlasts(rows, query, threshold, horizon):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def say_expired(rows, base, t, expired, out, written, at, q, order):  # type: ignore[no-untyped-def]
-    """Say which rows of the answer have expired; returns the lines written."""
+def say_expired(rows, base, t, expired, told, at, q, order):  # type: ignore[no-untyped-def]
+    """Say which rows of the answer have expired."""
     for x in range(t):
         if rows[base + x].time <= expired:
-            say(out, written, at, q, x + 1, rows[base + x], order, LEAVE)
-            written += 1
-    return written
+            say(told, at, q, x + 1, rows[base + x], order, LEAVE)
 
 
 @inlined
@@ -241,19 +227,17 @@ def trimmed(rows, query, n, q, threshold, first):  # type: ignore[no-untyped-def
 
 
 @inlined
-def expires(now, last, oldest, size):  # type: ignore[no-untyped-def]
+def expires(arrivals, oldest, size):  # type: ignore[no-untyped-def]
     """The row with which the oldest one leaves the window; behind the last one if it stays."""
-    if oldest > now[last] - size:  # so that nothing overflows where there is none
-        return last + 1
-    at = oldest + size
-    # By count, and where a row comes with each tick, it is known at once.
-    guess = at - now[0]
-    if 0 < guess <= last and now[guess] >= at and now[guess - 1] < at:
-        return guess
-    low, high = 0, last
+    now = arrivals.now
+    if oldest > now[-1] - size:  # so that nothing overflows where there is none
+        return len(now)
+    if arrivals.by_count:
+        return max(0, oldest + size - now[0])
+    low, high = 0, len(now) - 1
     while low < high:
         middle = (low + high) >> 1
-        if now[middle] >= at:
+        if now[middle] >= oldest + size:
             high = middle
         else:
             low = middle + 1

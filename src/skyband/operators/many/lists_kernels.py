@@ -6,9 +6,11 @@ may be there too (rows that were shown, which must not be shown again), and is n
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Ints
 from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.structures.moving import copy_row, move_rows
 from skyband.structures.ranking import ranks_before, trails
@@ -33,6 +35,37 @@ QUERY = np.dtype(
 FEW = 8  # rows that are moved one by one
 EVERY_ROW = -1  # as the position of an edge: behind all rows
 LATEST = 2 * FOREVER - 1  # after every time
+
+
+class Told(NamedTuple):
+    """Lines of answers, as they are written."""
+
+    lines: Any
+    written: Ints  # how many, in its one entry
+
+
+class Arrivals(NamedTuple):
+    """Rows that are taken together, in order of arrival."""
+
+    time: Ints
+    position: Ints
+    now: Ints  # the clock after each
+    by_count: bool  # each of these grows by one with each row: to add is faster than to wait for what lies anywhere
+
+
+@inlined
+def time_of(arrivals, i):  # type: ignore[no-untyped-def]
+    return arrivals.time[0] + i if arrivals.by_count else arrivals.time[i]
+
+
+@inlined
+def position_of(arrivals, i):  # type: ignore[no-untyped-def]
+    return arrivals.position[0] + i if arrivals.by_count else arrivals.position[i]
+
+
+@inlined
+def clock_after(arrivals, i):  # type: ignore[no-untyped-def]
+    return arrivals.now[0] + i if arrivals.by_count else arrivals.now[i]
 
 
 @inlined
@@ -71,10 +104,11 @@ def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def say(out, n, at, q, rank, row, order, change):  # type: ignore[no-untyped-def]
-    line = out[n]
+def say(told, at, q, rank, row, order, change):  # type: ignore[no-untyped-def]
+    line = told.lines[told.written[0]]
     line.at, line.group, line.rank, line.order, line.change = at, q, rank, order, change
     line.score, line.position = row.score, row.position
+    told.written[0] += 1
 
 
 @part
@@ -150,12 +184,12 @@ def due_from(end, every):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def keep(which, swept, begin, stop, ends, hit, score, time, position, end, queries, threshold, pool):  # type: ignore[no-untyped-def]
+def keep(which, swept, begin, stop, hits, arrivals, end, queries, threshold, pool):  # type: ignore[no-untyped-def]
     """Rows come, and no window closes before the one that ends at `end`. As `arrive`; returns where to go on."""
     for j in range(begin, stop):
         q = which[j]
         query = queries[q]
-        p, p_end = ends[j - 1] if j > swept else 0, ends[j]
+        p, p_end = hits.ends[j - 1] if j > swept else 0, hits.ends[j]
         if p == p_end:
             continue
         need = query.length + p_end - p
@@ -165,15 +199,16 @@ def keep(which, swept, begin, stop, ends, hit, score, time, position, end, queri
         reserve(pool, query, min(need, most + 2))
         rows, base, n, due = pool.rows, query.offset, query.length, due_from(end, query.every)
         for h in range(p, p_end):
-            i = hit[h]
+            score, time = hits.score[h], time_of(arrivals, hits.row[h])
+            position = position_of(arrivals, hits.row[h])
             if n == query.capacity:
                 query.length = n
                 reserve(pool, query, n + 1)
                 base = query.offset
-            if time[i] >= due - query.size and reaches(score[h], time[i], position[i], threshold[q], query):
-                place(rows, base, n, score[h], time[i], position[i])
+            if time >= due - query.size and reaches(score, time, position, threshold[q], query):
+                place(rows, base, n, score, time, position)
                 n += 1
-                query.oldest = min(query.oldest, time[i])
+                query.oldest = min(query.oldest, time)
                 if n > most:
                     n = trim(rows, base, n, q, query, threshold, due - query.size, due)
                     most = max(most, 2 * n)
@@ -182,15 +217,15 @@ def keep(which, swept, begin, stop, ends, hit, score, time, position, end, queri
 
 
 @kernel
-def close(end, which, begin, queries, threshold, pool, previous, emit, out, written, failed):  # type: ignore[no-untyped-def]
+def close(end, which, begin, queries, threshold, pool, previous, emit, told, failed):  # type: ignore[no-untyped-def]
     """The window that ends at `end` closes: the answers of which[begin:]. Returns as `arrive` does."""
     failures = 0
     for j in range(begin, len(which)):
         q = which[j]
         query, before = queries[q], previous[q]
         k, rows, base, first = query.k, pool.rows, query.offset, end - query.size
-        if len(out) - written < 2 * k or len(pool.rows) - pool.free[CLASSES] < 2 * k + 8:
-            return j, written, failures
+        if len(told.lines) - told.written[0] < 2 * k or len(pool.rows) - pool.free[CLASSES] < 2 * k + 8:
+            return j, failures
         found, x = 0, 0
         while x < query.length and found < k:
             row = rows[base + x]
@@ -203,7 +238,7 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, out, writ
             failures += 1
             continue
         if emit == CHANGES:
-            written = _leaving(end, first, x, q, query, before, pool, out, written)
+            _leaving(end, first, x, q, query, before, pool, told)
         rank, old = 0, 0
         for y in range(x):
             row = rows[base + y]
@@ -216,8 +251,7 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, out, writ
                 if old < before.length and rows[before.offset + old].position == row.position:
                     continue
             if emit != ENTRIES or row.flag == 0:
-                say(out, written, end, q, rank, row, 0, ENTER)
-                written += 1
+                say(told, end, q, rank, row, 0, ENTER)
                 if emit == ENTRIES:
                     row.flag = 1
         if emit == CHANGES:
@@ -237,11 +271,11 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, out, writ
                     oldest = min(oldest, rows[base + y].time)
                     kept += 1
             query.length, query.oldest = kept, oldest
-    return len(which), written, failures
+    return len(which), failures
 
 
 @part
-def _leaving(end, first, x, q, query, before, pool, out, written):  # type: ignore[no-untyped-def]
+def _leaving(end, first, x, q, query, before, pool, told):  # type: ignore[no-untyped-def]
     """Say which rows of the answer before are not among those of [first, end) in the first x of the list."""
     rows, base, y = pool.rows, query.offset, 0
     for old in range(before.length):
@@ -250,9 +284,7 @@ def _leaving(end, first, x, q, query, before, pool, out, written):  # type: igno
             y += 1
         stays = y < x and rows[base + y].position == row.position and first <= row.time < end
         if not stays:
-            say(out, written, end, q, old + 1, row, 0, LEAVE)
-            written += 1
-    return written
+            say(told, end, q, old + 1, row, 0, LEAVE)
 
 
 @kernel

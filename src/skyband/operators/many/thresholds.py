@@ -18,7 +18,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from skyband.operators.many.arriving import arrive
-from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST, QUERY, close, in_columns, keep, release
+from skyband.operators.many.lists_kernels import (
+    EVERY_ROW,
+    LATEST,
+    QUERY,
+    Arrivals,
+    Told,
+    close,
+    in_columns,
+    keep,
+    release,
+)
 from skyband.operators.many.protocol import Queries, Spec
 from skyband.operators.many.refilling import SAMPLE, best_of, guess, refill
 from skyband.operators.many.schedule import Schedule, due_at
@@ -78,10 +88,9 @@ class Thresholds(Schedule):
         self._all: Ints = np.empty(0, np.int64)  # queries, as the index likes to be asked
         self._classes: list[Ints] = []  # the same, apart if their windows are not about as long
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
-        self._out = np.empty(1024, ANSWER)
+        self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
         self._aside = np.empty(ASIDE, ROW)
         self._scores = np.empty(BLOCK)
-        self._written = 0
         self._in_order = True  # are the lines written in the order of their queries?
         self._shown = False  # with changes and a slide: did the last answer show something?
 
@@ -102,7 +111,6 @@ class Thresholds(Schedule):
         self._parameters = np.ascontiguousarray(np.concatenate([self._parameters, queries.parameters], axis=1))
         self._previous = grown(self._previous, old + more)
         self._sort_by_size()
-        self._written = 0
         if backfill and self._store.count:
             first = (
                 due_at(self._next_end(), queries.every) if self.spec.window.every else self._now + 1
@@ -118,13 +126,13 @@ class Thresholds(Schedule):
         query = self._queries[q]
         rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]][: query["k"]]
         self._make_room_out(len(rows))
-        lines = self._out[self._written : self._written + len(rows)]
+        lines = self._told.lines[self._told.written[0] :][: len(rows)]
         lines["at"], lines["group"], lines["order"], lines["change"] = self._now + self._counted, q, 0, ENTER
         lines["rank"] = np.arange(1, len(rows) + 1)
         lines["score"], lines["position"] = rows["score"], rows["position"]
         if self.spec.emit == ENTRIES:
             rows["flag"] = 1
-        self._written += len(rows)
+        self._told.written[0] += len(rows)
 
     def remove(self, kept: Ints) -> None:
         """Query kept[i] becomes query i; the others are forgotten."""
@@ -233,6 +241,7 @@ class Thresholds(Schedule):
     def _sweep(self, which: Ints, u: int, v: int, base: int, now: Ints) -> Ints:
         """Take rows into the lists of these queries; returns those whose lists are too short for it."""
         time, position = self._store.time[base + u : base + v], self._store.position[base + u : base + v]
+        arrivals = Arrivals(time, position, now[u:v], self.spec.window.by_count)
         failed: list[Ints] = []
         begin = 0
         self._make_room_hits(v - u)
@@ -243,14 +252,13 @@ class Thresholds(Schedule):
             while at < reached:
                 if self.spec.window.every:
                     at = keep(
-                        which, begin, at, reached, self._hits.ends, self._hits.row, self._hits.score, time, position,
-                        end, self._queries, self._threshold, self._pool,
+                        which, begin, at, reached, self._hits, arrivals, end, self._queries, self._threshold,
+                        self._pool,
                     )  # fmt: skip
                 else:
-                    at, self._written, failures = arrive(
-                        which, begin, at, reached, self._hits.ends, self._hits.row, self._hits.score, time, position,
-                        now[u:v], self._counted, u, self._queries, self._threshold, self._pool, self.spec.emit,
-                        self._out, self._written, self._failed, self._aside,
+                    at, failures = arrive(
+                        which, begin, at, reached, self._hits, arrivals, self._counted, u, self._queries,
+                        self._threshold, self._pool, self.spec.emit, self._told, self._failed, self._aside,
                     )  # fmt: skip
                     failed.append(which[self._failed[:failures]])
                 if at < reached:
@@ -316,7 +324,6 @@ class Thresholds(Schedule):
 
     def _close_window(self, end: int, done: list[Answer]) -> None:
         self._in_order = True
-        self._written = 0
         failed = self._close(np.flatnonzero(end % self._queries["every"] == 0), end)
         if len(failed):
             self._in_order = False
@@ -339,9 +346,9 @@ class Thresholds(Schedule):
         failed: list[Ints] = []
         at = 0
         while at < len(which):
-            at, self._written, failures = close(
+            at, failures = close(
                 end, which, at, self._queries, self._threshold, self._pool, self._previous,
-                self.spec.emit, self._out, self._written, self._failed,
+                self.spec.emit, self._told, self._failed,
             )  # fmt: skip
             failed.append(which[self._failed[:failures]])
             if at < len(which):
@@ -357,8 +364,9 @@ class Thresholds(Schedule):
             self._pool = grown_pool(self._pool, more)
 
     def _make_room_out(self, more: int) -> None:
-        if len(self._out) - self._written < more:
-            self._out = grown(self._out, max(2 * len(self._out), self._written + more))
+        lines, written = self._told
+        if len(lines) - written[0] < more:
+            self._told = Told(grown(lines, max(2 * len(lines), int(written[0]) + more)), written)
 
     def _make_room_hits(self, rows: int) -> None:
         if len(self._hits.row) <= rows:  # with room for one that is none
@@ -366,10 +374,10 @@ class Thresholds(Schedule):
 
     def _lines(self, *, order: bool) -> Answer:
         """The lines written, in their order: by the row that made them known, then by query."""
-        lines = self._out[: self._written]
+        lines = self._told.lines[: self._told.written[0]]
         groups = 0 if self._in_order else len(self._queries)
         orders = int(lines["order"].max(initial=-1)) + 1 if order else 0
-        self._written = 0
+        self._told.written[0] = 0
         return Answer(*in_columns(lines, groups, orders))
 
     def _answer(self, done: list[Answer] | None = None) -> Answer:

@@ -9,14 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from skyband.operators.protocol import Spec
 from skyband.planner import figures
 from skyband.windows import FOREVER
-
-FILE: Final = "costs.json"
 
 
 class Shape(NamedTuple):
@@ -84,22 +81,10 @@ def _interpolate(points: Sequence[float], values: Sequence[float], x: float) -> 
     return values[-1]
 
 
-def cache_file() -> Path:
-    return figures.cache_file(FILE)
-
-
-def _grid() -> dict[str, list[Any]]:
-    return {"k": list(KS), "window_rows": list(WINDOW_ROWS), "slides": [list(shape) for shape in SHAPES]}
-
-
-def write(costs: Costs, path: Path) -> None:
-    figures.write(path, costs.machine, _grid(), costs.cells)
-
-
-def read(path: Path) -> Costs:
-    return Costs(*figures.read(path, _grid(), "skyband calibrate"))
-
-
-@cache
-def known_costs() -> Costs:
-    return figures.known(FILE, read)
+_file = figures.File(
+    "costs.json",
+    {"k": list(KS), "window_rows": list(WINDOW_ROWS), "slides": [list(shape) for shape in SHAPES]},
+    "skyband calibrate",
+    Costs,
+)
+cache_file, write, read, known_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)

@@ -8,8 +8,9 @@ import json
 import os
 import platform
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from skyband.errors import SkybandError
 
@@ -53,3 +54,26 @@ def known(name: str, read_costs: Callable[[Path], Costs]) -> Costs:
         return read_costs(cache_file(name))
     except SkybandError:
         return read_costs(Path(__file__).with_name(name))
+
+
+@dataclass(frozen=True)
+class File(Generic[Costs]):
+    """The file of one kind of costs, which are known by a machine and nanoseconds."""
+
+    name: str
+    grid: Mapping[str, Any]  # the points at which they are measured
+    command: str  # measures them anew
+    costs: Callable[[str, Any], Costs]
+
+    def cache_file(self) -> Path:
+        return cache_file(self.name)
+
+    def write(self, costs: Any, path: Path) -> None:
+        machine, ns = (getattr(costs, field.name) for field in fields(costs))
+        write(path, machine, self.grid, ns)
+
+    def read(self, path: Path) -> Costs:
+        return self.costs(*read(path, self.grid, self.command))
+
+    def known(self) -> Costs:
+        return known(self.name, self.read)

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from skyband.planner import figures
-
-FILE: Final = "many_costs.json"
 
 PIECES: Final = {
     "score": "for a row and a query",
@@ -42,22 +39,10 @@ class ManyCosts:
         return self.ns["lay"] + self.ns["lay_column"] * columns
 
 
-def cache_file() -> Path:
-    return figures.cache_file(FILE)
-
-
-def _grid() -> dict[str, Any]:
-    return {"pieces": list(PIECES)}
-
-
-def write(costs: ManyCosts, path: Path) -> None:
-    figures.write(path, costs.machine, _grid(), costs.ns)
-
-
-def read(path: Path) -> ManyCosts:
-    return ManyCosts(*figures.read(path, _grid(), "skyband calibrate --many"))
-
-
-@cache
-def known_many_costs() -> ManyCosts:
-    return figures.known(FILE, read)
+_file = figures.File(
+    "many_costs.json",
+    {"pieces": list(PIECES)},
+    "skyband calibrate --many",
+    ManyCosts,
+)
+cache_file, write, read, known_many_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)

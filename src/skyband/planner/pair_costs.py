@@ -11,12 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from skyband.planner import figures
 
-FILE: Final = "pair_costs.json"
 K: Final = 20
 WINDOW_ROWS: Final = (1_000, 10_000, 100_000)
 DISTANCES: Final = (1, 2, 3, 4)
@@ -56,22 +54,10 @@ def kind_of(nearest: Sequence[bool]) -> str:
     return "nearest" if all(nearest) else "mixed" if any(nearest) else "furthest"
 
 
-def cache_file() -> Path:
-    return figures.cache_file(FILE)
-
-
-def _grid() -> dict[str, Any]:
-    return {"k": K, "window_rows": list(WINDOW_ROWS), "distances": list(DISTANCES), "kinds": list(KINDS)}
-
-
-def write(costs: PairCosts, path: Path) -> None:
-    figures.write(path, costs.machine, _grid(), costs.cells)
-
-
-def read(path: Path) -> PairCosts:
-    return PairCosts(*figures.read(path, _grid(), "skyband calibrate --pairs"))
-
-
-@cache
-def known_pair_costs() -> PairCosts:
-    return figures.known(FILE, read)
+_file = figures.File(
+    "pair_costs.json",
+    {"k": K, "window_rows": list(WINDOW_ROWS), "distances": list(DISTANCES), "kinds": list(KINDS)},
+    "skyband calibrate --pairs",
+    PairCosts,
+)
+cache_file, write, read, known_pair_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)

@@ -29,6 +29,7 @@ from skyband.engines.spark.clock import watermarked
 from skyband.engines.spark.copies import COPY, CopyGatherer
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Tally, page_batch
+from skyband.engines.spark.part import Part
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
 from skyband.errors import InvalidQuery
@@ -137,8 +138,13 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
             "table or as a batch DataFrame, or the rows as a stream."
         )
     recipe = resolve(df, query, come_and_go=changes is not None)
-    beside = None if changes is None else _changes(changes, recipe)
-    return run(df, recipe, lambda df, buckets: _rows_to_gather(df, recipe), beside)
+    copies = [sf.struct(sf.lit(n).alias(BUCKET), sf.lit(n).alias(COPY)) for n in range(recipe.buckets)]
+    mine = Part(
+        recipe,
+        columns=lambda _: [*(quoted(name).alias(plain) for name, plain in recipe.plain_names.items()), tie(df)],
+        copies=lambda _: sf.array(*copies),
+    )
+    return run(df, recipe, mine.rows, None if changes is None else _changes(changes, recipe))
 
 
 def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> ManyRecipe:
@@ -174,13 +180,6 @@ def _described(queries: pa.Table) -> str:
 
 
 _BUCKETS = 4  # a row is copied to each, so no more than there are likely to be cores that have nothing else to do
-
-
-def _rows_to_gather(df: DataFrame, recipe: ManyRecipe) -> DataFrame:
-    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
-    numbers = sf.sequence(sf.lit(0), sf.lit(recipe.buckets - 1))
-    rows = df.select(*columns, tie(df), sf.explode(numbers).alias(BUCKET))
-    return rows.withColumn(COPY, sf.col(BUCKET))
 
 
 # -- queries that come and go ------------------------------------------------------------------------------------------

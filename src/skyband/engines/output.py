@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.engines.rows import column_of
 from skyband.operators.protocol import LEAVE, Codes, Floats, Ints
 from skyband.queries import TopK, TopKAcross, TopKForEach, TopKPairs
 from skyband.windows import FOREVER, Ticks
@@ -81,26 +82,26 @@ class Layout:
         columns = rows.columns
         when = self._window_columns(answer, window, window.size if size is None else size)
         if question is not None:
-            when.insert(0, pa.array(question, pa.int32()))
-        ranking = [pa.array(answer.rank, _RANK), pa.array(score, _SCORE)]
+            when.insert(0, column_of(question, np.int32, _LEAD_TYPES["question"]))
+        ranking = [column_of(answer.rank, np.int32, _RANK), column_of(score, np.float64, _SCORE)]
         return pa.Table.from_arrays(
             [*(keys or ()), *when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema
         )
 
     def _window_columns(self, answer: Ranked, window: Ticks, size: int | Ints) -> list[pa.Array]:
-        at = _times(answer.at, self.time_type)
+        at = column_of(answer.at, np.int64, self.time_type)
         if self.emit == "changes":
             return [at, _CHANGES.take(pa.array(answer.change == LEAVE).cast(pa.int8()))]
         if self.emit == "entries":
             return [at]
         if window.by_count:
             # A window from the start on is longer than any number of arrivals.
-            return [_times(np.maximum(answer.at - size, 0), self.time_type), at]
+            return [column_of(np.maximum(answer.at - size, 0), np.int64, self.time_type), at]
         endless = size == FOREVER
         if endless is True or (isinstance(endless, np.ndarray) and endless.any()):
             unknown = np.broadcast_to(endless, len(answer.at))
             return [pa.array(answer.at - size, pa.int64(), mask=unknown).view(self.time_type), at]
-        return [_times(answer.at - size, self.time_type), at]
+        return [column_of(answer.at - size, np.int64, self.time_type), at]
 
 
 def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
@@ -162,8 +163,7 @@ def pair_layout(query: TopKPairs, schema: pa.Schema, emit: str) -> Layout:
     return Layout(pa.schema([*_lead_fields(emit, time_type), *_RANKING, *fields]), schema, time_type, emit, 0)
 
 
-# Said outright, Arrow need not look for the type: it shows where one answer is asked for in microseconds.
-_RANK, _SCORE, _TICKS = pa.int32(), pa.float64(), pa.int64()
+_RANK, _SCORE = pa.int32(), pa.float64()
 _RANKING = (pa.field("rank", _RANK), pa.field("score", _SCORE))
 
 
@@ -200,8 +200,3 @@ def free_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _times(ticks: Ints, time_type: pa.DataType) -> pa.Array:
-    times = pa.array(ticks, _TICKS)
-    return times if time_type == _TICKS else times.view(time_type)

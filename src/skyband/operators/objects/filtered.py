@@ -89,7 +89,7 @@ def best_buffer(spec: Spec) -> int:
     """By count: rows enough for few of them to enter the filter; by value: an eighth of the window."""
     if not spec.window.by_count:
         return max(1, spec.window.size // 8)
-    return 128 * (spec.k + candidates(min(spec.window.size, MANY_ROWS), spec.k, SIGMA))
+    return 256 * (spec.k + candidates(min(spec.window.size, MANY_ROWS), spec.k, SIGMA))
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

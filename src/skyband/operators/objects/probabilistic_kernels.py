@@ -51,13 +51,9 @@ def take_likely(kind, g, score, time, position, rule, pool, state):  # type: ign
 def expire_likely(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     """Algorithm 2 of the paper, for every row that has left the window. Returns the earliest time that is left."""
     group, band = state.groups[g], state.lists[QUERY, g]
-    rank, changed, oldest = 0, False, NEVER
-    while rank < band.length:
-        time = pool.rows[first_row(band) + rank].time
-        if time >= limit:
-            oldest = min(oldest, time)
-            rank += 1
-            continue
+    changed = False
+    rank, oldest, following = two_oldest(pool, band)
+    while oldest < limit:
         remove(pool, band, rank)
         changed |= rank < rule.k
         last = first_row(band) + band.length - 1
@@ -65,7 +61,23 @@ def expire_likely(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped
             group.bar = -np.inf
         else:
             group.bar -= (pool.rows[last - 1].score - pool.rows[last].score) / 2
+        oldest = following
+        if following < limit:
+            rank, oldest, following = two_oldest(pool, band)
     return changed, oldest
+
+
+@inlined
+def two_oldest(pool, band):  # type: ignore[no-untyped-def]
+    """The rank of the oldest row, its time, and the time of the next oldest; NEVER where there is none."""
+    rows, rank, oldest, following = pool.rows[first_row(band) :][: band.length], 0, NEVER, NEVER
+    for r in range(len(rows)):
+        time = rows[r].time
+        # Both times without a branch; the rank changes seldom.
+        following = min(following, max(oldest, time))
+        if time < oldest:
+            rank, oldest = r, time
+    return rank, oldest, following
 
 
 @inlined

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.operators.joins import plans
 
 AUCTIONS = pa.table({"ts": [0, 1, 5, 12], "auctionID": [1, 2, 3, 4], "sellerID": [7, 8, 7, 9]})
 BIDS = pa.table(
@@ -211,6 +213,28 @@ def test_every_row_matches_every_other_and_nothing_explodes() -> None:
         every=n,
     )
     assert rows(answer) == [(n, n * n, n * int(table["x"].to_numpy().sum()))]
+
+
+@pytest.mark.parametrize("plan", [None, "late", "early:a"])
+def test_groups_that_explode_are_refused(plan: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pair is a group of its own, which no plan can hold in less."""
+    monkeypatch.setattr("skyband.planner.joins.plans.open", partial(plans.open, most_groups=800))
+    table = pa.table({"t": range(40), "one": [1] * 40, "x": range(40), "y": range(40)})
+    session = sb.JoinAggregate(
+        inputs={"a": sb.landmark(on="t"), "b": sb.landmark(on="t")},
+        on="a.one = b.one",
+        group_by=("a.x", "b.y"),
+        aggregates={"n": "COUNT(*)"},
+        every=10,
+        plan=plan,
+    ).open({"a": table.schema, "b": table.schema})
+    session.push(table.slice(0, 25), "a")
+    assert session.push(table.slice(0, 25), "b").num_rows == 10**2 + 20**2
+    session.push(table.slice(25), "a")
+    with pytest.raises(sb.TooManyGroups, match="more than 800 groups"):
+        session.push(table.slice(25), "b")
+    with pytest.raises(sb.InvalidInput, match="has stopped: The join gives more than"):
+        session.push(table.slice(25), "b")
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from skyband.planner.join_costs import (
     best,
     cost,
     enumerate_plans,
+    groups_of,
     hashed,
     nested_loop,
 )
@@ -25,6 +27,11 @@ from skyband.planner.joins import name_of
 
 PLANS = {"LAP": (False, False), "EAP10": (True, False), "EAP01": (False, True), "EAP11": (True, True)}
 TUNING = Tuning(probe=1.0, window=1.0, group=1.0)
+
+
+def constants_of(**given: float) -> Constants:
+    """These constants; the others are nothing."""
+    return Constants(**{field.name: given.get(field.name, 0.0) for field in fields(Constants)})
 
 
 def stream(groups: float, window: float = 2000) -> Stream:
@@ -58,19 +65,35 @@ def test_early_plans_stop_growing_with_the_window() -> None:
 def test_every_plan_is_enumerated_and_many_inputs_are_chosen_one_by_one() -> None:
     assert len(enumerate_plans(3, linear=False)) == 8
     assert len(enumerate_plans(3, linear=True)) == 9
-    constants = Constants(late=100, early=200, match=50, gather=1e9, touch=1e9, slide=0)
+    constants = constants_of(late=100, early=200, match=50, visit=50)
     few, many = Statistics(10, 1000, 10, 10), Statistics(10, 1000, 1000, 1000)
     assert best([few, many], constants, linear=False).early == (True, False)
     assert best([few, many] + [many] * 5, constants, linear=False).early == (True, *[False] * 6)
 
 
 def test_what_a_slide_gathers_is_joined_once() -> None:
-    constants = Constants(late=100, early=100, match=50, gather=10, touch=100, slide=0)
+    constants = constants_of(late=100, early=100, match=50, gather=10, touch=100)
     few = [Statistics(1000, 10_000, 10, 10)] * 2
     multiply, early = enumerate_plans(2, linear=True)[-1], enumerate_plans(2, linear=True)[-2]
     assert cost(multiply, few, constants, slide=1.0) < cost(early, few, constants, slide=1.0) / 5
     assert best(few, constants, linear=True, slide=1.0).multiply
     assert cost(multiply, few, constants) == cost(early, few, constants), "with each arrival there is nothing to gather"
+
+
+def test_one_input_alone_is_added_to_its_groups_whatever_the_slide() -> None:
+    constants = constants_of(late=100, early=100, match=50, visit=50, gather=10, touch=100)
+    for slide in (0.0, 1.0):
+        assert best([Statistics(1000, 10_000, 10, 1)], constants, linear=True, slide=slide).multiply
+
+
+def test_what_is_far_in_memory_is_dearer() -> None:
+    """A join whose groups are many costs more for each match than one that matches as often and has few."""
+    constants = constants_of(match=10, far_match=10, far=10)
+    plan = enumerate_plans(2, linear=True)[0]
+    few, many = ([Statistics.of(300, 5000, groups, 0.1)] * 2 for groups in (1, 1000))
+    assert groups_of(few) == pytest.approx(1, rel=0.01)
+    assert groups_of(many) > 100_000
+    assert cost(plan, many, constants) > 2 * cost(plan, few, constants)
 
 
 QUERY = sb.JoinAggregate(
@@ -131,7 +154,7 @@ def test_a_session_switches_when_another_plan_has_become_cheaper(monkeypatch: py
     expected, before = run(query)
     assert set(before) == {"early:a,p"}
     # Aggregating early becomes dear.
-    dear = Constants(late=1, early=1e6, match=1, gather=1, touch=1, slide=1)
+    dear = constants_of(late=1, early=1e6, match=1, visit=1)
     session_plans = run_with(monkeypatch, dear, lambda: run(query))
     assert session_plans[0].equals(expected)
     assert session_plans[1][0] == "early:a,p"

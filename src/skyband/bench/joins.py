@@ -57,11 +57,10 @@ def measure(wanted: Collection[str], passes: int, say: Callable[[str], None]) ->
 def early_against_late(passes: int, say: Callable[[str], None]) -> Result:
     """The paper's default setting: the late plan against the best of the others."""
     effort = FULL if passes > 3 else QUICK
-    spent = {}
-    for plan in enumerate_plans(2, linear=True):
-        name = tran.name_of(plan)
-        say(f"the paper's setting: {name}")
-        spent[name] = min(tran.measure_second(tran.TWO, plan, effort) for _ in range(2))
+    say("the paper's setting")
+    candidates = enumerate_plans(2, linear=True)
+    measured = tran.measure_second(tran.TWO, candidates, effort)
+    spent = dict(zip(map(tran.name_of, candidates), measured, strict=True))
     best = min(spent, key=lambda name: spent[name])
     published = min(value for name, value in spent.items() if name.startswith("EAP"))
     return Result(

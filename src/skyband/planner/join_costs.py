@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
+from itertools import accumulate
+from operator import mul
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,7 @@ from skyband.planner import figures
 FILE: Final = "join_costs.json"
 MOST_ENUMERATED: Final = 6  # inputs whose plans are all looked at; beyond, inputs are made early one by one
 BUCKETS: Final = 1021  # of the paper's hash tables
+NEAR: Final = 2000.0  # entries and groups that a processor finds in its nearest memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Statistics:
     rows: float  # live
     cells: float  # that they fall into
     keys: float  # values of the join columns among them
+    groups: float = 1.0  # values of its grouping columns among them; 1: it has none, or nobody knows
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -39,8 +43,9 @@ class Statistics:
 
     @classmethod
     def of(cls, rate: float, rows: float, groups: float, selectivity: float) -> Statistics:
-        """In the paper's terms, where columns are independent and uniform."""
-        return cls(rate, rows, min(rows, groups / selectivity), min(rows, 1 / selectivity))
+        """In the paper's terms, where columns are independent and uniform. (The paper's α is min(w, g/σ), which is what
+        the cells come to with many rows of each, or few.)"""
+        return cls(rate, rows, *(_seen(each, rows) for each in (groups / selectivity, 1 / selectivity, groups)))
 
     @property
     def alone(self) -> float:
@@ -48,12 +53,13 @@ class Statistics:
         return (self.cells / max(self.rows, self.cells, 1.0)) ** 2
 
     @property
-    def matching_rows(self) -> float:
-        return self.rows / max(self.keys, 1)
-
-    @property
     def matching_cells(self) -> float:
         return self.cells / max(self.keys, 1)
+
+
+def _seen(possible: float, rows: float) -> float:
+    """How many of so many values, all as likely, are among so many rows."""
+    return possible * -math.expm1(-rows / possible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +68,14 @@ class Constants:
 
     late: float  # to enter or remove a row
     early: float  # the same, in the aggregation set of its cell
-    match: float  # to add an entry that matches to the output
+    match: float  # to add an entry that matches to the output, where two inputs are joined and all is summed
+    visit: float  # the same in other joins, for each entry that is looked at
     gather: float  # to add a row to what waits of its cell
     touch: float  # to add what waits of a cell to it
-    slide: float  # to show the groups after a slide, whatever the plan
+    slide: float  # to begin and end a slide, whatever the plan
+    show: float  # to show a group after a slide
+    far: float  # to find the entry of a row, for each time that entries and groups have doubled beyond NEAR
+    far_match: float  # the same for a match and its group
 
 
 def enumerate_plans(inputs: int, *, linear: bool) -> list[Plan]:
@@ -74,31 +84,47 @@ def enumerate_plans(inputs: int, *, linear: bool) -> list[Plan]:
     return found + ([Plan((True,) * inputs, multiply=True)] if linear else [])
 
 
-def cost(plan: Plan, inputs: Sequence[Statistics], constants: Constants, slide: float = 0.0) -> float:
+def cost(
+    plan: Plan, inputs: Sequence[Statistics], constants: Constants, slide: float = 0.0, *, linear: bool = True
+) -> float:
     """Nanoseconds for what arrives in a unit of time; `slide`: units between two answers, 0 for each arrival."""
-    found = [
-        each.matching_cells if early else each.matching_rows for each, early in zip(inputs, plan.early, strict=True)
-    ]
-    total = constants.slide / slide if slide else 0.0
+    entries = [each.cells if early else each.rows for each, early in zip(inputs, plan.early, strict=True)]
+    found = [held / max(each.keys, 1) for each, held in zip(inputs, entries, strict=True)]
+    groups = groups_of(inputs)
+    doubled = math.log2(1 + (sum(entries) + groups) / NEAR)
+    match = constants.match if len(inputs) == 2 and linear else constants.visit
+    total = (constants.slide + groups * constants.show) / slide if slide else 0.0
     for k, each in enumerate(inputs):
-        matches = math.prod(found[:k] + found[k + 1 :])
-        if not plan.multiply or slide == 0:
-            # A row whose cell has no other makes the cell, or takes it away: as much again as a row by itself.
-            update = constants.early + each.alone * constants.late if plan.early[k] else constants.late
-            total += 2 * each.rate * (update + matches * constants.match)
+        others = found[:k] + found[k + 1 :]
+        joining = (match + doubled * constants.far_match) * (sum(accumulate(others, mul)) if others else 1.0)
+        find = doubled * constants.far
+        # A row whose cell has no other makes the cell, or takes it away: as much as a row by itself.
+        making = each.alone * constants.late
+        if plan.multiply and (slide or not others):
+            # Of the cells that a slide's rows fall into, each is joined once; alone, rows go straight to groups.
+            moved = 2 * each.rate * (slide or 1.0)
+            touched = _seen(max(each.cells, 1.0), moved) if others else 0.0
+            gathering = moved * (constants.gather + find + (making if others else 0.0))
+            total += (gathering + touched * (constants.touch + joining)) / (slide or 1.0)
             continue
-        # Of the cells that a slide's rows fall into, each is joined once.
-        moved, cells = 2 * each.rate * slide, max(each.cells, 1.0)
-        touched = cells * -math.expm1(-moved / cells) if len(inputs) > 1 else 0.0  # alone, rows go straight to groups
-        total += (moved * constants.gather + touched * (constants.touch + matches * constants.match)) / slide
+        update = constants.early + making if plan.early[k] else constants.late
+        total += 2 * each.rate * (update + find + joining)
     return total
+
+
+def groups_of(inputs: Sequence[Statistics]) -> float:
+    """About how many groups the join has: those that its combinations of cells fall into."""
+    keys = max(min(each.keys for each in inputs), 1.0)
+    return _seen(
+        math.prod(max(each.groups, 1.0) for each in inputs), keys * math.prod(e.matching_cells for e in inputs)
+    )
 
 
 def best(inputs: Sequence[Statistics], constants: Constants, *, linear: bool, slide: float = 0.0) -> Plan:
     """The cheapest plan; of many inputs, the one that making inputs early one after the other leads to."""
 
     def estimate(plan: Plan) -> float:
-        return cost(plan, inputs, constants, slide)
+        return cost(plan, inputs, constants, slide, linear=linear)
 
     if len(inputs) <= MOST_ENUMERATED:
         return min(enumerate_plans(len(inputs), linear=linear), key=estimate)

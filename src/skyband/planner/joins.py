@@ -121,7 +121,8 @@ def better(name: str, query: JoinAggregate, spec: Spec, inputs: Sequence[Statist
         return None
     constants, slide = known_constants(), _slide(spec)
     found = best(inputs, constants, linear=spec.linear, slide=slide)
-    if cost(running, inputs, constants, slide) <= WORTH * cost(found, inputs, constants, slide):
+    costs = [cost(plan, inputs, constants, slide, linear=spec.linear) for plan in (running, found)]
+    if costs[0] <= WORTH * costs[1]:
         return None
     return name_of(found, query.names)
 
@@ -148,7 +149,11 @@ def explain_join(query: JoinAggregate, statistics: Mapping[str, Statistics] | No
     rate = max(sum(each.rate for each in inputs), 1.0)
     constants, slide = known_constants(), _slide(spec)
     choices = [
-        Choice(name_of(plan, query.names), plans.refuses(spec, plan), ns=cost(plan, inputs, constants, slide) / rate)
+        Choice(
+            name_of(plan, query.names),
+            plans.refuses(spec, plan),
+            ns=cost(plan, inputs, constants, slide, linear=spec.linear) / rate,
+        )
         for plan in enumerate_plans(len(inputs), linear=True)
     ]
     choices.sort(key=lambda choice: (choice.refused is not None, choice.ns))

@@ -41,17 +41,6 @@ class Case(NamedTuple):
     rows: list[Row]
 
 
-# The variables of each input: one alone, a pair, a pair on two columns, a chain, a star, a triangle, a mixture.
-GRAPHS = (
-    ((),),
-    ((0,), (0,)),
-    ((0, 1), (0, 1)),
-    ((0,), (0, 1), (1,)),
-    ((0,), (0,), (0,)),
-    ((0, 1), (1, 2), (0, 2)),
-    ((0, 1), (0, 1), (1,)),
-)
-
 WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([2**40, -(2**40), 2**53 + 1, 7]))
 FRACTION = st.one_of(
     st.integers(-6, 6).map(lambda n: n / 4),
@@ -60,8 +49,25 @@ FRACTION = st.one_of(
 
 
 @st.composite
+def graphs(draw: st.DrawFn) -> tuple[tuple[int, ...], ...]:
+    """The variables of each input: one alone, a pair, on one column or two, chains, stars, triangles and mixtures."""
+    inputs, variables = draw(st.sampled_from([1, 2, 2, 3, 3, 4])), 2
+    if inputs == 1:
+        return ((),)
+    found = [{0, 1}]
+    for _ in range(1, inputs):
+        # It shares something with those before it, so that all are connected, and may have something new for others.
+        shared = draw(st.sets(st.sampled_from(sorted(set().union(*found))), min_size=1, max_size=2))
+        is_more = draw(st.booleans())
+        found.append(shared | ({variables} if is_more else set()))
+        variables += is_more
+    joined = [v for v in range(variables) if sum(v in each for each in found) > 1]
+    return tuple(tuple(joined.index(v) for v in sorted(each) if v in joined) for each in found)
+
+
+@st.composite
 def specs(draw: st.DrawFn, *, linear: bool = False) -> Spec:
-    graph = draw(st.sampled_from(GRAPHS))
+    graph = draw(graphs())
     every = draw(st.sampled_from([0, 0, 1, 3, 5]))
     by_count = len(graph) == 1 and draw(st.booleans())
     relation = draw(st.integers(0, 3)) if len(graph) > 1 else 9  # often none

@@ -177,7 +177,7 @@ class JoinSession(Session):
     def statistics(self) -> dict[str, Statistics]:
         """What the inputs are like: rates, in rows a slide, since the last time this was asked; the rest, now."""
         return {
-            name: Statistics(known.came / max(known.moments, 1), known.rows, known.cells, known.keys)
+            name: Statistics(known.came / max(known.moments, 1), known.rows, known.cells, known.keys, known.groups)
             for name, known in zip(self.query.names, self._operator.known(), strict=True)
         }
 

@@ -20,7 +20,7 @@ NONE = -1
 
 EVENT = 0  # the next event
 TURN = 1  # the moment it belongs to
-STAGE = 2  # of that moment
+STAGE = 2  # of that moment: GATHER, UPDATE or JOIN
 ITEM = 3  # the next thing to do in that stage
 TOUCHED = 4  # groups touched since the last moment
 LISTED = 5  # entries whose change waits to be joined
@@ -35,9 +35,11 @@ KTH = 13  # ranked: the score of the last group shown
 DIRTY = 14  # ranked: something changed that may be shown
 FIRST_TURN = 15  # the turn of moment 0
 SILENT = 16  # nothing is to be shown
-MATCHED = 17  # entries joined with the event at hand
-SIMPLE = 18  # no joined rows are too many to count, and no more than two inputs have but one limb for a number each
+CANDIDATE = 17  # of a pair: the entry to be joined next, where groups ran out
+PAIR = 18  # two inputs with one limb for each number, nothing but sums, and no joined rows too many to count
 COUNTERS = 19
+
+GATHER, UPDATE, JOIN = range(3)  # JOIN: the entry at hand is up to date, but not yet joined
 
 MISSING = -(2**63)  # ranked: the score of a group that is gone
 NO_SCORE = MISSING + 1  # and of one whose aggregate has no value: behind all others

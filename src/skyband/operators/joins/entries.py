@@ -130,13 +130,14 @@ class EntryTable:
             of_cell[cells] = 0
         self._numbers.give(entries)
 
-    def count(self, source: int, slots: Ints) -> tuple[int, int]:
-        """How many cells, and how many values of its join variables, the rows in these slots have."""
+    def count(self, source: int, slots: Ints) -> tuple[int, int, int]:
+        """How many cells, values of its join variables and parts of groups the rows in these slots have."""
         is_live = np.zeros(self.cells(source), bool)
         is_live[self.cell_of_slot[slots]] = True
         variables = self._told[source].variables[is_live]
         keys = variables[:, 0] if variables.shape[1] == 1 else variables  # of one column it is many times faster
-        return len(variables), len(np.unique(keys, axis=0)) if variables.shape[1] else min(1, len(variables))
+        values = len(np.unique(keys, axis=0)) if variables.shape[1] else min(1, len(variables))
+        return len(variables), values, len(np.unique(self._told[source].part[is_live]))
 
     def lay_out_anew(self, layout: Layout, before: Sequence[Term], after: Sequence[Term]) -> None:
         """Make sums wide enough for other terms. Nothing waits to be joined."""

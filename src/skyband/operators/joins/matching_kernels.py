@@ -28,7 +28,7 @@ from skyband.operators.joins.arrays import (
     KEYS,
     L_TOUCHED,
     LAST,
-    MATCHED,
+    MATCHES,
     NONE,
     OWN,
     P_CHECK,
@@ -42,7 +42,6 @@ from skyband.operators.joins.arrays import (
     PART_ROWS,
     PARTS,
     S_ARGUMENT,
-    SIMPLE,
     SOURCE,
     STAIR_ROWS,
     STAIRS,
@@ -90,26 +89,27 @@ def join(  # type: ignore[no-untyped-def]
     now,
     sign,
     comes,
-    most,
+    again,
 ):
     """Join entry 0, a part of `entry`, with the other inputs, and add what that gives to the output.
 
-    Up to `most` matches (-1: all), always in the same order; counters[MATCHED] says how many there were.
+    `again`: go on where something ran out. Then the cursors are where they were, the last of them at the entry that
+    could not be added.
     """
-    if counters[SIMPLE]:
-        return join_simply(rule, program, entries, first, groups, lists, table, scratch, counters, entry, sign, most)
     source, steps = entries[entry, SOURCE], rule[INPUTS] - 1
     chosen, cursor = rule[CHOSEN], rule[CURSOR]
-    counters[MATCHED] = 0
-    scratch[chosen + source] = entry
-    at = rule[STEP_ROWS] + source * steps
-    depth = 0
-    if steps > 0:
-        scratch[cursor] = first[program[at, P_INDEX], entries[entry, rule[KEYS] + program[at, P_DOMAIN]]]
+    at, depth = rule[STEP_ROWS] + source * steps, 0
+    if again:
+        depth = steps - 1
+    else:
+        scratch[chosen + source] = entry
+        if steps > 0:
+            scratch[cursor] = first[program[at, P_INDEX], entries[entry, rule[KEYS] + program[at, P_DOMAIN]]]
     # Invariant: steps before `depth` have chosen an entry each; the cursor at `depth` is the next one to try.
-    while counters[MATCHED] != most:
+    while True:
         if steps > 0:
             step, candidate = program[at + depth], scratch[cursor + depth]
+            following = rule[FOLLOWING] + step[P_LINK]
             if candidate == NONE:
                 depth -= 1
                 if depth < 0:
@@ -117,13 +117,8 @@ def join(  # type: ignore[no-untyped-def]
                 before = scratch[cursor + depth]
                 scratch[cursor + depth] = entries[before, rule[FOLLOWING] + program[at + depth, P_LINK]]
                 continue
-            agrees = True
-            for c in range(step[P_CHECK], step[P_CHECK_END]):
-                check = program[rule[CHECK_ROWS] + c]
-                variable, other = rule[VARIABLES] + check[C_VARIABLE], scratch[chosen + check[C_INPUT]]
-                agrees &= entries[candidate, variable] == entries[other, variable]
-            if not agrees:
-                scratch[cursor + depth] = entries[candidate, rule[FOLLOWING] + step[P_LINK]]
+            if not agrees(rule, program, entries, scratch, step, candidate):
+                scratch[cursor + depth] = entries[candidate, following]
                 continue
             scratch[chosen + step[P_INPUT]] = candidate
             if depth < steps - 1:
@@ -132,7 +127,6 @@ def join(  # type: ignore[no-untyped-def]
                 key = entries[scratch[chosen + step[P_PARENT]], rule[KEYS] + step[P_DOMAIN]]
                 scratch[cursor + depth] = first[step[P_INDEX], key]
                 continue
-            scratch[cursor + depth] = entries[candidate, rule[FOLLOWING] + step[P_LINK]]
         group = group_of(rule, program, entries, groups, table, scratch, counters)
         if group == NONE:
             return MORE_GROUPS
@@ -141,60 +135,21 @@ def join(  # type: ignore[no-untyped-def]
         ):
             return MORE_GROUP_STEPS
         add_match(rule, program, entries, groups, lists, scratch, counters, group, source, entry, sign)
-        counters[MATCHED] += 1
+        counters[MATCHES] += 1
         if steps == 0:
             return DONE
-    return DONE
+        scratch[cursor + depth] = entries[candidate, following]
 
 
 @part
-def join_simply(  # type: ignore[no-untyped-def]
-    rule, program, entries, first, groups, lists, table, scratch, counters, entry, sign, most
-):
-    """The same for up to two inputs whose numbers have one limb each, without staircases: in one short loop."""
-    source, sums, out = entries[entry, SOURCE], rule[SUMS], rule[GROUP_SUMS]
-    mine, parts, other = rule[INPUT_ROWS] + source, rule[PARTS], 1 - source
-    own_to, own_width = out + program[mine, I_TO], program[mine, I_SIMPLE]
-    other_to, other_width, following, candidate = out, 0, 0, entry
-    if rule[INPUTS] == 2:
-        step = rule[STEP_ROWS] + source
-        candidate = first[program[step, P_INDEX], entries[entry, rule[KEYS] + program[step, P_DOMAIN]]]
-        following = rule[FOLLOWING] + program[step, P_LINK]
-        other_to += program[rule[INPUT_ROWS] + other, I_TO]
-        other_width = program[rule[INPUT_ROWS] + other, I_SIMPLE]
-    scratch[rule[CHOSEN] + source] = entry
-    own_group = -1
-    if parts == 0:
-        own_group = 0
-    elif parts == 1 and program[rule[PART_ROWS], G_INPUT] == source:
-        own_group = entries[entry, PART]
-    own, matched, touched = entries[0, sums] * sign, 0, counters[TOUCHED]
-    status = DONE
-    while candidate != NONE and matched != most:
-        group = own_group
-        if own_group == -1:
-            if parts == 1:
-                group = entries[candidate, PART]
-            else:
-                scratch[rule[CHOSEN] + other] = candidate
-                group = group_of(rule, program, entries, groups, table, scratch, counters)
-                if group == NONE:
-                    status = MORE_GROUPS
-                    break
-        rows = entries[candidate, sums] if rule[INPUTS] == 2 else 1
-        groups[group, out] += own * rows
-        for c in range(own_width):
-            groups[group, own_to + c] += entries[0, sums + 1 + c] * (sign * rows)
-        for c in range(other_width):
-            groups[group, other_to + c] += entries[candidate, sums + 1 + c] * own
-        # Without a branch: overwritten by the next one unless this one is new.
-        lists[L_TOUCHED, touched] = group
-        touched += groups[group, IS_TOUCHED] == 0
-        groups[group, IS_TOUCHED] = 1
-        matched += 1
-        candidate = entries[candidate, following] if rule[INPUTS] == 2 else NONE
-    counters[TOUCHED], counters[MATCHED] = touched, matched
-    return status
+def agrees(rule, program, entries, scratch, step, candidate):  # type: ignore[no-untyped-def]
+    """Does an entry agree with those chosen in all variables, also those it was not found by?"""
+    for c in range(step[P_CHECK], step[P_CHECK_END]):
+        check = program[rule[CHECK_ROWS] + c]
+        variable, other = rule[VARIABLES] + check[C_VARIABLE], scratch[rule[CHOSEN] + check[C_INPUT]]
+        if entries[candidate, variable] != entries[other, variable]:
+            return False
+    return True
 
 
 @part
@@ -287,13 +242,37 @@ def group_of(rule, program, entries, groups, table, scratch, counters):  # type:
         if same:
             return group
         at = (at + 1) & mask
+    group = new_group(groups, table, counters, at)
+    if group != NONE:
+        for p in range(parts):
+            groups[group, at_parts + p] = entries[scratch[chosen + program[rule[PART_ROWS] + p, G_INPUT]], PART]
+    return group
+
+
+@part
+def group_of_pair(groups, table, counters, at_parts, one, other):  # type: ignore[no-untyped-def]
+    """The same for a pair of parts."""
+    mask = len(table) - 1
+    at = np.int64(mix(mix(np.uint64(0), one), other) & np.uint64(mask))
+    while table[at] != NONE:
+        group = table[at]
+        if groups[group, at_parts] == one and groups[group, at_parts + 1] == other:
+            return group
+        at = (at + 1) & mask
+    group = new_group(groups, table, counters, at)
+    if group != NONE:
+        groups[group, at_parts], groups[group, at_parts + 1] = one, other
+    return group
+
+
+@part
+def new_group(groups, table, counters, at):  # type: ignore[no-untyped-def]
+    """A code for one more group, at this place of the hash table; NONE: there is no room."""
     group = counters[GROUPS]
     if group >= len(groups) or 2 * group >= len(table):
         return NONE
     counters[GROUPS] += 1
     table[at] = group
-    for p in range(parts):
-        groups[group, at_parts + p] = entries[scratch[chosen + program[rule[PART_ROWS] + p, G_INPUT]], PART]
     return group
 
 

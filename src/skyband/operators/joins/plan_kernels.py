@@ -5,11 +5,13 @@ aggregated early the aggregation set), is joined with the entries of the other i
 the groups of the output. Where a join multiplies, it is the paper's coalescing property: n rows that agree count n
 times. At the end of a moment the groups it touched are shown.
 
-Nothing is allocated here. When the arrays run out, `run` takes back the event it is at, says what it needs, and is
-called again. Taking back is exact: sums are whole numbers, and a staircase does not mind the same step twice.
+Nothing is allocated here. When the arrays run out, `run` says what it needs, and is called again: then it goes on with
+the match that it could not add. (A staircase does not mind the same step twice.)
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from skyband.operators.joins.arrays import (
     COALESCE,
@@ -17,38 +19,45 @@ from skyband.operators.joins.arrays import (
     E_SIGN,
     E_SLOT,
     EVENT,
+    GATHER,
     GROUP_SUMS,
     INPUTS,
     IS_LISTED,
     IS_TOUCHED,
     ITEM,
+    JOIN,
     L_TOUCHED,
     LISTED,
     M_END,
     M_NOW,
-    MATCHED,
     MATCHES,
-    PARTS,
+    PAIR,
     R_ARGUMENTS,
     R_ENTRY,
     R_LAST,
     R_VALID,
     R_WEIGHT,
     SILENT,
-    SIMPLE,
     SOURCE,
     STAGE,
     SUMS,
     TOUCHED,
     TURN,
+    UPDATE,
 )
-from skyband.operators.joins.changes_kernels import take_changes
 from skyband.operators.joins.matching_kernels import DONE, MORE_ENTRY_STEPS, MORE_RECORDS, join
+from skyband.operators.joins.pair_kernels import join_changes, join_pair, way_of
 from skyband.operators.joins.showing_kernels import room_to_show, settle, show
-from skyband.operators.joins.updating_kernels import add_entry, add_row, read_row, relink, update
+from skyband.operators.joins.updating_kernels import (
+    add_entry,
+    add_plain_row,
+    add_row,
+    only_plain,
+    read_row,
+    relink,
+    update,
+)
 from skyband.structures.compiling import kernel, part
-
-GATHER, UPDATE, JOIN = 0, 1, 2
 
 
 @kernel
@@ -100,17 +109,17 @@ def run(  # type: ignore[no-untyped-def]
         if rule[COALESCE] and rule[INPUTS] == 1:
             take_alone(rule, program, entries, slots, groups, lists, events, end, counters)
             status = DONE
-        elif rule[COALESCE] and counters[SIMPLE] and rule[PARTS] <= 1:
-            take_changes(rule, program, entries, first, listed, slots, groups, lists, events, end, counters)
-            status = DONE
         elif rule[COALESCE]:
             if counters[STAGE] == GATHER:
                 gather(rule, program, entries, listed, slots, events, end, counters)
                 counters[STAGE], counters[ITEM] = UPDATE, 0
-            status = take_listed(
-                *(rule, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs, scratch),
-                *(counters, now),
-            )
+            if counters[PAIR]:
+                status = join_changes(rule, program, entries, first, listed, groups, lists, table, counters)
+            else:
+                status = take_listed(
+                    *(rule, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs),
+                    *(scratch, counters, now),
+                )
         else:
             status = take_events(
                 *(rule, program, entries, first, slots, groups, lists, table, entry_stairs, group_stairs, scratch),
@@ -147,26 +156,27 @@ def take_events(  # type: ignore[no-untyped-def]
     now,
 ):
     """The events of a moment, one after the other."""
+    sums, changes = rule[SUMS], np.int64(0)  # entry 0 is what an event changes
     while counters[EVENT] < end:
         slot, sign = events[counters[EVENT], E_SLOT], events[counters[EVENT], E_SIGN]
         entry, last = slots[slot, R_ENTRY], slots[slot, R_LAST]
         read_row(rule, program, entries, slots, slot, scratch)
-        if counters[STAGE] != JOIN:
+        again = counters[STAGE] == JOIN
+        if not again:
             if not update(rule, program, entries, first, entry_stairs, scratch, entry, sign, last, now):
                 return MORE_ENTRY_STEPS
             counters[STAGE] = JOIN
-        status = join(
-            *(rule, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch, counters),
-            *(entry, last, now, sign, sign > 0, -1),
-        )
-        if status != DONE:
-            join(
+        if counters[PAIR]:
+            way = way_of(rule, program, entries[entry, SOURCE])
+            status = join_pair(way, entries, first, groups, lists, table, counters, entry, changes, sums, sign, again)
+        else:
+            status = join(
                 *(rule, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch, counters),
-                *(entry, last, now, -sign, False, counters[MATCHED]),
+                *(entry, last, now, sign, sign > 0, again),
             )
+        if status != DONE:
             return status
         counters[STAGE] = UPDATE
-        counters[MATCHES] += counters[MATCHED]
         counters[EVENT] += 1
     return DONE
 
@@ -178,31 +188,26 @@ def take_listed(  # type: ignore[no-untyped-def]
     """Join what was gathered, entry by entry: what changed of one with all there is now of the others."""
     sums, delta = rule[SUMS], rule[DELTA]
     while counters[ITEM] < counters[LISTED]:
-        entry = listed[counters[ITEM]]
+        entry, again, changed = listed[counters[ITEM]], counters[STAGE] == JOIN, 0
         for c in range(delta - sums):
+            changed |= entries[entry, delta + c]
             entries[0, sums + c] = entries[entry, delta + c]
-        if counters[STAGE] == UPDATE:
-            was = entries[entry, sums]
-            add_entry(rule, program, entries, entry, sums, 1)
-            if (was > 0) != (entries[entry, sums] > 0):
-                relink(rule, program, entries, first, entry)
-            counters[STAGE] = JOIN
-        status, most = DONE, -1
-        for sign in (1, -1):
-            found = join(
+        if changed:
+            if not again:
+                was = entries[entry, sums]
+                add_entry(rule, program, entries, entry, sums, 1)
+                if (was > 0) != (entries[entry, sums] > 0):
+                    relink(rule, program, entries, first, entry)
+                counters[STAGE] = JOIN
+            status = join(
                 *(rule, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch),
-                *(counters, entry, now, now, sign, False, most),
+                *(counters, entry, now, now, 1, False, again),
             )
-            if sign == 1:
-                status, most = found, counters[MATCHED]
-                if found == DONE:
-                    break
-        if status != DONE:
-            return status
+            if status != DONE:
+                return status
         entries[entry, IS_LISTED] = 0
         for c in range(delta - sums):
             entries[entry, delta + c] = 0
-        counters[MATCHES] += most
         counters[ITEM] += 1
         counters[STAGE] = UPDATE
     return DONE
@@ -211,16 +216,19 @@ def take_listed(  # type: ignore[no-untyped-def]
 @part
 def gather(rule, program, entries, listed, slots, events, end, counters):  # type: ignore[no-untyped-def]
     """Add up what the events of a moment change of each entry."""
+    delta, waiting, plain = rule[DELTA], counters[LISTED], only_plain(rule, program)
     for i in range(counters[EVENT], end):
         slot, sign = events[i, E_SLOT], events[i, E_SIGN]
         entry = slots[slot, R_ENTRY]
-        if not entries[entry, IS_LISTED]:
-            entries[entry, IS_LISTED] = 1
-            listed[counters[LISTED]] = entry
-            counters[LISTED] += 1
-        source = entries[entry, SOURCE]
-        add_row(rule, program, entries, entries, entry, rule[DELTA], source, slots, slot, sign)
-    counters[EVENT] = end
+        # Without a branch: overwritten by the next one unless this one is new.
+        listed[waiting] = entry
+        waiting += entries[entry, IS_LISTED] == 0
+        entries[entry, IS_LISTED] = 1
+        if plain:
+            add_plain_row(rule, program, entries, entry, delta, slots, slot, sign)
+        else:
+            add_row(rule, program, entries, entries, entry, delta, entries[entry, SOURCE], slots, slot, sign)
+    counters[EVENT], counters[LISTED] = end, waiting
 
 
 @part

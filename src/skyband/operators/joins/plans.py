@@ -152,8 +152,8 @@ class Joined:
     def known(self) -> tuple[Known, ...]:
         found = []
         for source, queue in enumerate(self._schedule.queues):
-            cells, keys = self._entries.count(source, queue.slot)
-            found.append(Known(self._came[source], self._moments, len(queue), cells, keys))
+            counts = self._entries.count(source, queue.slot)
+            found.append(Known(self._came[source], self._moments, self._weight[source], *counts))
         self._came, self._moments = [0 for _ in self._came], 0
         return tuple(found)
 
@@ -238,7 +238,7 @@ class Joined:
             if not moves.silent:
                 self._turns += len(moments)
                 self._moments += len(moments)
-                self._came = [n + len(slots) for n, slots in zip(self._came, moves.slots, strict=True)]
+                self._came = [n + int(new.weight.sum()) for n, new in zip(self._came, moves.coming, strict=True)]
             while (status := self._step(events, moments)) != DONE:
                 if status == MORE_RECORDS:
                     parts.append(self._take_records())
@@ -274,8 +274,8 @@ class Joined:
                 write_rows(self._slots, slots, entry, rows.valid, rows.last, rows.weight, rows.arguments)
         entries = len(self._entries.rows)
         self._entry_stairs = self._entry_stairs.with_owners(entries * self._rule(arrays.STAIRS_WIDE))
-        if self.plan.multiply and entries > len(self._listed):
-            self._listed = np.zeros(entries, np.int64)
+        if self.plan.multiply and entries >= len(self._listed):
+            self._listed = np.zeros(entries + 1, np.int64)
 
     def _fit_numbers(self, moves: Moves) -> None:
         """Make limbs wide enough for every sum that these rows can lead to, so that none is ever checked again."""
@@ -287,8 +287,8 @@ class Joined:
             )
             for term in self._terms
         )
-        simple = len(self.spec.inputs) <= 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
-        self._counters[arrays.SIMPLE] = simple and row_bits <= SAFE_BITS
+        is_pair = len(self.spec.inputs) == 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
+        self._counters[arrays.PAIR] = is_pair and row_bits <= SAFE_BITS
         if terms == self._terms:
             return
         before, self._terms = self._terms, terms
@@ -318,7 +318,7 @@ class Joined:
                 f"The join gives more than {self._most_groups:,} groups. No plan holds fewer: each has to be shown. "
                 "Group by fewer columns, filter an input with where=, or use smaller windows."
             )
-        count = max(count, 2 * have)
+        count = max(count, min(2 * have, self._most_groups))
         larger = self._new_groups(count)
         larger[:have] = self._groups
         self._groups = larger

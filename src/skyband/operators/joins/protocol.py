@@ -118,6 +118,7 @@ class Known(NamedTuple):
     rows: int  # live
     cells: int
     keys: int  # values of its join variables
+    groups: int  # of its part of the grouping
 
 
 class JoinOperator(Operator[Batch, Answer], Protocol):

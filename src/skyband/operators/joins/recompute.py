@@ -255,7 +255,7 @@ class Recompute:
 
     def known(self) -> tuple[Known, ...]:
         return tuple(
-            Known(0, 0, len(rows), len({r.cell for r in rows}), len({tuple(r.variables.values()) for r in rows}))
+            Known(0, 0, len(rows), len({r.cell for r in rows}), len({tuple(r.variables.values()) for r in rows}), 1)
             for rows in self._rows
         )
 

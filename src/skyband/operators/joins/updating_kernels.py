@@ -6,6 +6,7 @@ from skyband.operators.joins.arrays import (
     FOLLOWING,
     I_LINK,
     I_LINK_END,
+    I_SIMPLE,
     I_STAIR,
     I_STAIR_END,
     I_TERM,
@@ -68,6 +69,28 @@ def add_row(rule, program, entries, target, at_row, start, source, slots, slot, 
 
 
 @part
+def only_plain(rule, program):  # type: ignore[no-untyped-def]
+    """Are all terms whole numbers of one limb?"""
+    others = 0
+    for t in range(rule[TERM_ROWS], rule[STAIR_ROWS]):
+        others |= program[t, T_FLOAT] | (program[t, T_LIMBS] > 1)
+    return others == 0
+
+
+@part
+def add_plain_row(rule, program, entries, entry, start, slots, slot, sign):  # type: ignore[no-untyped-def]
+    """The same for an entry, if all terms are whole numbers of one limb."""
+    rows, valid, mine = sign * slots[slot, R_WEIGHT], slots[slot, R_VALID], rule[INPUT_ROWS] + entries[entry, SOURCE]
+    entries[entry, start] += rows
+    for t in range(rule[TERM_ROWS] + program[mine, I_TERM], rule[TERM_ROWS] + program[mine, I_TERM_END]):
+        argument, at = program[t, T_ARGUMENT], start + program[t, T_FROM]
+        if valid >> argument & 1:
+            entries[entry, at] += rows
+            if program[t, T_LIMBS]:
+                entries[entry, at + program[t, T_PLAIN]] += sign * slots[slot, R_ARGUMENTS + argument]
+
+
+@part
 def read_terms(rule, program, entries, slots, slot):  # type: ignore[no-untyped-def]
     """What one row adds to its entry, to entry 0."""
     valid, start = slots[slot, R_VALID], rule[SUMS]
@@ -109,9 +132,12 @@ def read_row(rule, program, entries, slots, slot, scratch):  # type: ignore[no-u
 @part
 def add_entry(rule, program, entries, entry, to, factor):  # type: ignore[no-untyped-def]
     """Add entry 0 to the sums, or what waits, of an entry: to the columns from `to` on."""
-    start = rule[SUMS]
+    start, mine = rule[SUMS], program[rule[INPUT_ROWS] + entries[entry, SOURCE]]
+    if mine[I_SIMPLE] != NONE:
+        for c in range(1 + mine[I_SIMPLE]):
+            entries[entry, to + c] += entries[0, start + c] * factor
+        return
     entries[entry, to] += entries[0, start] * factor
-    mine = program[rule[INPUT_ROWS] + entries[entry, SOURCE]]
     for t in range(mine[I_TERM], mine[I_TERM_END]):
         term = program[rule[TERM_ROWS] + t]
         at = term[T_FROM]

@@ -52,15 +52,16 @@ PATIENCE = 25  # times the measurement itself, for filling the window
 
 
 def cost(open_operator: Callable[[Spec], ObjectOperator], spec: Spec, scores: Floats, *, seconds: float) -> Cost:
-    """What a row costs once the window is full: the median batch of so many seconds, and of five batches at least.
+    """What a row costs once the window is full, in so many seconds, and in five batches at least.
 
+    All batches count: what an operator does now and then, such as closing a window, is not in the one in the middle.
     An operator so slow that the window takes too long to fill is judged by what it did until then.
     """
     operator, size = open_operator(spec), spec.window.size
     batch = min(len(scores), BATCH_ROWS)
     first, spent, filling = 0, 0.0, 0.0
-    batches: list[float] = []
-    while spent < seconds or (len(batches) < 5 and spent < 5 * seconds):
+    batches, measured = 0, 0
+    while spent < seconds or (batches < 5 and spent < 5 * seconds):
         rows = scores[first % len(scores) :][:batch]
         times = _NO_TIMES if spec.window.by_count else np.arange(first, first + len(rows))
         begun = time.thread_time()
@@ -68,8 +69,9 @@ def cost(open_operator: Callable[[Spec], ObjectOperator], spec: Spec, scores: Fl
         took = time.thread_time() - begun
         first += len(rows)
         if first - len(rows) > FILLED * size or filling > PATIENCE * seconds:
-            batches.append(1e9 * took / len(rows))
+            batches += 1
+            measured += len(rows)
             spent += took
         else:
             filling += took
-    return Cost(float(np.median(batches)), operator.rows_held(), filling <= PATIENCE * seconds)
+    return Cost(1e9 * spent / measured, operator.rows_held(), filling <= PATIENCE * seconds)

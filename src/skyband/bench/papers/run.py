@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from skyband.bench.papers import experiments, haghani, many, mintopk, pairs, pripuzic, shen, tran
+from skyband.bench.papers import experiments, haghani, many, mintopk, pairs, pripuzic, recall, shen, tran
 from skyband.bench.papers.effort import FULL, QUICK
 from skyband.bench.papers.experiments import Experiment, Outcome
 from skyband.bench.papers.report import shown, summary, write
@@ -19,7 +19,7 @@ from skyband.errors import InvalidQuery
 EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
     "objects": (*mintopk.EXPERIMENTS, *pripuzic.EXPERIMENTS, *shen.EXPERIMENTS),
     "pairs": pairs.EXPERIMENTS,
-    "across": haghani.EXPERIMENTS,
+    "across": (*haghani.EXPERIMENTS, *recall.EXPERIMENTS),
     "joins": tran.EXPERIMENTS,
     "many": many.EXPERIMENTS,
 }

@@ -2,18 +2,18 @@
 
 Paper:      ours, after Haghani, Michel, Aberer, CIKM 2009, section 4.
 Invariant:  an object is held as long as it is worth its place: as the share of its time in which it is expected to be
-            in the answer is at least a bar. Of those that are not, some are held by chance, and each stands for all
-            that were let go alike: so what is missed is measured, and the bar is the highest that misses no more than
-            was allowed. The first two windows are held as `staircase` holds them: that is when it learns.
+            in the answer, and would not be if it were let go, is at least a bar. The bar is the highest that misses no
+            more than was allowed: by what is expected of all that is let go, times how much more than expected is seen
+            of what is held. The first two windows are held as `staircase` holds them: that is when it learns.
 Cost:       push as `staircase`, on fewer objects; judging an object takes some microseconds, and all are judged 20
             times a window. State: the objects held, and some kilobytes of what was learnt, whatever the window.
 Choose it:  recall=0.95, that is, a share of the objects is enough, and memory matters.
 
 What an object is worth is worked out by looking ahead: values that it lacks come as often, as late and as large as they
-came to others (the waits of objects held, by age; each stream's latest values), nearer to those it has the more values
-are alike, and k scores that are sure, or usual by then, are to be beaten; the more good objects come in bursts, the
-less is usual. A model that is wrong costs memory, not recall, which is measured; but what happens seldom is measured
-late.
+came to others (after which streams had come, by age; each stream's latest values), nearer to those it has the more
+values are alike, and k scores that are sure, or usual by then, are to be beaten; the more good objects come in bursts,
+the less is usual. Some objects that are not worth it are held by chance, each for all that were let go alike: if many
+that seemed worth nothing are shown, what is expected is wrong, and all is held.
 """
 
 from __future__ import annotations
@@ -63,24 +63,23 @@ LOOKS: Final = 20  # how often a window all objects are looked at
 FEWEST_ROWS: Final = 16  # between two looks
 MEMORY: Final = 6.0  # windows after which what was learnt counts a third
 MOMENTS: Final = 8  # at which an object's future is looked at
-DRAWS: Final = 8  # of what may come
+DRAWS: Final = 16  # of what may come
 QUANTILES: Final = 32  # of a stream's values
-STEPS: Final = 6  # of what may be needed to be in the answer
+LIKELY: Final = np.array([0.01, 0.06, 0.15, 0.28, 0.28, 0.22])  # steps of what may be needed to be in the answer
 HALF: Final = LOOKS // 2
-SPREAD: Final = 1.1  # of how many objects come, against that of independent ones: what is usual is not quite known
 RECENT: Final = 256  # values of a stream that are remembered
 FEWEST_TO_GO_BY: Final = 4  # scores
 FEW_STREAMS: Final = 5  # up to which every set of streams has waits of its own
 LOTTERY: Final = Lottery(most=0.03, fewest=0.015)
-TRUST: Final = 3.0  # in what is expected: as if it had been seen for so many windows
-UNFORESEEN: Final = 0.7  # more is missed than expected for each stream beyond three: what comes in one brings others
+TRUST: Final = 1.0  # in what is expected: as if so many objects had been seen for a window, just as expected
+COMPARED: Final = 0.25  # share of what is shown by which it is told how far what is expected is right
 FEWEST_BURSTS: Final = 0.5  # as if half a window had been seen so often in which objects come independently
+UNFORESEEN: Final = 0.005  # of what answers show seems worth nothing at some time, as far as nothing else is seen
 MOST_ALIKE: Final = 0.95
 MANY_LOTS: Final = 12.0  # windows: one object held by chance stands for so many that alone it must not be believed
-DOUBT: Final = 0.02  # a share of objects that is too small to be told from chance
 
 
-SPREADS: Final = SPREAD * np.array([NormalDist().inv_cdf((i + 0.5) / STEPS) for i in range(STEPS)])
+SPREADS: Final = np.array([NormalDist().inv_cdf(p) for p in np.cumsum(LIKELY) - 0.5 * LIKELY])
 
 
 class Rule(NamedTuple):
@@ -115,12 +114,9 @@ class Learned(Staircase):
         super().__init__(spec)
         d, k = spec.streams, spec.k
         sets = 1 << d if d <= FEW_STREAMS else d + 1
-        random = np.random.default_rng(1)
-        number = DRAWS if d <= 3 else 4 * DRAWS  # the more may come, the more ways there are
-        places = np.array([[random.permutation(number) for _ in range(d)] for _ in range(2)], np.float64)
-        draws = np.ascontiguousarray(places.transpose(0, 2, 1))
-        draws[0] = -np.log((draws[0] + 0.5) / number)
-        draws[1] = (draws[1] + 0.5) * QUANTILES / number
+        draws = _spread_evenly(DRAWS if d <= 3 else 2 * DRAWS, d)  # the more may come, the more ways there are
+        draws[0] = -np.log(draws[0])
+        draws[1] *= QUANTILES
         figures = np.zeros(FIGURES)
         figures[TICKS] = 1.0
         self._learnt = Learnt(
@@ -133,7 +129,8 @@ class Learned(Staircase):
             pairs=np.zeros(5),
             draws=draws,
             moments=np.zeros(MOMENTS, np.int64),
-            needed=np.full((MOMENTS, STEPS), -np.inf),
+            needed=np.full((MOMENTS, len(LIKELY)), -np.inf),
+            likely=LIKELY.copy(),
             spread=SPREADS.copy(),
             sure=np.full(k, -np.inf),
             ladder=np.full(4 * k, -np.inf),
@@ -141,6 +138,8 @@ class Learned(Staircase):
             shares=np.zeros(MOMENTS),
             waiting=np.zeros(MOMENTS),
             hopes=np.zeros((HOPES, d, MOMENTS)),
+            alone=np.zeros(MOMENTS),
+            heard=np.zeros(d),
             open=np.zeros(d, np.int64),
             lost=np.zeros(LEVELS),
             figures=figures,
@@ -149,7 +148,9 @@ class Learned(Staircase):
         self._began = FOREVER  # the clock's first moment
         self._looked = FOREVER  # its moment at the last look
         self._pace = np.zeros(2)  # how much the clock moved on, and rows came, with less and less weight
-        self._shown_mass = np.zeros(LEVELS)  # what answers showed, by the least that it was ever worth
+        self._shown_mass = np.zeros(
+            (2, LEVELS)
+        )  # what answers showed, by the least that it was ever worth, and by number
         self._past = np.full((2, HALF), np.nan)  # at the last looks: the clock, and the k-th best score
         self._bursts = np.zeros(3)  # halves of windows, good objects that came in them, and their squares
         self._phase = 0  # 1: the first window is full
@@ -203,9 +204,9 @@ class Learned(Staircase):
             learnt.facts[LEAST] = 1.0
         if self._phase:
             learnt.lost[:] *= share
-            self._learn_losses(shown, share)
+            self._learn_losses(found, share)
         if clock - self._began >= 2 * size:
-            self._set_bar()
+            self._set_bar(clock)
         self._prune()
         mark = self._shown.mark
         mark[shown] = 1
@@ -283,47 +284,45 @@ class Learned(Staircase):
         slope = (number * products - own * came) / spread if spread > 0 else 0.0
         self._learnt.figures[ALIKE] = min(max(slope - 2 / math.sqrt(max(number, 1.0)), 0.0), MOST_ALIKE)
 
-    def _learn_losses(self, shown: Codes, share: float) -> None:
-        facts = self._learnt.facts
-        level = np.clip(-LEVELS_AN_OCTAVE * np.log2(facts[LEAST, shown]), 0, LEVELS - 1).astype(np.int64)
+    def _learn_losses(self, found: int, share: float) -> None:
+        levels = np.empty(found, np.int64)
+        kernels.levels_shown(
+            self._s, self._shown, found, self.spec.k, self._scratch, self._learnt, self._scoring, levels
+        )
         self._shown_mass *= share
-        np.add.at(self._shown_mass, level, facts[WEIGHT, shown])
+        np.add.at(self._shown_mass[0], levels, self._learnt.facts[WEIGHT, self._shown.top_code[:found]])
+        np.add.at(self._shown_mass[1], levels, 1.0)
 
-    def _set_bar(self) -> None:
+    def _set_bar(self, clock: int) -> None:
         """The most that can be asked of an object to be worth, without missing more than is allowed."""
-        missed = self._missed()
         allowed = 1 - self.spec.recall
+        # Objects that seemed worth nothing are let go whatever the bar.
+        trust = MANY_LOTS * LOOKS * self.spec.k
+        unforeseen = (UNFORESEEN * trust + self._shown_mass[0, -1]) / (trust + self._shown_mass[0].sum())
+        missed = np.minimum(self._missed() + min(unforeseen, 0.5 * allowed), 1.0)
         level = int(np.argmax(missed <= allowed))
         self._learnt.figures[BAR] = 2.0 ** (-level / LEVELS_AN_OCTAVE)
-        # Objects that seemed worth nothing are let go whatever the bar.
-        unforeseen = self._shown_mass[-1] / (MANY_LOTS * LOOKS * self.spec.k + self._shown_mass.sum())
-        self.recall = 1.0 - float(max(missed[level], unforeseen))
+        # What is let go now is missed within a window: at first, little is.
+        begun = min((clock - self._began) / self.spec.window.size - 2.0, 1.0)
+        self.recall = 1.0 - float(missed[level]) * begun * (2.0 - begun)
         if unforeseen > allowed:
             # Too many of them are shown, so what is expected is wrong: all is held, as by `staircase`.
             self._learnt.figures[BAR], self.recall = 0.0, 1.0
 
     def _missed(self) -> npt.NDArray[np.float64]:
-        """By level of the bar: which share of the objects that answers should show is missed.
+        """By level of the bar: which share of the objects that answers should show is missed, but for the unforeseen.
 
-        What is expected of all objects, and what was seen of those held, the more of it the more it counts.
+        That is what is expected, times how much more is seen than expected where both are known: above the bar, of as
+        much as is enough to tell.
         """
-        lost, total = self._learnt.lost, self._shown_mass.sum()
-        seen = np.append(np.cumsum(self._shown_mass[::-1])[::-1][1:], 0.0)
-        expected = lost * (LOOKS / MOMENTS) / max(total, 1.0)
-        expected *= 1.0 + UNFORESEEN * min(max(self.spec.streams - 3, 0), 3)
-        trust = TRUST * LOOKS * self.spec.k
-        missed = (trust * expected * self._optimism(expected, seen / max(total, 1.0)) + seen) / (trust + total)
-        return np.minimum(missed, 1.0)
-
-    def _optimism(self, expected: npt.NDArray[np.float64], seen: npt.NDArray[np.float64]) -> float:
-        """How many times more is seen than expected, where both are known: well above the bar, where all are held."""
-        bar = self._learnt.figures[BAR]
-        known = LEVELS if not bar else max(level_of(bar) - LEVELS_AN_OCTAVE // 2, 1)
-        found = 1.0
-        for share in (0.3, 0.15):
-            level = int(np.argmax(seen[:known] <= share)) if seen[known - 1] <= share else known - 1
-            found = max(found, (seen[level] + DOUBT) / (expected[level] + DOUBT))
-        return float(found)
+        bar, number = self._learnt.figures[BAR], self._shown_mass[1]
+        known = LEVELS - 1 if not bar else max(level_of(bar) - LEVELS_AN_OCTAVE // 2, 2)
+        seen = np.append(np.cumsum(number[1:known][::-1])[::-1], 0.0)
+        expected = self._learnt.lost * (LOOKS / MOMENTS)
+        level = int(np.argmax(seen <= COMPARED * number.sum()))
+        trust = TRUST * LOOKS
+        times = (trust + seen[level]) / (trust + expected[level] - expected[known - 1])
+        return np.asarray(times * expected / max(number.sum(), 1.0))
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -368,7 +367,7 @@ class Learned(Staircase):
                 array[:] = state[f"learnt_{name}"].reshape(array.shape)
         self._began, self._looked, self._phase = (int(number) for number in state["learnt"])
         self._pace[:], self.recall = state["pace"][:2], float(state["pace"][2])
-        self._shown_mass[:] = state["shown_mass"]
+        self._shown_mass[:] = state["shown_mass"].reshape(2, LEVELS)
         self._past, self._bursts = state["past"].reshape(2, HALF).copy(), state["bursts"].copy()
 
     def check(self) -> None:
@@ -376,6 +375,19 @@ class Learned(Staircase):
         assert (facts[WEIGHT, alive] >= 1).all(), "an object stands at least for itself"
         assert (facts[CAME, alive] <= self._learnt.figures[ROWS]).all(), "and came before now"
         assert 0 < self.recall <= 1, "answers have no more than all objects"
+
+
+def _spread_evenly(number: int, streams: int) -> npt.NDArray[np.float64]:
+    """Two numbers from (0, 1) for each draw and stream, such that few draws have some of everything.
+
+    Each is a multiple of a power of the root g of g**(n + 1) = g + 1, less what is whole: the golden ratio, for n = 1.
+    """
+    root = 2.0
+    for _ in range(50):
+        root = (1.0 + root) ** (1.0 / (2 * streams + 1))
+    step = root ** -np.arange(1.0, 2 * streams + 1)
+    points = (0.5 + np.outer(np.arange(1, number + 1), step)) % 1.0
+    return np.ascontiguousarray(points.reshape(number, 2, streams).transpose(1, 0, 2))
 
 
 def _lots(key: Ints) -> npt.NDArray[np.float64]:

@@ -31,6 +31,7 @@ from skyband.operators.across.worth_kernels import (
     BAR,
     CAME,
     EVENTS,
+    FELL,
     LATEST,
     LEAST,
     LOOKED,
@@ -42,9 +43,11 @@ from skyband.operators.across.worth_kernels import (
     WEIGHT,
     age_of,
     begin_of,
+    latest_position,
+    level_of,
     place_of,
     place_of_object,
-    set_since,
+    set_of,
     tell,
     weigh,
     worth,
@@ -52,6 +55,7 @@ from skyband.operators.across.worth_kernels import (
 from skyband.structures.compiling import kernel, part
 
 LOOK_AT_ONE_OF = 4.0  # rows that are turned away
+KNOWN = 1.5  # windows from which it is known what is usual
 SEARCH_STEPS = 12  # for the least value that is worth holding
 
 
@@ -82,7 +86,8 @@ def judge(state, code, clock, k, learnt, lottery, scoring):  # type: ignore[no-u
     facts = learnt.facts
     found, until, total = weigh(state.slots, code, facts[CAME, code], clock, learnt, scoring)
     tell(learnt.lost, facts[LEAST, code], found, facts[WEIGHT, code] * total)
-    facts[LEAST, code] = min(facts[LEAST, code], found)
+    if found < facts[LEAST, code]:
+        facts[LEAST, code], facts[FELL, code] = found, learnt.figures[LATEST]
     facts[UNTIL, code] = until
     bar = learnt.figures[BAR]
     if found >= bar or facts[WEIGHT, code] > 1.0:
@@ -120,10 +125,9 @@ def _admit(rows, r, clock, k, state, door, learnt, lottery, scoring, top_score):
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     if _is_known(slots, code, clock):
         if slots[code, stream].last == NEVER:
-            for s in range(slots.shape[1]):
-                if slots[code, s].last != NEVER:
-                    age = age_of(max(rows.position[r] - slots[code, s].position, np.int64(0)))
-                    learnt.waits[EVENTS, set_since(slots, code, s, learnt.waits.shape[1]), stream, age] += 1.0
+            waited = max(rows.position[r] - latest_position(slots, code), np.int64(0))
+            _wait(slots, code, waited, learnt)
+            learnt.waits[EVENTS, set_of(slots, code, learnt.waits.shape[1]), stream, age_of(waited)] += 1.0
             if figures[LOOKED] > 0:
                 _compare(
                     place_of_object(slots, code, learnt), place_of(rows.value[r], learnt.values[stream]), learnt.pairs
@@ -179,23 +183,19 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, 
 @kernel
 def wait(slots, clock, learnt, scoring, current):  # type: ignore[no-untyped-def]
     """What objects score now, NaN for those that are not there; and how long they have waited for which rows."""
-    rows, before = np.int64(learnt.figures[ROWS]), np.int64(learnt.figures[LOOKED])
-    sets = learnt.waits.shape[1]
     for code in range(slots.shape[0]):
         current[code] = np.nan
         if not _is_known(slots, code, clock):
             continue
         current[code] = current_score(slots, code, clock, scoring)
-        for s in range(slots.shape[1]):
-            if slots[code, s].last != NEVER:
-                came = rows - (np.int64(learnt.figures[LATEST]) - slots[code, s].position)
-                _wait_since(slots, code, set_since(slots, code, s, sets), before - came, rows - came, learnt.waits)
+        _wait(slots, code, np.int64(learnt.figures[LATEST]) - latest_position(slots, code), learnt)
 
 
 @part
-def _wait_since(slots, code, some, begin, end, waits):  # type: ignore[no-untyped-def]
-    """Ages [begin, end) of an object since it had come to a set of streams: all others have been waited for."""
-    begin = max(begin, np.int64(0))
+def _wait(slots, code, end, learnt):  # type: ignore[no-untyped-def]
+    """The object has had no row for `end` rows: since the last look, all streams it lacks have been waited for."""
+    waits, some = learnt.waits, set_of(slots, code, learnt.waits.shape[1])
+    begin = max(end - np.int64(learnt.figures[ROWS] - learnt.figures[LOOKED]), np.int64(0))
     age = age_of(begin)
     while age < AGES and begin < end:
         until = min(begin_of(age + 1), end)
@@ -231,7 +231,8 @@ def accumulate(waits, coming):  # type: ignore[no-untyped-def]
 def foresee(front, score, size, clock, span, k, learnt):  # type: ignore[no-untyped-def]
     """What a score needs to be in the answer at each moment: k scores, sure or to come, are in its way.
 
-    Of those to come there are as many as usual, times the share of the window until then, give or take their root.
+    Of those to come there are as many as usual, times the share of the window until then, give or take their root; and
+    what is usual is known as from a few windows, give or take as much.
     """
     sure, ladder, steps = learnt.sure, learnt.ladder, learnt.needed.shape[1]
     for j in range(len(learnt.moments)):
@@ -259,9 +260,27 @@ def foresee(front, score, size, clock, span, k, learnt):  # type: ignore[no-unty
                 else:
                     needed = ladder[b]
                     b += 1
-                if a + max(ahead * b + off * math.sqrt(ahead * b), 0.0) >= k:
+                if a + max(ahead * b + off * math.sqrt(ahead * b * (1.0 + ahead / KNOWN)), 0.0) >= k:
                     break
             learnt.needed[j, step] = needed
+
+
+@kernel
+def levels_shown(state, shown, found, k, door, learnt, scoring, levels):  # type: ignore[no-untyped-def]
+    """By object shown: the level of the bar from which on it would not be; 0, if it would be by what came since."""
+    slots, facts, clock = state.slots, learnt.facts, state.numbers[CLOCK]
+    needed = shown.top_score[found - 1] if found == k else -np.inf
+    for i in range(found):
+        code, back = shown.top_code[i], False
+        for s in range(slots.shape[1]):
+            if slots[code, s].last >= clock and slots[code, s].position > facts[FELL, code]:
+                door[0, s].value, door[0, s].last = slots[code, s].value, slots[code, s].last
+                back = True
+        levels[i] = level_of(facts[LEAST, code])
+        if back and current_score(door, 0, clock, scoring) >= needed:
+            levels[i] = 0
+        for s in range(slots.shape[1]):
+            door[0, s].last = NEVER
 
 
 @kernel

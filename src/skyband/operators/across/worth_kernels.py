@@ -21,14 +21,15 @@ from skyband.structures.compiling import kernel, part
 BAR, ROWS, LOOKED, TICKS, TURNED_AWAY, ALIKE, LATEST, FIGURES = range(8)
 
 # By object: how many objects it stands for (more than one if it is held by chance), the least it was ever worth, the
-# row count at its latest row, a number from [0, 1) that decides whether chance holds it, until when it is worth most.
-WEIGHT, LEAST, CAME, LOT, UNTIL, FACTS = range(6)
+# row count at its latest row, a number from [0, 1) that decides whether chance holds it, until when it is worth most,
+# and the latest row's position when it was worth least.
+WEIGHT, LEAST, CAME, LOT, UNTIL, FELL, FACTS = range(7)
 
 LEVELS_AN_OCTAVE = 12
 LEVELS = 12 * LEVELS_AN_OCTAVE  # of what objects are worth
 AGES = 48  # two an octave: up to 2**24 rows
 EVENTS, WAITED = range(2)
-HOPE, LIMIT, COMES, LACKS, HOPES = range(5)  # of what may come by a moment: how often; drawn below; a draw's weights
+HOPE, FIRST, HOPES = range(3)  # of what may come by a moment: how often if nothing else does; the chance to be first
 
 
 class Learnt(NamedTuple):
@@ -37,16 +38,14 @@ class Learnt(NamedTuple):
     facts: Floats  # FACTS, by object
     recent: Floats  # by stream: its latest values, round and round
     taken: Ints  # by stream: how many values there were
-    waits: (
-        Floats  # EVENTS and WAITED, by set of streams, stream and age: rows that came, and rows waited for them, also
-    )
-    # after others had come in between
+    waits: Floats  # EVENTS and WAITED, by set of streams that have come, stream and age: rows that came, and waited for
     coming: Floats  # by set, stream and age: how often a row came up to that age, of objects that wait on, as a sum
     values: Floats  # by stream: quantiles
     pairs: Floats  # of values that came, by quantile, and those their objects had: how many, sums, squares, products
     draws: Floats  # whether and what may come: minus the logarithm of a chance, and which quantile, by draw and stream
     moments: Ints  # when to look ahead
-    needed: Floats  # by moment: what a score has to exceed to be in the answer then, in rising steps of equal chance
+    needed: Floats  # by moment: what a score has to exceed to be in the answer then, in rising steps
+    likely: Floats  # by step: how likely that much is needed
     spread: Floats  # by step: how many standard deviations more objects than usual are in its way
     sure: Floats  # scratch: the best sure scores at a moment, best first; -inf where there are none
     ladder: Floats  # the mean score of the best, the second best, …
@@ -54,6 +53,8 @@ class Learnt(NamedTuple):
     shares: Floats  # scratch, by moment
     waiting: Floats  # scratch, by moment: which part of what may come is still to come
     hopes: Floats  # scratch: HOPES, by stream and moment
+    alone: Floats  # scratch, by moment: the chance that nothing has come
+    heard: Floats  # scratch, by stream: how often it was expected to come since another did
     open: Ints  # scratch: streams in which a row may still come
     lost: Floats  # by level of the bar: at how many moments objects would be missed that are worth less, as expected
     figures: Floats
@@ -94,14 +95,13 @@ def set_of(slots, code, sets):  # type: ignore[no-untyped-def]
 
 
 @part
-def set_since(slots, code, stream, sets):  # type: ignore[no-untyped-def]
-    """The same as of when its row in `stream` had come."""
-    came, number, until = 0, 0, slots[code, stream].position
+def latest_position(slots, code):  # type: ignore[no-untyped-def]
+    """The position of the object's latest row."""
+    latest = NEVER
     for s in range(slots.shape[1]):
-        if slots[code, s].last != NEVER and slots[code, s].position <= until:
-            came |= 1 << s
-            number += 1
-    return came if sets > slots.shape[1] + 1 else number
+        if slots[code, s].last != NEVER:
+            latest = max(latest, slots[code, s].position)
+    return latest
 
 
 @part
@@ -154,17 +154,18 @@ def _falling_short(stream, needed, low, learnt, scoring):  # type: ignore[no-unt
 
 
 @part
-def _chance(needed, stream, likely, own, learnt, scoring):  # type: ignore[no-untyped-def]
-    """How likely the values given, and perhaps one of `stream`, beat what is needed; that has equal chances.
+def _chance(needed, stream, own, learnt, scoring):  # type: ignore[no-untyped-def]
+    """How likely the values given, and one of `stream` if there is one, beat what is needed.
 
     `own`: where the object's values are; the one to come is as near to it as values are alike.
     """
     table, steps, total = scoring.table, len(needed), 0.0
     without, reached = score(scoring), 0
     while reached < steps and without > needed[reached]:
+        total += learnt.likely[reached]
         reached += 1
     if stream >= 0 and reached < steps:
-        count = learnt.values.shape[1]
+        count, alike = learnt.values.shape[1], learnt.figures[ALIKE]
         table[GIVEN, stream] = learnt.values[stream, count - 1]
         most, short = score(scoring), 0
         table[GIVEN, stream] = table[LOW, stream]
@@ -172,43 +173,47 @@ def _chance(needed, stream, likely, own, learnt, scoring):  # type: ignore[no-un
             if most <= needed[i]:
                 break
             short = _falling_short(stream, needed[i], short, learnt, scoring)
-            alike = learnt.figures[ALIKE]
             drawn = (short - alike * own) / (1.0 - alike)
-            total += likely * (1.0 - min(max(drawn / count, 0.0), 1.0))
-    return (reached + total) / steps
+            total += learnt.likely[i] * (1.0 - min(max(drawn / count, 0.0), 1.0))
+    return total
+
+
+@part
+def _rows_until(moment, clock, learnt):  # type: ignore[no-untyped-def]
+    return max(np.int64((moment - clock) / learnt.figures[TICKS]), np.int64(0))
 
 
 @part
 def _hope(slots, code, some, age, clock, moments, learnt):  # type: ignore[no-untyped-def]
-    """Of the values that may still come: how likely by which moment, and what draws of it weigh; how many there are.
+    """How often each value that may still come is expected by which moment, as long as none does; how many there are.
 
-    A draw lets them come more often than they do, so that there are enough; that is made good by its weight.
+    And with which chance it is the first to come, by which moment.
     """
-    unknown = 0
+    hopes, unknown = learnt.hopes, 0
     for s in range(slots.shape[1]):
         if slots[code, s].last != NEVER:
             continue
         now = _rises(learnt.coming, some, s, age)
-        hope = 0.0
         for j in range(moments):
-            rows = age + max(np.int64((learnt.moments[j] - clock) / learnt.figures[TICKS]), np.int64(0))
-            hope = _rises(learnt.coming, some, s, rows) - now
-            if learnt.waits.shape[1] == slots.shape[1] + 1:
-                # By then others are likely to have come: half of the way it goes on as with one more.
-                more_come = 1.0 - math.exp(-0.5 * hope * (slots.shape[1] - some))
-                hope += more_come * (_rises(learnt.coming, some + 1, s, (rows - age) >> 1) - 0.5 * hope)
-            learnt.hopes[HOPE, s, j] = hope
-        if hope <= 1e-9:
-            continue
-        learnt.open[unknown] = s
-        unknown += 1
-        more = max(0.7 / hope, 1.0)
-        for j in range(moments):
-            hope = learnt.hopes[HOPE, s, j]
-            comes, often = 1.0 - math.exp(-hope), 1.0 - math.exp(-more * hope)
-            learnt.hopes[LIMIT, s, j] = more * hope
-            learnt.hopes[COMES, s, j] = comes / often if often > 0 else 0.0
-            learnt.hopes[LACKS, s, j] = math.exp((more - 1.0) * hope)
+            rows = age + _rows_until(learnt.moments[j], clock, learnt)
+            hopes[HOPE, s, j] = _rises(learnt.coming, some, s, rows) - now
+        if moments and hopes[HOPE, s, moments - 1] > 1e-9:
+            learnt.open[unknown] = s
+            unknown += 1
+    before = 0.0
+    for j in range(moments):
+        now = 0.0
+        for n in range(unknown):
+            now += hopes[HOPE, learnt.open[n], j]
+        learnt.alone[j] = math.exp(-now)
+        comes = math.exp(-before) - learnt.alone[j]
+        for n in range(unknown):
+            s = learnt.open[n]
+            last = hopes[HOPE, s, j - 1] if j else 0.0
+            hopes[FIRST, s, j] = comes * (hopes[HOPE, s, j] - last) / (now - before) if now > before else 0.0
+            if j:
+                hopes[FIRST, s, j] += hopes[FIRST, s, j - 1]
+        before = now
     return unknown
 
 
@@ -229,56 +234,106 @@ def _wait_on(unknown, moments, learnt):  # type: ignore[no-untyped-def]
 def _look_ahead(slots, code, some, age, clock, learnt, scoring):  # type: ignore[no-untyped-def]
     """The chance to be in the answer at each moment ahead, into `shares`; returns how many moments it lives.
 
-    Of the values that may still come, one is reckoned with exactly, in turn; of the others it is drawn whether they do.
+    Less the chance to be there all the same if it is let go now, by the values that are still to come.
     """
-    streams, last, moments = slots.shape[1], NEVER, 0
-    for s in range(streams):
+    last, moments = NEVER, 0
+    for s in range(slots.shape[1]):
         last = max(last, slots[code, s].last)
     while moments < len(learnt.moments) and learnt.moments[moments] <= last:
-        learnt.shares[moments] = 0.0
         moments += 1
     unknown = _hope(slots, code, some, age, clock, moments, learnt)
-    own = place_of_object(slots, code, learnt) if learnt.figures[ALIKE] > 0 else 0.0
     _wait_on(unknown, moments, learnt)
-    draws = learnt.draws.shape[1] if unknown > 1 else 1
-    for i in range(draws):
-        exact = learnt.open[i % unknown] if unknown else -1
-        for j in range(moments):
-            if learnt.moments[j] < clock:
-                continue
-            weight, came = _draw(slots, code, i, j, exact, unknown, own, learnt, scoring)
-            likely = 0.0
-            if unknown:
-                hope = learnt.hopes[HOPE, exact, j]
-                if came:
-                    # What came in between, half of the way, may make it more likely.
-                    ahead = np.int64((learnt.moments[j] - clock) / learnt.figures[TICKS])
-                    with_it = some | came if learnt.waits.shape[1] > streams + 1 else some + 1
-                    hope = 0.5 * (hope + max(hope, _rises(learnt.coming, with_it, exact, ahead >> 1)))
-                likely = 1.0 - math.exp(-hope)
-            learnt.shares[j] += weight * _chance(learnt.needed[j], exact, likely, own, learnt, scoring) / draws
+    own = place_of_object(slots, code, learnt) if learnt.figures[ALIKE] > 0 else 0.0
+    for j in range(moments):
+        _give(slots, code, learnt.moments[j], scoring.table)
+        learnt.shares[j] = learnt.alone[j] * _chance(learnt.needed[j], -1, own, learnt, scoring)
+        if unknown == 1:
+            stream = learnt.open[0]
+            learnt.shares[j] += (1.0 - learnt.alone[j]) * _gain(
+                slots, code, np.int64(0), j, 1 << stream, stream, own, learnt, scoring
+            )
+    if unknown > 1:
+        draws = learnt.draws.shape[1]
+        for i in range(draws):
+            _follow(slots, code, some, i, draws, moments, unknown, own, clock, learnt, scoring)
     return moments
 
 
 @part
-def _draw(slots, code, i, j, exact, unknown, own, learnt, scoring):  # type: ignore[no-untyped-def]
-    """Give the object its values at moment j, and those that come in draw i.
+def _follow(slots, code, some, i, draws, moments, unknown, own, clock, learnt, scoring):  # type: ignore[no-untyped-def]
+    """One way in which it may go on: which value comes first, and when; which ones that brings; and so on.
 
-    Returns what the draw weighs, and the streams in which something came, as bits.
+    Each stream is the first in some of the draws, early and late. Draws weigh as much as what they stand for is likely.
     """
-    table, weight, came, alike = scoring.table, 1.0, 0, learnt.figures[ALIKE]
+    n, ways = i // unknown, (draws - 1 - i % unknown) // unknown + 1
+    latest = learnt.open[i % unknown]
+    first = learnt.hopes[FIRST, latest]
+    weight, j = first[moments - 1] / ways, 0
+    while j < moments - 1 and first[j] < (n + 0.5) * weight:
+        j += 1
+    came, number = 1 << latest, 1
+    learnt.heard[:] = 0.0
+    now, before = _rows_until(learnt.moments[j], clock, learnt), np.int64(0)
+    if j:
+        before = _rows_until(learnt.moments[j - 1], clock, learnt)
+    since, waited = (before + now) >> 1, np.int64(0)  # when the latest came: half of the way
+    while True:
+        learnt.shares[j] += weight * _gain(slots, code, i, j, came, latest, own, learnt, scoring)
+        j += 1
+        if j >= moments or number == unknown:
+            break
+        before, now = now, _rows_until(learnt.moments[j], clock, learnt)
+        known = some | came if learnt.waits.shape[1] > slots.shape[1] + 1 else some + number
+        arrived = -1
+        for m in range(unknown):
+            s = learnt.open[m]
+            if not (came >> s) & 1:
+                learnt.heard[s] += _rises(learnt.coming, known, s, now - since) - _rises(
+                    learnt.coming, known, s, waited
+                )
+                if arrived < 0 and learnt.heard[s] > learnt.draws[0, i, s]:
+                    arrived = s
+        waited = now - since
+        if arrived >= 0:
+            came |= 1 << arrived
+            number += 1
+            latest, since, waited = arrived, (before + now) >> 1, np.int64(0)
+    for rest in range(j, moments):
+        learnt.shares[rest] += weight * _gain(slots, code, i, rest, came, latest, own, learnt, scoring)
+
+
+@part
+def _give(slots, code, moment, table):  # type: ignore[no-untyped-def]
+    """The values that the object has until then."""
     for s in range(slots.shape[1]):
         slot = slots[code, s]
-        table[GIVEN, s] = slot.value if slot.last >= learnt.moments[j] else table[LOW, s]
-    for n in range(unknown):
-        s = learnt.open[n]
-        if s != exact and learnt.draws[0, i, s] < learnt.hopes[LIMIT, s, j]:
+        table[GIVEN, s] = slot.value if slot.last >= moment else table[LOW, s]
+
+
+@part
+def _gain(slots, code, i, j, came, latest, own, learnt, scoring):  # type: ignore[no-untyped-def]
+    """The chance to be in the answer at moment j, when streams have come, by what the object has now.
+
+    The latest value may be any; the others are those of draw i.
+    """
+    table, needed = scoring.table, learnt.needed[j]
+    streams, count, alike = slots.shape[1], learnt.values.shape[1], learnt.figures[ALIKE]
+    _give(slots, code, learnt.moments[j], table)
+    for s in range(streams):
+        if (came >> s) & 1 and s != latest:
             table[GIVEN, s] = learnt.values[s, int(alike * own + (1.0 - alike) * learnt.draws[1, i, s])]
-            weight *= learnt.hopes[COMES, s, j]
-            came |= 1 << s
-        elif s != exact:
-            weight *= learnt.hopes[LACKS, s, j]
-    return weight, came
+    with_it = _chance(needed, latest, own, learnt, scoring)
+    if with_it == 0.0:
+        return 0.0
+    for s in range(streams):
+        if not (came >> s) & 1:
+            table[GIVEN, s] = table[LOW, s]
+    table[GIVEN, latest] = learnt.values[latest, count - 1]
+    most = score(scoring)
+    table[GIVEN, latest] = table[LOW, latest]
+    if most > needed[0]:
+        with_it -= _chance(needed, latest, own, learnt, scoring)
+    return with_it
 
 
 @part

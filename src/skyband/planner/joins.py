@@ -69,12 +69,12 @@ def direction(text: str) -> tuple[str, bool]:
     return text, False
 
 
-def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[bool, ...]:
-    """By input: may rows be added up before a plan sees them? Not where a plan is named, to run as published; sums of
-    floats are rounded once, at the end."""
-    if query.plan not in (None, MULTIPLY) or not specify(query, bound).linear:
-        return (False,) * len(bound.inputs)
-    return tuple(not any(argument.is_float for argument in source.arguments) for source in bound.inputs)
+def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[tuple[int, ...] | None, ...]:
+    """By input: what becomes of the arguments of rows that are made one before a plan sees them; None: they stay apart,
+    as all do where a plan is named, to run as published."""
+    spec = specify(query, bound)
+    named = query.plan not in (None, MULTIPLY)
+    return tuple(None if named else spec.as_one(i) for i in range(len(spec.inputs)))
 
 
 def plan_named(name: str, query: JoinAggregate, spec: Spec) -> Plan | None:

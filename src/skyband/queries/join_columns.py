@@ -183,7 +183,7 @@ def _bind_aggregate(
     source = query.names[i]
     bound = bind_argument(aggregate, schemas[source])
     known = arguments[source]
-    same = [a for a, each in enumerate(known) if _key(each) == _key(bound)]
+    same = [a for a, each in enumerate(known) if _key(each) == _key(bound)]  # what rows become, added up, differs
     if not same:
         known.append(bound)
     argument = same[0] if same else len(known) - 1
@@ -197,8 +197,9 @@ def _bind_aggregate(
 
 
 def _key(argument: Argument) -> tuple[Any, ...]:
-    inside = argument.text.partition("(")[2]
-    return inside, argument.is_float, argument.type, argument.is_number
+    function, _, inside = argument.text.partition("(")
+    extreme = function.strip().upper() if function.strip().upper() in ("MIN", "MAX") else ""
+    return extreme, inside, argument.is_float, argument.type, argument.is_number
 
 
 def _times(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> tuple[int, int, pa.DataType]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import skyband as sb
 from skyband.operators.joins.lifetimes import SAMPLE, Coming, coalesced, one_for_each_pane, windows_of
-from skyband.operators.joins.protocol import Rows
+from skyband.operators.joins.protocol import ADDED, HIGHEST, HIGHEST_FLOAT, LOWEST, LOWEST_FLOAT, Rows
 from skyband.windows import FOREVER
 
 
@@ -30,22 +32,32 @@ def test_kinds_of_rows_become_a_row_each(kinds: int, n: int) -> None:
     rows = some_rows(kinds, n)
     expected: dict[tuple[int, ...], list[int]] = {}
     for start, last, cell, (a, b), valid, weight in zip(*(column.tolist() for column in rows), strict=True):
-        sums = expected.setdefault((start, last, cell, valid), [0, 0, 0])
-        sums[:] = [sums[0] + a, sums[1] + b, sums[2] + weight]
-    found = coalesced(rows)
+        sums = expected.setdefault((start, last, cell, valid), [0, b, 0])
+        sums[:] = [sums[0] + a, max(sums[1], b), sums[2] + weight]
+    found = coalesced(rows, (ADDED, HIGHEST))
     keys = zip(*(column.tolist() for column in (found.start, found.last, found.cell, found.valid)), strict=True)
     sums = np.column_stack([found.arguments, found.weight]).tolist()
     assert list(zip(keys, sums, strict=True)) == list(expected.items())  # in the order in which kinds first come
 
 
+@pytest.mark.parametrize("values", [[1.5, -2.5, 0.0, -0.0], [-3.0, -math.inf, 5e-324], [math.inf, 7.0], [-1.0, -2.0]])
+def test_the_lowest_and_the_highest_of_floats(values: list[float]) -> None:
+    alike = np.zeros(len(values), np.int64)
+    bits = np.array(values).view(np.int64)
+    rows = Coming(alike, alike, alike, np.column_stack([bits, bits, bits]), alike + 7, alike + 1)
+    found = coalesced(rows, (LOWEST_FLOAT, HIGHEST_FLOAT, LOWEST)).arguments[0]
+    assert found[:2].view(np.float64).tolist() == [min(values), max(values)]
+    assert found[2] == bits.min()
+
+
 def test_rows_that_differ_stay_as_they_are() -> None:
     rows = some_rows(10**9, 3 * SAMPLE)
-    assert coalesced(rows) is rows
+    assert coalesced(rows, (ADDED, LOWEST)) is rows
 
 
 def test_values_whose_sum_may_not_fit_stay_apart() -> None:
     rows = some_rows(2, 100, largest=2**60)
-    assert coalesced(rows) is rows
+    assert coalesced(rows, (ADDED, LOWEST)) is rows
 
 
 @pytest.mark.parametrize("size", [10, 25, FOREVER])
@@ -57,7 +69,7 @@ def test_a_row_for_each_pane_stays_in_its_windows(size: int) -> None:
     for first, last, c, v in zip(*windows_of(time, size, 10), cell.tolist(), value[:, 0].tolist(), strict=True):
         sums = expected.setdefault((first, last, c), [0, 0])
         sums[:] = sums[0] + v, sums[1] + 1
-    found = one_for_each_pane(Rows(time, cell, value.copy(), np.ones(300, np.int64)), size, 10)
+    found = one_for_each_pane(Rows(time, cell, value.copy(), np.ones(300, np.int64)), (ADDED,), size, 10)
     assert found.weight is not None
     keys = zip(*windows_of(found.time, size, 10), found.cell.tolist(), strict=True)
     assert dict(zip(keys, np.column_stack([found.arguments, found.weight]).tolist(), strict=True)) == expected

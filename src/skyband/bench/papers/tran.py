@@ -27,6 +27,7 @@ CHOSEN = "measured cost of the plan chosen / of the best"
 PLANNER, OF_THE_PAPER = "the planner", "the planner, without multiply"
 TICKS: Final = 1_000_000  # of a second
 SHORTEST_RUN: Final = 0.002  # seconds that can be timed
+ENOUGH_RUNS: Final = 10
 AT_ONCE: Final = 5  # seconds of the streams that come as one batch: plans are compared, not what a batch costs
 
 
@@ -107,6 +108,7 @@ class _Runner:
         _compile(setting, plan)
         self.fastest = math.inf  # seconds that a second of the streams takes
         self.spent = 0.0
+        self._runs = 0  # that could be timed
         self._operator, self._feed, self._run = plans.open(setting.spec(), plan), Feed(setting), 1
         seconds = math.ceil(max(w / r for w, r in zip(setting.windows, setting.rates, strict=True)))
         began = time.thread_time()
@@ -114,6 +116,10 @@ class _Runner:
             self._operator.push(next(self._feed))
             if time.thread_time() - began > effort.fill_seconds:
                 break
+
+    def is_unsure(self, near: float) -> bool:
+        """Has it had too few runs, as may be the best?"""
+        return self.fastest == math.inf or (self.fastest < near < math.inf and self._runs < ENOUGH_RUNS)
 
     def time(self) -> None:
         """One run more; it is made longer until it can be timed."""
@@ -127,6 +133,7 @@ class _Runner:
             self._run *= 2
         else:
             self.fastest = min(self.fastest, took / (self._run * AT_ONCE))
+            self._runs += 1
 
 
 def measure_second(setting: Setting, plans_of_it: Sequence[Plan], effort: Effort) -> list[float]:
@@ -135,10 +142,11 @@ def measure_second(setting: Setting, plans_of_it: Sequence[Plan], effort: Effort
     The fastest of some runs. Plans take turns, so that what else the machine does hits all of them.
     """
     runners = [_Runner(setting, plan, effort) for plan in plans_of_it]
-    enough = effort.turn_seconds * effort.passes
-    while waiting := [each for each in runners if each.spent < enough or each.fastest == math.inf]:
+    enough, near = effort.turn_seconds * effort.passes, math.inf
+    while waiting := [each for each in runners if each.spent < enough or each.is_unsure(near)]:
         for runner in waiting:
             runner.time()
+        near = 1.5 * min(runner.fastest for runner in runners)
     return [1e3 * runner.fastest for runner in runners]
 
 

@@ -2,7 +2,7 @@
 
 Spark's own aggregation would keep state of its own, and cannot be had within a micro-batch alone. So rows cross to
 Python first, and what goes on to a bucket is a row for each pane, cell and partition where that is exact: its keys, the
-sums of its arguments, and how many rows it stands for.
+sums or extremes of its arguments, and how many rows it stands for.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ TIME: Final = PREFIX + "time"
 VALID: Final = PREFIX + "valid"
 WEIGHT: Final = PREFIX + "weight"  # 0: it matches nothing
 
+Bucket = npt.NDArray[np.int32]
 Names = dict[str, dict[str, str]]  # by stream: its columns, and what they are called among those of all
 
 
@@ -82,7 +83,7 @@ class JoinGatherer(Gatherer):
         self._bound = bind(recipe.query, recipe.schemas)
         self._codes = JoinCodes(self._bound)
         self._reader = RowReader(self._bound, recipe.schemas, self._codes)
-        self._coalesces = coalesces(recipe.query, self._bound) if recipe.by_pane else (False,) * len(self._bound.inputs)
+        self._as_one = coalesces(recipe.query, self._bound) if recipe.by_pane else (None,) * len(self._bound.inputs)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         timeless = self.timeless(table)
@@ -104,7 +105,7 @@ class JoinGatherer(Gatherer):
 
     def _in_numbers(self, i: int, table: pa.Table) -> tuple[pa.Table, int]:
         """The rows of one input, and how many of them match nothing."""
-        source, codes = self._bound.inputs[i], self._codes.inputs[i]
+        source = self._bound.inputs[i]
         names, schema = self._recipe.columns[source.name], self._recipe.schemas[source.name]
         batch = whole_batch(table.select(list(names.values())).rename_columns(list(names)).cast(schema))
         rows, counts = self._reader.read(i, batch)
@@ -112,13 +113,28 @@ class JoinGatherer(Gatherer):
         if self._recipe.by_pane and counts.unmatched:
             matched = rows.cell != UNMATCHED  # others would only move a clock, and Spark has that
             rows, extra = rows.part(matched), {name: column[matched] for name, column in extra.items()}
-        if self._coalesces[i] and len(rows.time):
-            bucket = np.zeros(len(codes), np.int32)
-            if BUCKET in extra:
-                bucket[rows.cell] = extra[BUCKET]  # that of a cell, or any
-            rows = one_for_each_pane(rows, source.size, self._bound.every)
-            extra = {BUCKET: bucket[rows.cell]} if BUCKET in extra else {}
+        ways = self._as_one[i]
+        if ways is not None and len(rows.time):
+            rows, bucket = self._as_few(i, rows, ways, extra.get(BUCKET))
+            extra = {} if bucket is None else {BUCKET: bucket}
         return self._written(i, rows, extra), counts.unmatched
+
+    def _as_few(self, i: int, rows: Rows, ways: tuple[int, ...], bucket: Bucket | None) -> tuple[Rows, Bucket | None]:
+        """Rows with weights, and their buckets."""
+        size, every = self._bound.inputs[i].size, self._bound.every
+        if bucket is None:
+            return one_for_each_pane(rows, ways, size, every), None
+        of_cell = np.zeros(len(self._codes.inputs[i]), np.int32)
+        of_cell[rows.cell] = bucket
+        if (of_cell[rows.cell] == bucket).all():
+            few = one_for_each_pane(rows, ways, size, every)
+            return few, of_cell[few.cell]
+        # A cell is in several buckets. In a batch each has its rows in order of their times, and would take them for
+        # late if they came among those of another.
+        which = np.unique(bucket)
+        parts = [one_for_each_pane(rows.part(bucket == each), ways, size, every) for each in which]
+        few = Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return few, np.repeat(which, [len(part.time) for part in parts])
 
     def _count(self, i: int, rows: pa.Table, tally: Tally) -> None:
         """Some of these rows may turn out to be late."""

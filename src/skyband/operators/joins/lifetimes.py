@@ -1,7 +1,7 @@
 """Rows that wait for their first window, and live rows in the order in which they go.
 
-Rows that come and go together, of one cell and with the same values missing, can be one row with their sums and a
-weight: then state and work are a row for each cell and pane, however many rows there were.
+Rows that come and go together, of one cell and with the same values missing, can be one row with their sums or extremes
+and a weight: then state and work are a row for each cell and pane, however many rows there were.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.operators.joins.arrays import NONE
-from skyband.operators.joins.protocol import Rows
+from skyband.operators.joins.protocol import ADDED, HIGHEST, LOWEST, LOWEST_FLOAT, Rows
 from skyband.operators.protocol import Ints
 from skyband.structures.compiling import inlined, kernel
 from skyband.windows import FOREVER
@@ -58,16 +58,17 @@ def in_order(waiting: Coming, more: Coming) -> Coming:
     return both.take(np.concatenate([np.arange(kept), order]))
 
 
-def coalesced(rows: Coming) -> Coming:
-    """One row for all that come and go together, of one cell and with the same values missing. Values are added up.
+def coalesced(rows: Coming, ways: tuple[int, ...]) -> Coming:
+    """One row for all that come and go together, of one cell and with the same values missing; `ways` says what becomes
+    of each argument.
 
     The same rows, if few would be saved or a sum might not fit.
     """
-    n = len(rows.start)
-    largest = np.abs(rows.arguments.astype(np.float64)).max(initial=0.0)
+    n, added = len(rows.start), [a for a, way in enumerate(ways) if way == ADDED]
+    largest = np.abs(rows.arguments[:, added].astype(np.float64)).max(initial=0.0)
     if n < 2 or largest * n >= _MOST:
         return rows
-    found = int(coalesce(*rows, np.full(1 << (2 * n - 1).bit_length(), NONE, np.int64)))
+    found = int(coalesce(*rows, np.array(ways, np.int64), np.full(1 << (2 * n - 1).bit_length(), NONE, np.int64)))
     return rows if found == n else rows.take(slice(0, found))
 
 
@@ -77,11 +78,11 @@ def windows_of(time: Ints, size: int, every: int) -> tuple[Ints, Ints]:
     return time // every * every + every, last
 
 
-def one_for_each_pane(rows: Rows, size: int, every: int) -> Rows:
+def one_for_each_pane(rows: Rows, ways: tuple[int, ...], size: int, every: int) -> Rows:
     """The same, before anything is known of what is closed: rows of the same windows come and go together."""
     weight = np.ones(len(rows.time), np.int64) if rows.weight is None else rows.weight
     windows = windows_of(rows.time, size, every)
-    some = coalesced(Coming(*windows, rows.cell.astype(np.int64), rows.arguments, rows.valid, weight))
+    some = coalesced(Coming(*windows, rows.cell.astype(np.int64), rows.arguments, rows.valid, weight), ways)
     time = some.start - every  # the earliest that is in these windows
     if size < FOREVER:
         time = np.maximum(time, some.last - size)
@@ -89,7 +90,7 @@ def one_for_each_pane(rows: Rows, size: int, every: int) -> Rows:
 
 
 @kernel
-def coalesce(start, last, cell, arguments, valid, weight, table):  # type: ignore[no-untyped-def]
+def coalesce(start, last, cell, arguments, valid, weight, ways, table):  # type: ignore[no-untyped-def]
     """Move the coalesced rows to the front, in the order of their first rows; how many there are.
 
     All rows stay as they are, and all are counted, if by a sample of them few would be saved.
@@ -120,9 +121,24 @@ def coalesce(start, last, cell, arguments, valid, weight, table):  # type: ignor
                     arguments[j, a] = arguments[i, a]
             continue
         weight[j] += weight[i]
-        for a in range(arguments.shape[1]):
-            arguments[j, a] += arguments[i, a]
+        for a in range(len(ways)):
+            arguments[j, a] = as_one(arguments[j, a], arguments[i, a], ways[a])
     return count
+
+
+@inlined
+def as_one(one, other, way):  # type: ignore[no-untyped-def]
+    """What becomes of an argument of two rows."""
+    if way == ADDED:
+        return one + other
+    if way == LOWEST:
+        return min(one, other)
+    if way == HIGHEST:
+        return max(one, other)
+    # The bits of a float, whose order is turned around below zero.
+    mine = one if one >= 0 else one ^ 0x7FFFFFFFFFFFFFFF
+    others = other if other >= 0 else other ^ 0x7FFFFFFFFFFFFFFF
+    return one if (mine <= others) == (way == LOWEST_FLOAT) else other
 
 
 @inlined

@@ -248,7 +248,8 @@ class Joined:
                 if not self._alone:
                     self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
         self._check_overflow()
-        records = np.concatenate([*parts, self._take_records()])
+        parts.append(self._take_records())
+        records = parts[0] if len(parts) == 1 else np.concatenate(parts)
         at, turn, group, live, valid = (np.ascontiguousarray(records[:, c]) for c in range(arrays.O_VALUES))
         return Answer(at, turn, group, live != 0, records[:, arrays.O_VALUES :], valid)
 

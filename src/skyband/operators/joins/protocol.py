@@ -22,6 +22,8 @@ FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": M
 ALL = -1  # in place of an argument: COUNT(*)
 UNMATCHED = -1  # in place of a cell: a row that matches nothing, but moves the clock
 BEFORE = -(2**62)  # before every time
+# What becomes of an argument when several rows are made one.
+ADDED, LOWEST, HIGHEST, LOWEST_FLOAT, HIGHEST_FLOAT = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,24 @@ class Spec:
     def linear(self) -> bool:
         """Can every aggregate be taken back, row by row?"""
         return not any(aggregate.function in (MIN, MAX) for aggregate in self.aggregates)
+
+    def as_one(self, source: int) -> tuple[int, ...] | None:
+        """By argument: what becomes of it when rows that come and go together are made one row with a weight.
+
+        None: they stay apart, since a sum of floats is rounded, or since an argument is asked for in two ways.
+        """
+        found = []
+        for argument, is_float in enumerate(self.inputs[source].floats):
+            wanted = {each.function for each in self.aggregates if (each.input, each.argument) == (source, argument)}
+            if wanted <= {COUNT, MIN}:
+                found.append(LOWEST_FLOAT if is_float else LOWEST)
+            elif wanted <= {COUNT, MAX}:
+                found.append(HIGHEST_FLOAT if is_float else HIGHEST)
+            elif wanted <= {COUNT, SUM, AVG} and not is_float:
+                found.append(ADDED)
+            else:
+                return None
+        return tuple(found)
 
 
 class Cells(NamedTuple):

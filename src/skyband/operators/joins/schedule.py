@@ -45,8 +45,7 @@ class Moves(NamedTuple):
 class Schedule:
     def __init__(self, spec: Spec, *, coalesce: bool = False) -> None:
         self._spec = spec
-        # A sum of floats is rounded, so rows with one stay apart.
-        self._coalesces = tuple(coalesce and not any(source.floats) for source in spec.inputs)
+        self._as_one = tuple(spec.as_one(i) if coalesce else None for i in range(len(spec.inputs)))
         self.late = 0
         self.closed = BEFORE  # the end of the last closed window; with each arrival, now
         self.slots = Numbers()
@@ -62,7 +61,8 @@ class Schedule:
         for source, rows in enumerate(batch.rows):
             if rows is not None and len(rows.time):
                 new = self._in_time(source, rows)
-                new = coalesced(new) if self._coalesces[source] else new
+                ways = self._as_one[source]
+                new = new if ways is None else coalesced(new, ways)
                 self._waiting[source] = in_order(self._waiting[source], new)
 
     def _in_time(self, source: int, rows: Rows) -> Coming:

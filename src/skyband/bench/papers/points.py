@@ -23,6 +23,7 @@ from skyband.operators.protocol import Answer, Batch, ObjectOperator, Spec
 from skyband.operators.registry import OBJECTS, find
 from skyband.streams.batches import evenly
 from skyband.streams.uniform import uniform
+from skyband.structures.panes import WORTH_GUESSING
 
 COST: Final = "ns per row"
 HELD: Final = "rows held, mean"
@@ -32,7 +33,7 @@ BATCH_ROWS: Final = 100_000
 ENDLESS: Final = 2**40  # rows of a stream that is made as it is read
 _NO_GROUPS: Final = np.empty(0, np.int32)
 _NO_TIMES: Final = np.empty(0, np.int64)
-_compiled: set[tuple[str, bool, bool, int, bool]] = set()
+_compiled: set[tuple[str, bool, bool, int, bool, bool]] = set()
 
 
 def random_order() -> pa.RecordBatchReader:
@@ -192,12 +193,20 @@ def race(cases: Sequence[Case], effort: Effort, say: Say) -> list[Contender]:
 def compile_for(case: Case, say: Say) -> None:
     """Run a small query of the same kind, if none has run yet: what numba compiles depends on the kind alone."""
     spec, window = case.spec, case.spec.window
-    kind = (case.algorithm.partition("(")[0], window.by_count, window.every > 0, spec.emit, spec.ad_hoc)
+    k = min(spec.k, 10 if spec.k < WORTH_GUESSING else WORTH_GUESSING)  # a large k takes other loops
+    kind = (
+        case.algorithm.partition("(")[0],
+        window.by_count,
+        window.every > 0,
+        spec.emit,
+        spec.ad_hoc,
+        k >= WORTH_GUESSING,
+    )
     if kind in _compiled:
         return
     say(f"{case.label}: compiling")
     small = replace(window, size=min(window.size, 500), every=min(window.every, 100))
-    contender = Contender.open(replace(case, spec=replace(spec, k=min(spec.k, 10), window=small)))
+    contender = Contender.open(replace(case, spec=replace(spec, k=k, window=small)))
     for _ in range(20):
         contender.push()
     contender.operator.rows_held()

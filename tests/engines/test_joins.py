@@ -237,6 +237,27 @@ def test_groups_that_explode_are_refused(plan: str | None, monkeypatch: pytest.M
         session.push(table.slice(25), "b")
 
 
+def test_groups_that_are_gone_do_not_count() -> None:
+    """Fifteen thousand pairs come and go, a few at a time."""
+    n = 5_000
+    table = pa.table(
+        {"t": range(n), "one": [1] * n, "x": [i % 171 for i in range(n)], "y": [i % 173 for i in range(n)]}
+    )
+    session = sb.JoinAggregate(
+        inputs={"a": sb.sliding(2, on="t"), "b": sb.sliding(2, on="t")},
+        on="a.one = b.one",
+        group_by=("a.x", "b.y"),
+        aggregates={"n": "COUNT(*)", "low": "MIN(a.x)"},
+        every=1,
+    ).open({"a": table.schema, "b": table.schema})
+    for start in range(0, n, 100):
+        session.push(table.slice(start, 100), "a")
+        answer = session.push(table.slice(start, 100), "b")
+        assert all(row["low"] == row["x"] for row in answer.slice(answer.num_rows - 4).to_pylist())
+    assert len(session._operator._groups) < 2 * 4096
+    session.check()
+
+
 # -- by hand -----------------------------------------------------------------------------------------------------------
 
 

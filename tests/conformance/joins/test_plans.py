@@ -18,7 +18,7 @@ SIZES = st.lists(st.sampled_from([0, 1, 1, 2, 5, 11]), max_size=12)
 
 def driver(case: Case, plan: Plan, room: int = 1) -> Driver:
     """Room for one of everything, so that everything has to grow."""
-    return Driver(case, lambda: plans.open(case.spec, plan, initial_room=room))
+    return Driver(case, lambda: plans.open(case.spec, plan, initial_room=room, forget_at=room))
 
 
 def oracle(case: Case) -> Driver:

@@ -49,8 +49,11 @@ class Plan(NamedTuple):
     multiply: bool = False  # join what a slide changed of a cell, all at once
 
 
-def open(spec: Spec, plan: Plan, *, initial_room: int = 64, most_groups: int = MOST_GROUPS) -> JoinOperator:
-    return Joined(spec, plan, initial_room=initial_room, most_groups=most_groups)
+def open(
+    spec: Spec, plan: Plan, *, initial_room: int = 64, most_groups: int = MOST_GROUPS, forget_at: int = 4096
+) -> JoinOperator:
+    """`forget_at`: groups that are not worth looking for those that are gone."""
+    return Joined(spec, plan, initial_room=initial_room, most_groups=most_groups, forget_at=forget_at)
 
 
 def refuses(spec: Spec, plan: Plan) -> str | None:
@@ -63,12 +66,13 @@ def refuses(spec: Spec, plan: Plan) -> str | None:
 class Joined:
     """A plan, running."""
 
-    def __init__(self, spec: Spec, plan: Plan, *, initial_room: int, most_groups: int) -> None:
+    def __init__(self, spec: Spec, plan: Plan, *, initial_room: int, most_groups: int, forget_at: int) -> None:
         assert len(plan.early) == len(spec.inputs)
         assert not plan.multiply or all(plan.early), "what is multiplied is aggregated"
         self.spec, self.plan = spec, plan
         self._alone = plan.multiply and len(spec.inputs) == 1  # nothing to join with: rows go straight to groups
-        self._most_groups, self._initial_room = most_groups, initial_room
+        self._rooms = {"initial_room": initial_room, "most_groups": most_groups, "forget_at": forget_at}
+        self._most_groups, self._forget_at = most_groups, forget_at
         self._graph = graph_of(spec)
         self._terms = terms_of(spec)
         self._layout = layout_of(spec, self._graph, self._terms, coalesce=plan.multiply)
@@ -201,7 +205,7 @@ class Joined:
                 saved[rows] = number[saved[rows]]
         # Begin anew: everything follows from the live rows.
         matches = self.matches
-        self.__init__(self.spec, self.plan, initial_room=self._initial_room, most_groups=self._most_groups)  # type: ignore[misc]
+        self.__init__(self.spec, self.plan, **self._rooms)  # type: ignore[misc]
         self.restore(saved)
         self._counters[arrays.MATCHES] = matches
 
@@ -228,6 +232,7 @@ class Joined:
     def _run(self, moves: Moves | None) -> Answer:
         """Let the kernels take what comes and goes; answer what that makes known."""
         parts: list[Ints] = []
+        self._forget_groups()
         if moves is not None and len(moves.now):
             self._fit_numbers(moves)
             self._seat(moves)
@@ -326,11 +331,35 @@ class Joined:
         lists = np.zeros((arrays.GROUP_LISTS, count + 1), np.int64)
         lists[:, : have + 1] = self._lists
         self._lists = lists
-        parts = len(self.spec.grouped_inputs)
-        if parts > 1:
-            self._table = np.full(_table_size(count), arrays.NONE, np.int64)
-            fill_table(self._table, larger, self._rule(arrays.GROUP_PARTS), parts, int(self._counters[GROUPS]))
+        if len(self.spec.grouped_inputs) > 1:
+            self._fill_table()
         self._group_stairs = self._group_stairs.with_owners(count * self._rule(arrays.STAIRS))
+
+    def _forget_groups(self) -> None:
+        """Drop groups that are gone, when they are most: combinations of parts come without end."""
+        counters = self._counters
+        if len(self.spec.grouped_inputs) < 2 or counters[GROUPS] < max(self._forget_at, 4 * counters[LIVING]):
+            return
+        kept = np.flatnonzero((self._groups[:, arrays.IS_LIVE] | self._groups[:, arrays.IN_RESERVE]) != 0)
+        number = np.zeros(len(self._groups), np.int64)
+        number[kept] = np.arange(len(kept))
+        old, self._groups = self._groups, self._new_groups(max(2 * len(kept), self._rooms["initial_room"]))
+        self._groups[: len(kept)] = old[kept]
+        lists = np.zeros((arrays.GROUP_LISTS, len(self._groups) + 1), np.int64)
+        for which, count in ((arrays.L_LIVING, counters[LIVING]), (arrays.L_RESERVE, counters[arrays.RESERVE])):
+            lists[which, :count] = number[self._lists[which, :count]]
+        self._lists = lists
+        if wide := self._rule(arrays.STAIRS):
+            owners = np.zeros((len(self._groups) * wide, self._group_stairs.owners.shape[1]), np.int64)
+            owners[: len(kept) * wide] = self._group_stairs.owners[(kept[:, None] * wide + np.arange(wide)).ravel()]
+            self._group_stairs = self._group_stairs._replace(owners=owners)
+        counters[GROUPS] = len(kept)
+        self._fill_table()
+
+    def _fill_table(self) -> None:
+        self._table = np.full(_table_size(len(self._groups)), arrays.NONE, np.int64)
+        parts = len(self.spec.grouped_inputs)
+        fill_table(self._table, self._groups, self._rule(arrays.GROUP_PARTS), parts, int(self._counters[GROUPS]))
 
     def _grow(self, status: int) -> None:
         growth: dict[int, Callable[[], None]] = {

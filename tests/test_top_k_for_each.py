@@ -130,6 +130,22 @@ def test_changes_of_queries_are_taken_as_a_feed_of_a_table_gives_them() -> None:
     assert [row[0] for row in told(session.push(ROWS.slice(0, 2)))] == ["low", "new", "brief", "low", "new", "new"]
 
 
+@pytest.mark.parametrize("window", [sb.sliding(3), sb.sliding(4, every=2), sb.sliding(3, every=2, on="t")])
+def test_rows_that_nobody_will_ask_for_can_be_forgotten(window: sb.Window) -> None:
+    query = sb.TopKForEach(queries=QUERIES.slice(0, 0), k=2, by=NEAR, ascending=True, window=window)
+    sessions = [query.open(ROWS.schema), query.open(ROWS.schema)]
+    for session in sessions:
+        session.push(ROWS.slice(0, 3))
+    sessions[0].forget_rows()
+    assert [session.stats().rows_held > 0 for session in sessions] == [False, True]
+    for session in sessions:
+        session.add(QUERIES)
+        session.forget_rows()  # there are queries now
+    forgot, kept = (told(session.push(ROWS.slice(3))) + told(session.finish()) for session in sessions)
+    assert forgot == kept
+    assert forgot
+
+
 @pytest.mark.parametrize(("k", "algorithm"), [(3, "shared"), ("q.k", "boxes")])
 def test_with_backfill_rows_are_there_before_any_query(k: int | str, algorithm: str) -> None:
     rows = pa.table({"x": np.random.default_rng(5).random(1_200)})

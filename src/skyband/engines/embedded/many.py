@@ -209,6 +209,12 @@ class ForEachSession(Session):
                     refused[i] = error
         return refused
 
+    def forget_rows(self) -> None:
+        """Forget the window's rows if there is no query, and those that come see only what comes after them."""
+        if not len(self._keys) and not self.query.backfill and isinstance(self._operator, Thresholds):
+            self._operator.forget_rows()
+            self._rows.keep(self._operator.held())
+
     def _find(self, keys: pa.RecordBatch) -> Ints:
         """The numbers of these queries, -1 of those that there are not."""
         known, before = self._keys.keys, len(self._keys)

@@ -88,7 +88,10 @@ class BucketOfQueries:
         if session is None:
             session = self._open(self._recipe.queries_of(int(rows.column(COPY)[0].as_py())), None)
             before = [] if self._watermark is None else [session.advance(self._watermark)]
-        return pa.concat_tables([*before, session.push(rows.select(self._rows.names))])
+        known = session.push(rows.select(self._rows.names))
+        if self._recipe.come_and_go:
+            session.forget_rows()
+        return pa.concat_tables([*before, known])
 
     def advance(self, watermark: int) -> pa.Table:
         self._watermark = watermark
@@ -116,7 +119,8 @@ def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
     if CHANGE not in schema.names:
         raise InvalidQuery(
             f"A stream of queries says in the column {CHANGE!r} whether a row adds one ('insert') or removes it "
-            f"('delete'). Where they only come: queries.withColumn({CHANGE!r}, lit('insert')). Columns: "
+            f"('delete'). Where they only come: queries.withColumn({CHANGE!r}, lit('insert')). A table of queries is "
+            "a batch DataFrame, in a pipeline a source with stream = false. Columns: "
             f"{', '.join(schema.names)}."
         )
     if marked := watermarked(df):

@@ -20,22 +20,22 @@ def refill(q, wanted, hit, scores, is_all, time, position, first, end, alive, cl
 
     Returns 0; or how much room the pool would need; or -1 if these rows are too few, and not all.
     """
-    query, count, found = queries[q], 0, 0
+    query, found = queries[q], 0
+    lasting = np.empty(len(hit))
     for x in range(len(hit)):
         i = hit[x]
-        chosen = (time[i] >= alive) & (position[i] >= query.start)
-        count += chosen
-        found += chosen & (time[i] >= first) & (time[i] < end)
+        lasting[found] = scores[x]
+        found += (time[i] >= max(first, alive)) & (time[i] < end) & (position[i] >= query.start)
     if found < wanted and not is_all:
         return -1
-    rows = np.empty(count + query.length, pool.rows.dtype)
-    at = 0
+    # What is worse than the last that is wanted need not be sorted: where rows come in an order, these are many.
+    least = largest(lasting[:found], wanted - 1) if found >= wanted else -np.inf
+    rows, count = np.empty(len(hit) + query.length, pool.rows.dtype), 0
     for x in range(len(hit)):
         i = hit[x]
-        if (time[i] >= alive) & (position[i] >= query.start):
-            row = rows[at]
-            row.score, row.time, row.position, row.last, row.flag = scores[x], time[i], position[i], 0, 0
-            at += 1
+        row = rows[count]
+        row.score, row.time, row.position, row.last, row.flag = scores[x], time[i], position[i], 0, 0
+        count += (time[i] >= alive) & (position[i] >= query.start) & (scores[x] >= least)
     sort_best_first(rows, np.int64(0), count)
     # Cut behind the last that is wanted; without so many, all rows are there and the list is complete whatever comes.
     edge, found = count, 0

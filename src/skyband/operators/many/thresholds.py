@@ -91,6 +91,8 @@ class Thresholds(Schedule):
         self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
         self._aside = np.empty(ASIDE, ROW)
         self._scores = np.empty(BLOCK)
+        self._sampled = 0, 0, 0  # how many rows the last guess was from, the first and the last of them; and a sample
+        self._sample, self._sample_time = np.empty((0, 0)), np.empty(0, np.int64)
         self._in_order = True  # are the lines written in the order of their queries?
         self._shown = False  # with changes and a slide: did the last answer show something?
 
@@ -143,6 +145,10 @@ class Thresholds(Schedule):
         self._previous = self._previous[kept]
         self._parameters = np.ascontiguousarray(self._parameters[:, kept])
         self._sort_by_size()
+
+    def forget_rows(self) -> None:
+        """Nobody will ask for the rows that have come."""
+        self._store.count = 0
 
     def put(self, column: int, position: Ints, values: Floats) -> None:
         """Rows have other values in a column; what queries have in their lists is as good as before."""
@@ -300,12 +306,15 @@ class Thresholds(Schedule):
         n = visible - begin
         if n < 4 * SAMPLE or n < 16 * wanted:
             return -math.inf
-        stride = n // SAMPLE
-        columns = np.ascontiguousarray(self._store.columns[:, begin:visible:stride])
-        scores = np.empty(columns.shape[1])
-        self.spec.scoring.scores(columns, 0, len(scores), self._parameters, q, scores)
-        time = np.ascontiguousarray(self._store.time[begin:visible:stride])
-        return float(guess(scores, time, first, end, wanted / stride))
+        stride, store = n // SAMPLE, self._store
+        rows = n, int(store.position[begin]), int(store.position[visible - 1])
+        if rows != self._sampled:  # by the query before, which ran short with the same rows
+            self._sampled = rows
+            self._sample = np.ascontiguousarray(store.columns[:, begin:visible:stride])
+            self._sample_time = np.ascontiguousarray(store.time[begin:visible:stride])
+        scores = np.empty(len(self._sample_time))
+        self.spec.scoring.scores(self._sample, 0, len(scores), self._parameters, q, scores)
+        return float(guess(scores, self._sample_time, first, end, wanted / stride))
 
     # -- windows that slide by more than a row ------------------------------------------------------------------------
 

@@ -72,6 +72,8 @@ FEWEST_TO_GO_BY: Final = 4  # scores
 FEW_STREAMS: Final = 5  # up to which every set of streams has waits of its own
 LOTTERY: Final = Lottery(most=0.03, fewest=0.015)
 TRUST: Final = 1.0  # in what is expected: as if so many objects had been seen for a window, just as expected
+LEAST_LEVEL: Final = 2 * LEVELS_AN_OCTAVE  # of the bar: above it there is enough to compare
+LEAST_TIMES: Final = 0.7  # as much as expected, at least: that little was seen of late says little where habits change
 COMPARED: Final = 0.25  # share of what is shown by which it is told how far what is expected is right
 FEWEST_BURSTS: Final = 0.5  # as if half a window had been seen so often in which objects come independently
 UNFORESEEN: Final = 0.005  # of what answers show seems worth nothing at some time, as far as nothing else is seen
@@ -300,7 +302,7 @@ class Learned(Staircase):
         trust = MANY_LOTS * LOOKS * self.spec.k
         unforeseen = (UNFORESEEN * trust + self._shown_mass[0, -1]) / (trust + self._shown_mass[0].sum())
         missed = np.minimum(self._missed() + min(unforeseen, 0.5 * allowed), 1.0)
-        level = int(np.argmax(missed <= allowed))
+        level = max(int(np.argmax(missed <= allowed)), LEAST_LEVEL)
         self._learnt.figures[BAR] = 2.0 ** (-level / LEVELS_AN_OCTAVE)
         # What is let go now is missed within a window: at first, little is.
         begun = min((clock - self._began) / self.spec.window.size - 2.0, 1.0)
@@ -322,7 +324,7 @@ class Learned(Staircase):
         level = int(np.argmax(seen <= COMPARED * number.sum()))
         trust = TRUST * LOOKS
         times = (trust + seen[level]) / (trust + expected[level] - expected[known - 1])
-        return np.asarray(times * expected / max(number.sum(), 1.0))
+        return np.asarray(max(times, LEAST_TIMES) * expected / max(number.sum(), 1.0))
 
     # -- state --------------------------------------------------------------------------------------------------------
 

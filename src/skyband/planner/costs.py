@@ -24,7 +24,7 @@ class Shape(NamedTuple):
 # The grid: how many rows are shown, rows in a window, how it slides, how scores come. `Slides`: how many slides make a
 # window; 0: it slides with each arrival. By value with a slide, one figure has to do for all.
 KS: Final = (3, 10, 30, 100, 300, 1_000)
-WINDOW_ROWS: Final = (1_000, 8_000, 60_000, 500_000)
+WINDOW_ROWS: Final = (1_000, 8_000, 60_000, 180_000, 500_000)
 SHAPES: Final = tuple(
     Shape(slides, by_count)
     for slides, by_count in ((0, True), (1, True), (10, True), (100, True), (0, False), (10, False))

@@ -14,7 +14,18 @@ from skyband.planner.join_costs import Constants
 from skyband.planner.rules import RULES, Draft, Measured, Read
 
 GOLDEN = Path(__file__).parent / "rules"
-JOIN_COSTS: Final = Constants(late=900.0, early=400.0, match=50.0, gather=90.0, touch=400.0, slide=400_000.0)
+JOIN_COSTS: Final = Constants(
+    late=900.0,
+    early=400.0,
+    match=50.0,
+    visit=50.0,
+    gather=90.0,
+    touch=400.0,
+    slide=400_000.0,
+    show=0.0,
+    far=0.0,
+    far_match=0.0,
+)
 
 TRADES: Final = pa.schema(
     {"ts": pa.timestamp("us", "UTC"), "id": pa.int64(), "symbol": pa.string(), "price": pa.float64(), "n": pa.int32()}

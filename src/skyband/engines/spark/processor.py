@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
-from pyspark import cloudpickle
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -52,7 +51,7 @@ def processor_of(runner: Runner) -> StatefulProcessor:
     unpack the runner it would import all of Skyband for that, more than a second. So the class is one that goes with
     its instances, being nobody's to import, and has nothing of ours in it.
     """
-    content: bytes = cloudpickle.dumps(runner)  # type: ignore[no-untyped-call]
+    content: bytes = CloudPickleSerializer().dumps(runner)  # type: ignore[no-untyped-call]
     name, columns = STATE_NAME, STATE_COLUMNS
 
     class Packed(StatefulProcessor):
@@ -83,7 +82,7 @@ def processor_of(runner: Runner) -> StatefulProcessor:
 
 
 def unpack(content: bytes) -> Runner:
-    """In a worker: what was packed for it."""
-    runner: Runner = pickle.loads(content)
+    """In a worker: what was packed for it. Spark sends what it runs in the same way."""
+    runner: Runner = CloudPickleSerializer().loads(content)  # type: ignore[no-untyped-call]
     spare_the_collector()
     return runner

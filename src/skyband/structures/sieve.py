@@ -98,12 +98,14 @@ class Sieve:
     ) -> Booleans:
         """True where the row may still matter, given these rows and all before. A NaN score never does."""
         groups, ties = _NO_INTS if groups is None else groups, _NO_INTS if ties is None else ties
+        null_groups = _NO_NULLS if null_groups is None else null_groups
+        rows = [read_only(column) for column in (times, scores, groups, null_groups, ties)]
         kept = np.zeros(len(times), np.bool_)
         to_cut = np.empty(len(times), np.int32)
         start = 0
         while start < len(times):
             start, cuts = _sift(
-                *map(read_only, (times, scores, groups, _NO_NULLS if null_groups is None else null_groups, ties)),
+                *rows,
                 start,
                 self._seen,
                 self._k,

@@ -150,9 +150,8 @@ class Learned(Staircase):
         self._began = FOREVER  # the clock's first moment
         self._looked = FOREVER  # its moment at the last look
         self._pace = np.zeros(2)  # how much the clock moved on, and rows came, with less and less weight
-        self._shown_mass = np.zeros(
-            (2, LEVELS)
-        )  # what answers showed, by the least that it was ever worth, and by number
+        # What answers showed, by the least that it was ever worth: objects, by what they stand for and by number.
+        self._shown_mass = np.zeros((2, LEVELS))
         self._past = np.full((2, HALF), np.nan)  # at the last looks: the clock, and the k-th best score
         self._bursts = np.zeros(3)  # halves of windows, good objects that came in them, and their squares
         self._phase = 0  # 1: the first window is full

@@ -18,7 +18,7 @@ from skyband.operators.objects.relaxed_state import (
 from skyband.operators.objects.showing import OUT, show
 from skyband.structures.compiling import inlined, part
 from skyband.structures.panes import BLOCK, WIDE, exceeding, largest, skip_scores
-from skyband.structures.ranking import SMALL, ZERO, sort_best_first
+from skyband.structures.ranking import SMALL, ZERO, sort_best_first, trails
 from skyband.structures.skyband import first_row, insert, merge, remove
 from skyband.structures.slabs import reserve
 from skyband.windows import FOREVER
@@ -144,21 +144,12 @@ def refill(g, first, alive, x, bound, j, carried, now, batch, rule, pool, state,
     if best >= 0:
         time = time_of(best, j, carried, batch, rule, group, recent, pool)
         position = position_of(best, j, carried, batch, recent, pool)
-        if not waits or outranks(score[best], time, position, rows[first_row(group) + first]):
+        if not waits or trails(rows[first_row(group) + first], score[best], time, position):
             insert(pool, group, first, rule.k, score[best], time, position)
             pool.rows[first_row(group) + first].flag = flag_of(best, carried, recent, pool)
             score[best] = np.nan
             return True
     return waits
-
-
-@inlined
-def outranks(score, time, position, row):  # type: ignore[no-untyped-def]
-    if score != row.score:
-        return score > row.score
-    if time != row.time:
-        return time > row.time
-    return position > row.position
 
 
 @inlined
@@ -172,7 +163,7 @@ def enter(g, x, j, carried, batch, rule, pool, state):  # type: ignore[no-untype
     start = first_row(group)
     while low < high:
         middle = (low + high) >> 1
-        if outranks(score, time, position, pool.rows[start + middle]):
+        if trails(pool.rows[start + middle], score, time, position):
             high = middle
         else:
             low = middle + 1

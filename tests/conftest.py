@@ -20,10 +20,14 @@ settings.register_profile("skyband", deadline=None, derandomize=True, suppress_h
 settings.register_profile("deep", parent=settings.get_profile("skyband"), derandomize=False, max_examples=2_000)
 settings.load_profile("skyband")
 
-# Here and in Spark's workers kernels check every index, so that a stray write is an error and not a crash elsewhere.
-# They are compiled once for both. Other processes that tests start, such as the command line, run them as users do.
-numba.config.BOUNDSCHECK = 1
-numba.config.CACHE_DIR = str(Path(__file__).parents[1] / ".pytest_cache" / "checked_kernels")
+# Here, in Spark's workers and in all that tests start, kernels check every index, so that a stray write is an error and
+# not a crash elsewhere; they are compiled once for all of them. The demo runs them as users do (test_cli.py).
+CHECKED = {
+    "NUMBA_BOUNDSCHECK": "1",
+    "NUMBA_CACHE_DIR": str(Path(__file__).parents[1] / ".pytest_cache" / "checked_kernels"),
+}
+os.environ.update(CHECKED)
+numba.config.reload_config()
 
 # The planner chooses by the figures that come with the package, not by those of whoever runs the tests.
 os.environ["SKYBAND_CACHE"] = str(Path(__file__).parent / "no_such_cache")
@@ -72,8 +76,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         **{
             "spark.sql.streaming.checkpointLocation": str(folder / "checkpoints"),
             "spark.sql.warehouse.dir": str(folder),
-            "spark.executorEnv.NUMBA_BOUNDSCHECK": "1",
-            "spark.executorEnv.NUMBA_CACHE_DIR": numba.config.CACHE_DIR,
             **connectors(),
         },
     )

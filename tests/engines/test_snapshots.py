@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -67,6 +68,14 @@ def test_a_newer_version_is_refused_by_number() -> None:
         QUERY.open(SCHEMA, bytes(state))
     with pytest.raises(sb.SnapshotTooNew):
         QUERY.open(SCHEMA, resealed(bytes(state[:-16])))
+
+
+def test_what_another_version_kept_is_refused() -> None:
+    saved = snapshots.read(a_snapshot())
+    for part in saved.arrays:
+        rest = {name: array for name, array in saved.arrays.items() if name != part}
+        with pytest.raises(sb.SnapshotMismatch, match="another version of Skyband"):
+            QUERY.open(SCHEMA, snapshots.write(replace(saved, arrays=rest)))
 
 
 WINDOW = QUERY.window

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-import numba
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -75,9 +74,7 @@ class Driver:
         arguments = question, source, self.target, self.checkpoint
         self._command = [sys.executable, "-m", "spark.driver", *map(str, arguments)]
         places = str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")
-        # The kernels of the tests themselves, so that none is compiled for this alone.
-        checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": numba.config.CACHE_DIR}
-        self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))} | checked
+        self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
 
     def kill_in(self, batch: int, delay_s: float) -> None:
         """Start it, and kill it so long after it has begun this micro-batch."""

@@ -75,8 +75,7 @@ class TopKAcrossSession(Session):
         self._jumps = Jumps(query.max_jump, query.window, self._on_type)
         self._position = 0
         self._stats = AcrossStats()
-        if saved:
-            self._restore(saved)
+        self._resume(saved)
 
     @property
     def output_schema(self) -> pa.Schema:

@@ -76,8 +76,7 @@ class JoinSession(Session):
         self._forget_at, self._forget_after = _FORGET_AT, 0
         self._stopped: SkybandError | None = None
         self._look_at = _LOOK_AT
-        if saved:
-            self._restore(saved)
+        self._resume(saved)
 
     @property
     def output_schema(self) -> pa.Schema:

@@ -70,9 +70,8 @@ class ForEachSession(Session):
         self._of_queries = np.empty((len(score.compared_parameters), 0))  # the numbers of their values, by query
         self._position = 0
         self._stats = Stats()
-        if saved:
-            self._restore(saved)
-        else:
+        self._resume(saved)
+        if saved is None:
             self.add(query.queries)
 
     @property

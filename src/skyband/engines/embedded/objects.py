@@ -56,8 +56,7 @@ class TopKSession(RankingSession):
         self._jumps = Jumps(query.max_jump, query.window, self._on_type)
         self._position = 0
         self._stats = Stats()
-        if saved:
-            self._restore(saved)
+        self._resume(saved)
 
     # -- state -----------------------------------------------------------------------------------------------------
 

@@ -79,8 +79,7 @@ class PairsSession(RankingSession):
         self._jumps = Jumps(None, query.window, self._on_type)
         self._position = 0
         self._stats = Stats()
-        if saved:
-            self._restore(saved)
+        self._resume(saved)
 
     # -- state -----------------------------------------------------------------------------------------------------
 

@@ -81,6 +81,10 @@ class Session(ABC):
     def _saved(self) -> Saved:
         """What `_restore` needs."""
 
+    @abstractmethod
+    def _restore(self, saved: snapshots.Snapshot) -> None:
+        """Go on from a snapshot of this query."""
+
     def advance(self, watermark: int | datetime) -> pa.Table:
         """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
         window = self.query.window
@@ -136,6 +140,18 @@ class Session(ABC):
                 f"This snapshot was taken by {saved.algorithm!r}; {self.query.algorithm!r} cannot read it."
             )
         return saved
+
+    def _resume(self, saved: snapshots.Snapshot | None) -> None:
+        """Go on from the snapshot, if there is one."""
+        if saved is None:
+            return
+        try:
+            self._restore(saved)
+        except (KeyError, ValueError) as problem:  # a part is not there, or has another shape
+            raise SnapshotMismatch(
+                f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps "
+                f"other things ({problem}). Read it with that version, or start afresh."
+            ) from problem
 
 
 def check_schema(schema: object) -> None:

@@ -101,7 +101,6 @@ def stations(column: str) -> Rows:
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="needs the shared data")
-@pytest.mark.xfail(DEEP, reason="says more than it finds where habits change: docs/approximate.md", strict=False)
 @pytest.mark.parametrize("column", ["PM2.5", "PM10", "NO2", "O3", "TEMP", "DEWP"] if DEEP else ["TEMP"])
 def test_recall_on_four_stations(column: str) -> None:
     """Top 10 of the last 2,000 rows, in stretches of 8 windows: fifty of them, from all over four years."""

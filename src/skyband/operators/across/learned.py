@@ -11,9 +11,10 @@ Choose it:  recall=0.95, that is, a share of the objects is enough, and memory m
 
 What an object is worth is worked out by looking ahead: values that it lacks come as often, as late and as large as they
 came to others (after which streams had come, by age; each stream's latest values), nearer to those it has the more
-values are alike, and k scores that are sure, or usual by then, are to be beaten; the more good objects come in bursts,
-the less is usual. Some objects that are not worth it are held by chance, each for all that were let go alike: if many
-that seemed worth nothing are shown, what is expected is wrong, and all is held.
+values are alike, and k scores that are sure, or usual by then, are to be beaten. The more good objects come in bursts,
+the less is usual; a stream whose values are near the ones before them is known for bursts at once. Some objects that
+are not worth it are held by chance, each for all that were let go alike: if many that seemed worth nothing are shown,
+what is expected is wrong, and all is held.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ LOOKS: Final = 20  # how often a window all objects are looked at
 FEWEST_ROWS: Final = 16  # between two looks
 MEMORY: Final = 6.0  # windows after which what was learnt counts a third
 MOMENTS: Final = 8  # at which an object's future is looked at
+NEARBY: Final = 5  # moments about each of them
 DRAWS: Final = 16  # of what may come
 QUANTILES: Final = 32  # of a stream's values
 LIKELY: Final = np.array([0.01, 0.06, 0.15, 0.28, 0.28, 0.22])  # steps of what may be needed to be in the answer
@@ -78,10 +80,13 @@ COMPARED: Final = 0.25  # share of what is shown by which it is told how far wha
 FEWEST_BURSTS: Final = 0.5  # as if half a window had been seen so often in which objects come independently
 UNFORESEEN: Final = 0.005  # of what answers show seems worth nothing at some time, as far as nothing else is seen
 MOST_ALIKE: Final = 0.95
+MOST_NEAR: Final = 0.98
+MISSED_BY_A_LOOK: Final = 3.0 / LOOKS  # of what is let go: nearly all within a window
 MANY_LOTS: Final = 12.0  # windows: one object held by chance stands for so many that alone it must not be believed
 
 
-SPREADS: Final = np.array([NormalDist().inv_cdf(p) for p in np.cumsum(LIKELY) - 0.5 * LIKELY])
+MIDDLES: Final = np.cumsum(LIKELY) - 0.5 * LIKELY
+SPREADS: Final = np.array([NormalDist().inv_cdf(p) for p in MIDDLES])
 
 
 class Rule(NamedTuple):
@@ -116,7 +121,7 @@ class Learned(Staircase):
         super().__init__(spec)
         d, k = spec.streams, spec.k
         sets = 1 << d if d <= FEW_STREAMS else d + 1
-        draws = _spread_evenly(DRAWS if d <= 3 else 2 * DRAWS, d)  # the more may come, the more ways there are
+        draws = _spread_evenly(DRAWS << (d > 3) + (d > 5), d)  # the more may come, the more ways there are
         draws[0] = -np.log(draws[0])
         draws[1] *= QUANTILES
         figures = np.zeros(FIGURES)
@@ -197,7 +202,7 @@ class Learned(Staircase):
         self._learn_scores(current)
         self._learn_values()
         learnt.moments[:] = clock + ((np.arange(MOMENTS) + 0.5) * size / MOMENTS).astype(np.int64)
-        kernels.foresee(self._s.front, self._s.score, self._s.numbers[SIZE], clock, size, k, learnt)
+        self._foresee(clock)
         found = self._rank_now(clock)
         shown = self._shown.top_code[:found]
         begins = self._phase == 0 and clock - self._began >= size
@@ -207,7 +212,7 @@ class Learned(Staircase):
             learnt.lost[:] *= share
             self._learn_losses(found, share)
         if clock - self._began >= 2 * size:
-            self._set_bar(clock)
+            self._set_bar()
         self._prune()
         mark = self._shown.mark
         mark[shown] = 1
@@ -247,7 +252,8 @@ class Learned(Staircase):
         """How much the number of good objects varies: the more they come in bursts, the less is sure to come.
 
         That is, of those that came in half a window and reach the k-th best score from before it. If they come
-        independently of each other, the variance of their number is its mean, and some more for that score's own.
+        independently of each other, the variance of their number is its mean, and some more for that score's own. Few
+        windows tell little of it; values that are near the ones before them do at once.
         """
         then, level = self._past[:, 0]
         if not np.isnan(then):
@@ -259,10 +265,35 @@ class Learned(Staircase):
             halves, mean = looks / HALF, total / looks
             times = (squares / looks - mean * mean) / max(mean * (1.0 + mean / self.spec.k), 1.0)
             times = (FEWEST_BURSTS + halves * times) / (FEWEST_BURSTS + halves)
-            self._learnt.spread[:] = math.sqrt(max(times, 1.0)) * SPREADS
+            self._learnt.spread[:] = math.sqrt(max(times, self._follow(), 1.0)) * SPREADS
         there = np.sort(current[~np.isnan(current)])[-self.spec.k :]
         known = clock - self._began >= self.spec.window.size and len(there) == self.spec.k
         self._past = np.append(self._past[:, 1:], [[clock], [there[0]]] if known else [[np.nan], [np.nan]], axis=1)
+
+    def _follow(self) -> float:
+        """How many values of a stream are worth as much as one if they were independent: by how near neighbours are."""
+        near, streams = 0.0, np.flatnonzero(self._learnt.taken >= RECENT)
+        for s in streams:
+            in_order = np.roll(self._learnt.recent[s], -self._learnt.taken[s])
+            rank = np.unique(in_order, return_inverse=True)[1]
+            off = rank - rank.mean()
+            near += float(off[1:] @ off[:-1]) / max(float(off @ off), 1.0)
+        by_chance = 2 / math.sqrt(RECENT * max(len(streams), 1))
+        near = min(max(near / max(len(streams), 1) - by_chance, 0.0), MOST_NEAR)
+        return (1.0 + near) / (1.0 - near)
+
+    def _foresee(self, clock: int) -> None:
+        """What a score needs to be in the answer about each moment: as at some around it, in likely steps."""
+        needed = np.empty((MOMENTS * NEARBY, len(LIKELY)))
+        size = self.spec.window.size
+        kernels.foresee(
+            self._s.front, self._s.score, self._s.numbers[SIZE], clock, size, self.spec.k, self._learnt, needed
+        )
+        needed = needed.reshape(MOMENTS, -1)
+        order = np.argsort(needed, axis=1)
+        below = np.cumsum(np.tile(LIKELY / NEARBY, NEARBY)[order], axis=1)
+        steps = (below[:, :, np.newaxis] >= MIDDLES).argmax(axis=1)
+        self._learnt.needed[:] = np.take_along_axis(np.take_along_axis(needed, order, axis=1), steps, axis=1)
 
     def _lowest(self) -> float:
         scratch = self._scratch
@@ -283,7 +314,9 @@ class Learned(Staircase):
         number, own, came, squares, products = self._learnt.pairs.tolist()
         spread = number * squares - own * own
         slope = (number * products - own * came) / spread if spread > 0 else 0.0
-        self._learnt.figures[ALIKE] = min(max(slope - 2 / math.sqrt(max(number, 1.0)), 0.0), MOST_ALIKE)
+        slope = min(max(slope - 2 / math.sqrt(max(number, 1.0)), 0.0), MOST_ALIKE)
+        # With weights w and 1 - w, what is the object's own and what is not correlate as the slope says.
+        self._learnt.figures[ALIKE] = slope / (slope + math.sqrt(1.0 - slope * slope))
 
     def _learn_losses(self, found: int, share: float) -> None:
         levels = np.empty(found, np.int64)
@@ -294,7 +327,7 @@ class Learned(Staircase):
         np.add.at(self._shown_mass[0], levels, self._learnt.facts[WEIGHT, self._shown.top_code[:found]])
         np.add.at(self._shown_mass[1], levels, 1.0)
 
-    def _set_bar(self, clock: int) -> None:
+    def _set_bar(self) -> None:
         """The most that can be asked of an object to be worth, without missing more than is allowed."""
         allowed = 1 - self.spec.recall
         # Objects that seemed worth nothing are let go whatever the bar.
@@ -303,12 +336,11 @@ class Learned(Staircase):
         missed = np.minimum(self._missed() + min(unforeseen, 0.5 * allowed), 1.0)
         level = max(int(np.argmax(missed <= allowed)), LEAST_LEVEL)
         self._learnt.figures[BAR] = 2.0 ** (-level / LEVELS_AN_OCTAVE)
-        # What is let go now is missed within a window: at first, little is.
-        begun = min((clock - self._began) / self.spec.window.size - 2.0, 1.0)
-        self.recall = 1.0 - float(missed[level]) * begun * (2.0 - begun)
         if unforeseen > allowed:
-            # Too many of them are shown, so what is expected is wrong: all is held, as by `staircase`.
-            self._learnt.figures[BAR], self.recall = 0.0, 1.0
+            # Too many of them are shown, so what is expected is wrong: all is held from now on, as by `staircase`.
+            self._learnt.figures[BAR] = missed[level] = 0.0
+        # What is let go now is missed within a window.
+        self.recall += (1.0 - float(missed[level]) - self.recall) * MISSED_BY_A_LOOK
 
     def _missed(self) -> npt.NDArray[np.float64]:
         """By level of the bar: which share of the objects that answers should show is missed, but for the unforeseen.

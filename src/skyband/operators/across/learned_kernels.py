@@ -227,42 +227,54 @@ def accumulate(waits, coming):  # type: ignore[no-untyped-def]
                 coming[some, s, age + 1] = coming[some, s, age] + rate * rows
 
 
-@kernel
-def foresee(front, score, size, clock, span, k, learnt):  # type: ignore[no-untyped-def]
-    """What a score needs to be in the answer at each moment: k scores, sure or to come, are in its way.
+@part
+def _surely(front, score, size, moment, k, sure):  # type: ignore[no-untyped-def]
+    """The best scores at a moment of what is there now, at most k, into `sure`; returns how many."""
+    found = 0
+    for e in range(size):
+        if front[LAST, e] < moment or front[BEFORE, e] >= moment:
+            continue
+        i = found
+        while i > 0 and sure[i - 1] < score[e]:
+            i -= 1
+        if i == k:
+            continue
+        found = min(found + 1, k)
+        for other in range(found - 1, i, -1):
+            sure[other] = sure[other - 1]
+        sure[i] = score[e]
+    return found
 
-    Of those to come there are as many as usual, times the share of the window until then, give or take their root; and
-    what is usual is known as from a few windows, give or take as much.
+
+@part
+def _needed(found, ahead, off, k, learnt):  # type: ignore[no-untyped-def]
+    """The score that k others exceed: sure ones, and as many as usual in that share of the window, off by so much.
+
+    What is usual is known as from a few windows, give or take as much.
     """
-    sure, ladder, steps = learnt.sure, learnt.ladder, learnt.needed.shape[1]
-    for j in range(len(learnt.moments)):
-        moment, found = learnt.moments[j], 0
-        for e in range(size):
-            if front[LAST, e] < moment or front[BEFORE, e] >= moment:
-                continue
-            i = found
-            while i > 0 and sure[i - 1] < score[e]:
-                i -= 1
-            if i == k:
-                continue
-            found = min(found + 1, k)
-            for other in range(found - 1, i, -1):
-                sure[other] = sure[other - 1]
-            sure[i] = score[e]
-        ahead = (moment - clock) / span
+    sure, ladder = learnt.sure, learnt.ladder
+    a, b, needed = 0, 0, -np.inf  # how many of the sure ones, and of the usual ones, score more
+    while a < found or b < len(ladder):
+        if a < found and (b == len(ladder) or sure[a] >= ladder[b]):
+            needed = sure[a]
+            a += 1
+        else:
+            needed = ladder[b]
+            b += 1
+        if a + max(ahead * b + off * math.sqrt(ahead * b * (1.0 + ahead / KNOWN)), 0.0) >= k:
+            break
+    return needed
+
+
+@kernel
+def foresee(front, score, size, clock, span, k, learnt, needed):  # type: ignore[no-untyped-def]
+    """What a score needs to be in the answer, by moments ahead and steps of how many more than usual come."""
+    moments, steps = needed.shape
+    for j in range(moments):
+        ahead = (j + 0.5) / moments
+        found = _surely(front, score, size, clock + np.int64(ahead * span), k, learnt.sure)
         for step in range(steps):
-            off = learnt.spread[step]
-            a, b, needed = 0, 0, -np.inf  # how many of the sure ones, and of the usual ones, score more
-            while a < found or b < len(ladder):
-                if a < found and (b == len(ladder) or sure[a] >= ladder[b]):
-                    needed = sure[a]
-                    a += 1
-                else:
-                    needed = ladder[b]
-                    b += 1
-                if a + max(ahead * b + off * math.sqrt(ahead * b * (1.0 + ahead / KNOWN)), 0.0) >= k:
-                    break
-            learnt.needed[j, step] = needed
+            needed[j, step] = _needed(found, ahead, learnt.spread[step], k, learnt)
 
 
 @kernel

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from spark.streams import START_US, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
 
 import skyband as sb
+from skyband.engines.spark.joins import resolve
 from skyband.expressions import functions
 
 pytestmark = pytest.mark.spark
@@ -85,11 +86,12 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     },
     # Rows of one cell go to several buckets, and some of them, without an item, come late in each.
     "one stream, one group": {
-        "inputs": {"a": sb.sliding("30 seconds", on="ts")},
+        "inputs": {"a": sb.sliding("32 seconds", on="ts")},
         "every": "5 seconds",
         "aggregates": {"n": "COUNT(item)", "total": "SUM(who)", "low": "MIN(price)", "high": "MAX(price)"},
     },
 }
+NOT_ADDED_UP_BY_SPARK = {"changes", "one stream, ranked", "a filter of the user's, ranked"}
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +118,30 @@ def test_batch_dataframes_answer_as_tables_do(spark: SparkSession, name: str) ->
     answer = sb.join_aggregate(frames, **question)
     expected = sb.join_aggregate(inputs(question), **question)
     assert answer.columns == expected.column_names
+    panes = resolve(frames, sb.JoinAggregate(**question)).recipe.panes
+    assert (panes is None) == (name in NOT_ADDED_UP_BY_SPARK)
     assert sorted(lines(answer.toArrow()), key=repr) == sorted(lines(expected), key=repr)
+
+
+def test_what_spark_adds_up_may_have_more_than_64_bits_on_the_way(spark: SparkSession) -> None:
+    large = 2**62
+    table = pa.table(
+        {
+            "t": [-2, -2, -2, -1, -1, -1, 3, None],
+            "k": [1, 1, 1, 2, 2, 2, None, 1],
+            "x": [large, large, large, -large, -large, -large, 5, 1],
+            "y": [0.5, None, -0.0, float("nan"), 7.0, 5.0, -3.0, -6.0],
+        }
+    )
+    question: dict[str, Any] = {
+        "inputs": {"a": sb.sliding(6, on="t"), "p": sb.relation()},
+        "on": "a.k = p.id",
+        "every": 4,
+        "aggregates": {"total": "SUM(x + 1 - 1)", "mean": "AVG(k)", "low": "MIN(y)", "n": "COUNT(y)"},
+    }
+    answer = sb.join_aggregate({"a": spark.createDataFrame(table), "p": PEOPLE}, **question)
+    expected = lines(sb.join_aggregate({"a": table, "p": PEOPLE}, **question))
+    assert lines(answer.toArrow()) == expected == [(0, 0, 1.5, 0.0, 4), (4, 0, 1.5, 0.0, 4)]
 
 
 @pytest.mark.parametrize("name", ["spread by the key", "with a relation", "added up"])

@@ -21,13 +21,14 @@ from skyband.structures.codes import IntegerCodes, first_rows
         np.array([0, 2**63 - 1, -(2**63), 0, -1]),
         np.empty(0, np.int64),
         np.concatenate([np.arange(1_000), [2**40], np.arange(-500, 1_500)]),
+        np.concatenate([np.random.default_rng(3).permutation(20_000), [-9], 2**40 + np.arange(20_000)]),
         -np.arange(5_000),
         np.arange(-(2**63), -(2**63) + 300)[::-1],
         np.concatenate([np.arange(2**63 - 300, 2**63 - 1), [2**63 - 1], np.arange(-(2**63), -(2**63) + 300)]),
     ],
     ids=[
         *("random", "few", "high bits", "pairs", "minus one", "extremes", "none"),
-        *("close, then far", "down", "down to the smallest", "up to the largest"),
+        *("close, then far", "far, then close", "down", "down to the smallest", "up to the largest"),
     ],
 )
 def test_whole_numbers_in_order_of_first_appearance(values: np.ndarray) -> None:

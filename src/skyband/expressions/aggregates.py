@@ -129,6 +129,7 @@ class Argument:
     is_float: bool
     type: pa.DataType  # of a minimum or maximum of it
     is_number: bool  # may be added up
+    spark_sql: str | None  # the same, where null is no value, if Spark's arithmetic is checked; None: Spark cannot
     _evaluate: Callable[[pa.RecordBatch], pa.Array]
 
     def evaluate(self, batch: pa.RecordBatch) -> tuple[Ints, Bools]:
@@ -154,17 +155,23 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
     column_type = schema.field(aggregate.columns[0].column).type if plain else None
     if aggregate.function == "COUNT" and plain and not expressions.is_number(column_type):
         name = aggregate.columns[0].column
-        return Argument(text, False, pa.int64(), False, lambda batch: _presence(batch.column(name)))
+        there = f"IF({aggregate.argument} IS NULL, NULL, CAST(1 AS BIGINT))"
+        return Argument(text, False, pa.int64(), False, there, lambda batch: _presence(batch.column(name)))
     if column_type is not None and _is_moment(column_type):
         if aggregate.function in ("SUM", "AVG"):
             raise InvalidExpression(f"{text!r} adds up {column_type}. MIN, MAX and COUNT take it.")
         name = aggregate.columns[0].column
-        return Argument(text, False, column_type, False, lambda batch: batch.column(name).view(pa.int64()))
+        is_instant = column_type == pa.timestamp("us", "UTC")
+        ticks = f"UNIX_MICROS({aggregate.argument})" if is_instant else None
+        return Argument(text, False, column_type, False, ticks, lambda batch: batch.column(name).view(pa.int64()))
     if _is_whole(tree, schema):
         whole = _whole(tree)
-        return Argument(text, False, pa.int64(), True, lambda batch: _checked(whole, batch, text))
+        return Argument(
+            text, False, pa.int64(), True, _whole_for_spark(tree), lambda batch: _checked(whole, batch, text)
+        )
     score = expressions.bind(aggregate.columns[0].column if plain else aggregate.argument, schema)
-    return Argument(text, True, pa.float64(), True, score.evaluate)
+    in_spark = None if score.spark_sql is None else f"NULLIF({score.spark_sql}, DOUBLE('NaN'))"
+    return Argument(text, True, pa.float64(), True, in_spark, score.evaluate)
 
 
 def _presence(column: pa.Array) -> pa.Array:
@@ -211,6 +218,17 @@ def _whole(tree: Any) -> Callable[[pa.RecordBatch], Any]:
     kinds = {exp.Add: pc.add_checked, exp.Sub: pc.subtract_checked, exp.Mul: pc.multiply_checked}
     function = kinds[type(tree)]
     return lambda batch: function(first(batch), second(batch))
+
+
+def _whole_for_spark(tree: Any) -> str:
+    """The same for Spark, in 64 bits."""
+    from sqlglot import exp
+
+    def widen(node: Any) -> Any:
+        return exp.cast(node.copy(), "BIGINT") if isinstance(node, (exp.Column, exp.Literal)) else node
+
+    text: str = tree.transform(widen).sql(dialect="spark", identify=True)
+    return text
 
 
 def _checked(whole: Callable[[pa.RecordBatch], Any], batch: pa.RecordBatch, text: str) -> pa.Array:

@@ -26,7 +26,7 @@ class IntegerCodes:
         self.count = 0
         self._base = 0
         self._near = np.empty(0, np.int32)  # the codes of _base, _base + 1, …
-        self._table: Ints | None = None  # instead of it, once numbers are far apart
+        self._table: Ints | None = None  # instead of it, while numbers are far apart
 
     def next_code(self) -> int:
         """A code that belongs to no number."""
@@ -45,8 +45,7 @@ class IntegerCodes:
             if self._table is None:
                 self._reach(int(values[i]))
             else:
-                old, self._table = self._table, _new_table(4 * len(self._table))
-                _copy(old, self._table)
+                self._grow(self._table)
 
     def _reach(self, number: int) -> None:
         """Make the list long enough for this number, or go over to the hash table."""
@@ -61,6 +60,17 @@ class IntegerCodes:
         near, base = np.full(2 * (high - low), FREE, np.int32), max(2 * low - high, -(2**63)) if number == low else low
         near[self._base - base :][: len(self._near)] = self._near
         self._base, self._near = base, near
+
+    def _grow(self, table: Ints) -> None:
+        """Make the hash table larger, or go back to the list: far apart were only the first numbers."""
+        known = table[table[:, CODE] != FREE]
+        low, high = int(known[:, VALUE].min()), int(known[:, VALUE].max()) + 1
+        if high - low <= SHORT + SPREAD * self.count:
+            self._base, self._near, self._table = low, np.full(high - low, FREE, np.int32), None
+            self._near[known[:, VALUE] - low] = known[:, CODE]
+            return
+        self._table = _new_table(4 * len(table))
+        _copy(known, self._table)
 
 
 def _new_table(slots: int) -> Ints:
@@ -135,11 +145,10 @@ def _encode(source, i, target, table, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _copy(old, table):  # type: ignore[no-untyped-def]
-    for i in range(len(old)):
-        if old[i, CODE] != FREE:
-            slot = _slot(old[i, VALUE], _first_slot(old[i, VALUE], np.uint64(len(table) - 1)), table)
-            table[slot, VALUE], table[slot, CODE] = old[i, VALUE], old[i, CODE]
+def _copy(known, table):  # type: ignore[no-untyped-def]
+    for i in range(len(known)):
+        slot = _slot(known[i, VALUE], _first_slot(known[i, VALUE], np.uint64(len(table) - 1)), table)
+        table[slot, VALUE], table[slot, CODE] = known[i, VALUE], known[i, CODE]
 
 
 @allocating

@@ -17,16 +17,32 @@ def prefetch(_: Any, array: Any, index: Any) -> Any:
     """Bring array[index] near, or of several dimensions its first entry, if it exists; nothing waits for it."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array_type = signature.args[0]
-        made = context.make_array(array_type)(context, builder, arguments[0])
-        index = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        first = [context.get_constant(types.intp, 0)] * (array_type.ndim - 1)
-        item = cgutils.get_item_pointer(context, builder, array_type, made, [index, *first])
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        function_type = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-        hint = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)
-        constants = [ir.Constant(number, value) for value in (_TO_READ, _KEEP, _DATA)]
-        builder.call(hint, [builder.bitcast(item, pointer), *constants])
-        return context.get_dummy_value()
+        rest = [context.get_constant(types.intp, 0)] * (signature.args[0].ndim - 1)
+        return _hint(context, builder, signature, arguments, rest)
 
     return types.void(array, index), codegen
+
+
+@intrinsic
+def prefetch_in(_: Any, array: Any, row: Any, column: Any) -> Any:
+    """Bring array[row, column] near: a long row is not all in one place."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rest = context.cast(builder, arguments[2], signature.args[2], types.intp)
+        return _hint(context, builder, signature, arguments, [rest])
+
+    return types.void(array, row, column), codegen
+
+
+def _hint(context: Any, builder: Any, signature: Any, arguments: Any, rest: list[Any]) -> Any:
+    """The code for a hint at the item of the array whose first index is the second argument."""
+    array_type = signature.args[0]
+    made = context.make_array(array_type)(context, builder, arguments[0])
+    index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+    item = cgutils.get_item_pointer(context, builder, array_type, made, [index, *rest])
+    pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    function_type = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+    hint = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)
+    constants = [ir.Constant(number, value) for value in (_TO_READ, _KEEP, _DATA)]
+    builder.call(hint, [builder.bitcast(item, pointer), *constants])
+    return context.get_dummy_value()

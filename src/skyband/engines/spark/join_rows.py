@@ -1,8 +1,8 @@
 """Rows of a join on their way to a bucket: filtered, in numbers, and added up before the shuffle.
 
-Spark's own aggregation would keep state of its own, and cannot be had within a micro-batch alone. So rows cross to
-Python first, and what goes on to a bucket is a row for each pane, cell and partition where that is exact: its keys, the
-sums or extremes of its arguments, and how many rows it stands for.
+On a stream, Spark's own aggregation would keep state of its own, and cannot be had within a micro-batch alone. So rows
+cross to Python first, and what goes on to a bucket is a row for each pane, cell and partition where that is exact: its
+keys, the sums or extremes of its arguments, and how many rows it stands for.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
     rows of each stream ─ filter ─ union ─ add up, pack by bucket ─ one session per bucket ─ merge, per window
     relations ─ collected ─ into every session
 
+Where it can, Spark adds up rows of batch DataFrames (`join_panes.py`); all others are added up in Python.
+
 Rows that match must meet in one bucket; how they are spread, and what is left to merge, `planner/join_spreading.py`
 says. All buckets have the same watermark, so what they say of a window comes in one micro-batch: merging takes no
 state.
@@ -11,7 +13,7 @@ state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Final
 
@@ -25,6 +27,7 @@ from skyband.engines.embedded.inputs import read
 from skyband.engines.embedded.joins import JoinSession
 from skyband.engines.join_output import Layout
 from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.join_panes import PaneGatherer, Panes, of_panes, panes_of
 from skyband.engines.spark.join_rows import (
     INPUT,
     TIME,
@@ -63,6 +66,7 @@ class JoinRecipe(Recipe):
     schemas: dict[str, pa.Schema]  # by input
     relations: dict[str, pa.Table]
     functions: dict[str, functions.Function]  # of the user's, that the query calls
+    panes: Panes | None = None  # how Spark has added up the rows; None: it has not
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """In a worker, which knows of no functions but ours."""
@@ -78,7 +82,7 @@ class JoinRecipe(Recipe):
         return BucketOfJoins(session, self.keys, self.arguments)
 
     def gatherer(self) -> Gatherer:
-        return JoinGatherer(self)
+        return JoinGatherer(self) if self.panes is None else PaneGatherer(self)
 
     @property
     def plain_names(self) -> dict[str, str]:
@@ -96,6 +100,8 @@ class Resolved:
     """A join over certain streams. Mistakes in it are found when it is made, before Spark runs anything."""
 
     recipe: JoinRecipe
+    bound: BoundJoin
+    how: Spread | None
     streams: dict[str, DataFrame]
     tagged: dict[str, dict[str, Column]]  # by stream: what a row is in the union of all of them
     merge: Merge | None
@@ -111,6 +117,12 @@ class Resolved:
             merged_type=self.merged_type,
         )
 
+    def of_panes(self, buckets: int) -> DataFrame:
+        """What buckets take, where Spark adds up rows."""
+        rows = {name: df.where(self.tagged[name][KEEP]) for name, df in self.streams.items()}
+        meeting = {name: self.tagged[name][KEY] for name in rows if self.how is not None and self.how.columns[name]}
+        return of_panes(rows, self.bound, self.recipe, meeting, buckets)
+
 
 def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     """Aggregates by group over a join of the streams of `data`, all batch or all streaming, and its relations.
@@ -118,6 +130,9 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     A streaming result is written in append mode, or in update mode with emit="changes".
     """
     join = resolve(data, query)
+    if join.recipe.panes is not None:
+        some, part = next(iter(join.streams)), join.part({KEEP: sf.lit(True)})
+        return part.merged(run(join.streams[some], join.recipe, lambda _, buckets: join.of_panes(buckets)))
     union = reduce(
         DataFrame.unionByName,
         (
@@ -147,9 +162,12 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
     columns = _crossing(streams, bound, needed)
     asked = but(query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs))
     recipe = _recipe(query, asked, bound, needed, columns, relations, how)
+    recipe = replace(recipe, panes=panes_of(query, bound, streams, filters))
     output = Layout(asked, bind(asked, recipe.schemas)).schema
     return Resolved(
         recipe,
+        bound,
+        how,
         streams,
         _tagged(streams, query, bound, columns, filters, how),
         merge=merger(recipe, asked, adds_up=how.adds_up) if how and (how.adds_up or asked.order_by) else None,

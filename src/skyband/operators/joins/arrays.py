@@ -15,6 +15,7 @@ import numpy.typing as npt
 from skyband.operators.protocol import Ints
 
 NONE = -1
+LINE = 8  # numbers in a cache line
 
 # -- counters ----------------------------------------------------------------------------------------------------------
 
@@ -101,7 +102,10 @@ O_AT, O_TURN, O_GROUP, O_LIVE, O_VALID, O_VALUES = range(6)
 
 
 def table(rows: int, width: int) -> Ints:
-    return np.zeros((rows, width), np.int64)
+    """Zeros, from the start of a cache line on: so a row of up to eight numbers is in one, if there are eight."""
+    memory = np.zeros(rows * width + LINE - 1, np.int64)
+    skipped = -(memory.ctypes.data // memory.itemsize) % LINE
+    return memory[skipped : skipped + rows * width].reshape(rows, width)
 
 
 def longer(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:

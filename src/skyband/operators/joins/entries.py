@@ -69,7 +69,8 @@ class EntryTable:
     def add_cells(self, source: int, cells: Cells) -> None:
         told = self._told[source]
         self._told[source] = Cells(*(np.concatenate(pair) for pair in zip(told, cells, strict=True)))
-        self._cells[source] = longer(self._cells[source], len(self._told[source].part))
+        if self.cells(source) > len(self._cells[source]):
+            self._cells[source] = longer(self._cells[source], 2 * self.cells(source))
 
     def _new_entries(self, source: int, cells: Ints) -> Ints:
         """An entry for each of these cells."""

@@ -128,9 +128,10 @@ def _place_columns(rule: Ints, spec: Spec, graph: Graph, terms: Sequence[Term], 
     variables = 1 + max((max(source.variables, default=-1) for source in spec.inputs), default=-1)
     sums = max(sums_width(terms, i) for i in range(inputs))
     limbs = max((term.limbs for term in terms), default=0)
+    parts = len(spec.grouped_inputs) if len(spec.grouped_inputs) > 1 else 0  # one part is the group
     for first, start, widths in (
         (arrays.VARIABLES, arrays.ENTRY_FIXED, (variables, len(graph.domains), links, links, sums, sums * coalesce)),
-        (arrays.GROUP_PARTS, arrays.GROUP_FIXED, (len(spec.grouped_inputs), len(spec.aggregates), sums_width(terms))),
+        (arrays.GROUP_PARTS, arrays.GROUP_FIXED, (parts, len(spec.aggregates), sums_width(terms))),
         (arrays.OWN, 0, (stairs, inputs, inputs, limbs + 4)),
     ):
         rule[first : first + len(widths) + 1] = start + np.cumsum([0, *widths])

@@ -15,8 +15,10 @@ from skyband.operators.joins.arrays import NONE
 from skyband.operators.joins.protocol import ADDED, HIGHEST, LOWEST, LOWEST_FLOAT, Rows
 from skyband.operators.protocol import Ints
 from skyband.structures.compiling import inlined, kernel
+from skyband.structures.prefetching import prefetch
 from skyband.windows import FOREVER
 
+AHEAD = 16  # rows
 SAMPLE, WORTH = 2048, 0.75  # rows are not coalesced if more than this share of them would stay
 _MOST = 2.0**62  # no sum of values may reach it
 
@@ -110,6 +112,8 @@ def coalesce(start, last, cell, arguments, valid, weight, ways, table):  # type:
     table[:] = NONE
     count = 0
     for i in range(n):
+        if i + AHEAD < n:
+            prefetch(table, first_place(start[i + AHEAD], cell[i + AHEAD], mask))
         at = find(start, last, cell, valid, table, mask, i)
         j = table[at]
         if j == NONE:
@@ -142,11 +146,17 @@ def as_one(one, other, way):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def first_place(start, cell, mask):  # type: ignore[no-untyped-def]
+    """Where to look first."""
+    mixed = np.uint64(start) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(cell)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
+
+
+@inlined
 def find(start, last, cell, valid, table, mask, i):  # type: ignore[no-untyped-def]
     """Where in the hash table row i stands, or would."""
-    mixed = np.uint64(start[i]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(cell[i])
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    at = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
+    at = first_place(start[i], cell[i], mask)
     while True:
         j = table[at]
         if j == NONE or (start[j] == start[i] and cell[j] == cell[i] and last[j] == last[i] and valid[j] == valid[i]):

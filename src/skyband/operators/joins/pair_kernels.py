@@ -40,7 +40,10 @@ from skyband.operators.joins.arrays import (
 )
 from skyband.operators.joins.matching_kernels import DONE, MORE_GROUPS, group_of_pair
 from skyband.operators.joins.updating_kernels import relink
-from skyband.structures.compiling import part
+from skyband.structures.compiling import inlined, part
+from skyband.structures.prefetching import prefetch_in
+
+AHEAD = 4  # entries
 
 BOTH = 2  # in place of the one input that groups are known by
 
@@ -75,7 +78,7 @@ def way_of(rule, program, source):  # type: ignore[no-untyped-def]
     )
 
 
-@part
+@inlined
 def join_pair(way, entries, first, groups, lists, table, counters, entry, row, at, sign, again):  # type: ignore[no-untyped-def]
     """Join a part of `entry`, the numbers from column `at` on of a row, with the entries of the other input.
 
@@ -118,6 +121,11 @@ def join_changes(rule, program, entries, first, listed, groups, lists, table, co
     sums, delta, item = rule[SUMS], rule[DELTA], counters[ITEM]
     way, again = way_of(rule, program, entries[listed[item], SOURCE]), counters[STAGE] == JOIN
     while item < counters[LISTED]:
+        if item + 2 * AHEAD < counters[LISTED]:
+            # An entry, and a little later the first that it will be joined with.
+            prefetch_in(entries, listed[item + 2 * AHEAD], way.key)
+            prefetch_in(entries, listed[item + 2 * AHEAD], delta)
+            prefetch_in(entries, first[way.links, entries[listed[item + AHEAD], way.key]], sums)
         entry = listed[item]
         if entries[entry, SOURCE] != way.source:  # rarely: events are input by input
             way = way_of(rule, program, entries[entry, SOURCE])
@@ -136,7 +144,7 @@ def join_changes(rule, program, entries, first, listed, groups, lists, table, co
     return DONE
 
 
-@part
+@inlined
 def take_over(rule, program, entries, first, entry):  # type: ignore[no-untyped-def]
     """Add what was gathered of an entry to it. False: as much came as went."""
     sums, delta = rule[SUMS], rule[DELTA]

@@ -57,7 +57,10 @@ from skyband.operators.joins.updating_kernels import (
     relink,
     update,
 )
-from skyband.structures.compiling import kernel, part
+from skyband.structures.compiling import inlined, kernel, part
+from skyband.structures.prefetching import prefetch, prefetch_in
+
+AHEAD = 8  # events
 
 
 @kernel
@@ -218,6 +221,7 @@ def gather(rule, program, entries, listed, slots, events, end, counters):  # typ
     """Add up what the events of a moment change of each entry."""
     delta, waiting, plain = rule[DELTA], counters[LISTED], only_plain(rule, program)
     for i in range(counters[EVENT], end):
+        ask_early(events, i, end, slots, entries, delta)
         slot, sign = events[i, E_SLOT], events[i, E_SIGN]
         entry = slots[slot, R_ENTRY]
         # Without a branch: overwritten by the next one unless this one is new.
@@ -225,20 +229,36 @@ def gather(rule, program, entries, listed, slots, events, end, counters):  # typ
         waiting += entries[entry, IS_LISTED] == 0
         entries[entry, IS_LISTED] = 1
         if plain:
-            add_plain_row(rule, program, entries, entry, delta, slots, slot, sign)
+            add_plain_row(rule, program, entries, entry, delta, entries[entry, SOURCE], slots, slot, sign)
         else:
             add_row(rule, program, entries, entries, entry, delta, entries[entry, SOURCE], slots, slot, sign)
     counters[EVENT], counters[LISTED] = end, waiting
 
 
+@inlined
+def ask_early(events, i, end, slots, target, column):  # type: ignore[no-untyped-def]
+    """Entries and groups are all over the memory, and only its slot says which one an event is about: ask for the slot
+    of an event to come, and for the first numbers, and those from `column` on, of the row of `target` for a nearer one.
+    """
+    if i + 2 * AHEAD < end:
+        prefetch(slots, events[i + 2 * AHEAD, E_SLOT])
+        row = slots[events[i + AHEAD, E_SLOT], R_ENTRY]
+        prefetch(target, row)
+        prefetch_in(target, row, column)
+
+
 @part
 def take_alone(rule, program, entries, slots, groups, lists, events, end, counters):  # type: ignore[no-untyped-def]
     """The events of a moment when nothing is joined: in place of its entry a row has its group, and is added to it."""
-    out, touched = rule[GROUP_SUMS], counters[TOUCHED]
+    out, touched, plain = rule[GROUP_SUMS], counters[TOUCHED], only_plain(rule, program)
     for i in range(counters[EVENT], end):
-        slot = events[i, E_SLOT]
+        ask_early(events, i, end, slots, groups, out)
+        slot, sign = events[i, E_SLOT], events[i, E_SIGN]
         group = slots[slot, R_ENTRY]
-        add_row(rule, program, entries, groups, group, out, 0, slots, slot, events[i, E_SIGN])
+        if plain:
+            add_plain_row(rule, program, groups, group, out, 0, slots, slot, sign)
+        else:
+            add_row(rule, program, entries, groups, group, out, 0, slots, slot, sign)
         # Without a branch: overwritten by the next one unless this one is new.
         lists[L_TOUCHED, touched] = group
         touched += groups[group, IS_TOUCHED] == 0

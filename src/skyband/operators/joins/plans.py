@@ -311,9 +311,7 @@ class Joined:
         self._scratch = np.zeros(self._rule(arrays.VALUES) + len(self.spec.aggregates), np.int64)
 
     def _new_groups(self, count: int) -> Ints:
-        groups = table(count, self._rule(arrays.GROUP_WIDTH))
-        groups[:, arrays.SCORE] = arrays.MISSING
-        return groups
+        return table(count, self._rule(arrays.GROUP_WIDTH))
 
     def _reserve_groups(self, count: int) -> None:
         have = len(self._groups)

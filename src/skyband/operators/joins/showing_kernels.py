@@ -62,8 +62,11 @@ from skyband.operators.joins.arrays import (
 from skyband.operators.joins.protocol import AVG, COUNT, SUM
 from skyband.operators.joins.stairs_kernels import LENGTH, OFFSET, VALUE, clear, expire
 from skyband.operators.joins.sums_kernels import as_float, as_int
-from skyband.structures.compiling import part
+from skyband.structures.compiling import inlined, part
 from skyband.structures.panes import largest
+from skyband.structures.prefetching import prefetch, prefetch_in
+
+AHEAD = 8  # groups
 
 
 @part
@@ -76,6 +79,10 @@ def room_to_show(counters, records):  # type: ignore[no-untyped-def]
 def settle(rule, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters):  # type: ignore[no-untyped-def]
     """Work out the values of the groups touched; with changes, record those that differ from what was shown."""
     for i in range(counters[TOUCHED]):
+        if i + AHEAD < counters[TOUCHED]:
+            soon = lists[L_TOUCHED, i + AHEAD]
+            prefetch(groups, soon)
+            prefetch_in(groups, soon, rule[GROUP_SUMS])
         group = lists[L_TOUCHED, i]
         row = groups[group]
         row[IS_TOUCHED] = 0
@@ -102,13 +109,13 @@ def settle(rule, program, groups, lists, group_stairs, moments, turn, records, s
         if live != was_live:
             enlist(groups, lists, counters, group, live)
         if rule[TOP]:
-            rank(rule, program, groups, lists, counters, group)
+            rank(rule, program, groups, lists, counters, group, was_live)
         elif rule[CHANGES] and not counters[SILENT]:
             record(rule, groups, moments, turn, records, counters, group)
     counters[TOUCHED] = 0
 
 
-@part
+@inlined
 def evaluate(rule, program, groups, group_stairs, scratch, floats, counters, group, now):  # type: ignore[no-untyped-def]
     """The aggregates of a group, to scratch; returns which have a value. `floats` is the same memory as scratch."""
     valid = 0
@@ -162,7 +169,7 @@ def total_of(groups, group, at, term, scratch, limbs):  # type: ignore[no-untype
     return as_float(groups, group, at + term[T_PLAIN], term[T_LIMBS], term[T_LOW], scratch, limbs)
 
 
-@part
+@inlined
 def enlist(groups, lists, counters, group, live):  # type: ignore[no-untyped-def]
     """Put a group on the list of living ones, or take it off."""
     groups[group, IS_LIVE] = live
@@ -206,10 +213,10 @@ def show(rule, groups, lists, moments, turn, records, scratch, counters):  # typ
 # set anew, so that a few times k groups exceed it, which takes a look at all groups, but not soon again.
 
 
-@part
-def rank(rule, program, groups, lists, counters, group):  # type: ignore[no-untyped-def]
+@inlined
+def rank(rule, program, groups, lists, counters, group, was_live):  # type: ignore[no-untyped-def]
     """Score a group anew."""
-    before, after = groups[group, SCORE], np.int64(MISSING)
+    before, after = groups[group, SCORE] if was_live else np.int64(MISSING), np.int64(MISSING)
     if groups[group, IS_LIVE]:
         after = np.int64(NO_SCORE)
         if groups[group, VALID] >> rule[TOP_BY] & 1:

@@ -41,7 +41,7 @@ from skyband.operators.joins.arrays import (
 from skyband.operators.joins.matching_kernels import has_value
 from skyband.operators.joins.stairs_kernels import clear, expire, insert
 from skyband.operators.joins.sums_kernels import EXPONENT, add_int, add_scaled, write_float, write_int
-from skyband.structures.compiling import part
+from skyband.structures.compiling import inlined, part
 
 
 @part
@@ -77,17 +77,17 @@ def only_plain(rule, program):  # type: ignore[no-untyped-def]
     return others == 0
 
 
-@part
-def add_plain_row(rule, program, entries, entry, start, slots, slot, sign):  # type: ignore[no-untyped-def]
-    """The same for an entry, if all terms are whole numbers of one limb."""
-    rows, valid, mine = sign * slots[slot, R_WEIGHT], slots[slot, R_VALID], rule[INPUT_ROWS] + entries[entry, SOURCE]
-    entries[entry, start] += rows
+@inlined
+def add_plain_row(rule, program, target, at_row, start, source, slots, slot, sign):  # type: ignore[no-untyped-def]
+    """The same, if all terms are whole numbers of one limb."""
+    rows, valid, mine = sign * slots[slot, R_WEIGHT], slots[slot, R_VALID], rule[INPUT_ROWS] + source
+    target[at_row, start] += rows
     for t in range(rule[TERM_ROWS] + program[mine, I_TERM], rule[TERM_ROWS] + program[mine, I_TERM_END]):
         argument, at = program[t, T_ARGUMENT], start + program[t, T_FROM]
         if valid >> argument & 1:
-            entries[entry, at] += rows
+            target[at_row, at] += rows
             if program[t, T_LIMBS]:
-                entries[entry, at + program[t, T_PLAIN]] += sign * slots[slot, R_ARGUMENTS + argument]
+                target[at_row, at + program[t, T_PLAIN]] += sign * slots[slot, R_ARGUMENTS + argument]
 
 
 @part

@@ -18,13 +18,13 @@ import numpy as np
 
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import BLOCK, Scoring
-from skyband.operators.many.thresholds import FEW, HITS, PARTS, Hits, Thresholds
+from skyband.operators.many.thresholds import FEW, HITS, PARTS, SLACK, Hits, Thresholds
 from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import allocating
 
 NAME = "boxes"
 
-ROWS = 16  # in a box, about
+ROWS = 40  # in a box, about
 SPLIT = 4  # columns at most by which rows are split
 TOGETHER = 16  # queries that are asked together, if there are many
 SAMPLE = 512  # values from which it is known where to split
@@ -45,7 +45,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 def open(
     spec: Spec,
     *,
-    slack: float = 6,
+    slack: float = SLACK,
     hits: int = HITS,
     parts: int = PARTS,
     few: int = FEW,

@@ -12,7 +12,7 @@ import numpy as np
 
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Ints
 from skyband.structures.compiling import allocating, inlined, kernel, part
-from skyband.structures.moving import copy_row, move_rows
+from skyband.structures.moving import copy_row, move_rows, row_at
 from skyband.structures.ranking import ranks_before, trails
 from skyband.structures.slabs import CLASSES, HEADER, give_slab, reserve
 from skyband.windows import FOREVER
@@ -95,12 +95,18 @@ def shift(rows, to, at, count):  # type: ignore[no-untyped-def]
 def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
     """Put a row into its place among the n sorted ones from `base` on; returns its index."""
     x = n
-    while x > 0 and trails(rows[base + x - 1], score, time, position):
+    while x > 0 and trails(row_at(rows, base + x - 1), score, time, position):
+        copy_row(rows, base + x, rows, base + x - 1)
         x -= 1
-    shift(rows, base + x + 1, base + x, n - x)
-    row = rows[base + x]
-    row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
+    put(rows, base + x, score, time, position)
     return x
+
+
+@inlined
+def put(rows, x, score, time, position):  # type: ignore[no-untyped-def]
+    """A row that nobody has seen yet."""
+    row = row_at(rows, x)
+    row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
 
 
 @inlined

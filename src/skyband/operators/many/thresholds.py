@@ -43,7 +43,17 @@ BLOCK_ROWS = 16384  # at most, that are taken together
 FEW = 64  # rows that are taken together whatever the clock does, if no more are alive
 PARTS = 4  # rows taken together move the clock by at most this part of a window
 HITS = 1 << 18  # room for hits, to begin with
-ASIDE = 64  # rows that wait while others come, before they are put into a list together
+SLACK = 4  # standard deviations of how many rows near a query are in a window, by which a list is longer than k
+
+
+def listed(k: Ints, slack: float = SLACK) -> Floats:
+    """How many rows a list should have: so many that k are `slack` standard deviations fewer.
+
+    >>> listed(np.array([1, 9, 81])).round().tolist()
+    [18.0, 31.0, 126.0]
+    """
+    wanted: Floats = ((slack + np.sqrt(slack**2 + 4 * k)) / 2) ** 2
+    return wanted
 
 
 class Hits(NamedTuple):
@@ -74,7 +84,7 @@ class Thresholds(Schedule):
     """The operator; what it asks of an index is all that is different between its kinds."""
 
     def __init__(
-        self, spec: Spec, index: Index, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW
+        self, spec: Spec, index: Index, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW
     ) -> None:
         super().__init__(spec)
         self._index = index
@@ -89,7 +99,6 @@ class Thresholds(Schedule):
         self._classes: list[Ints] = []  # the same, apart if their windows are not about as long
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
         self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
-        self._aside = np.empty(ASIDE, ROW)
         self._scores = np.empty(BLOCK)
         self._sampled = 0, 0, 0  # how many rows the last guess was from, the first and the last of them; and a sample
         self._sample, self._sample_time = np.empty((0, 0)), np.empty(0, np.int64)
@@ -103,7 +112,7 @@ class Thresholds(Schedule):
         old, more = len(self._queries), len(queries.k)
         added = np.zeros(more, QUERY)
         added["k"], added["size"], added["every"] = queries.k, queries.size, queries.every
-        added["wanted"] = queries.k + np.ceil(self._slack * np.sqrt(queries.k)).astype(np.int64)
+        added["wanted"] = np.ceil(listed(queries.k, self._slack))
         added["oldest"], added["edge_time"], added["edge_position"] = LATEST, -LATEST, EVERY_ROW
         added["base"] = added["wanted"]
         added["start"] = -1 if backfill else self._position
@@ -264,7 +273,7 @@ class Thresholds(Schedule):
                 else:
                     at, failures = arrive(
                         which, begin, at, reached, self._hits, arrivals, self._counted, u, self._queries,
-                        self._threshold, self._pool, self.spec.emit, self._told, self._failed, self._aside,
+                        self._threshold, self._pool, self.spec.emit, self._told, self._failed,
                     )  # fmt: skip
                     failed.append(which[self._failed[:failures]])
                 if at < reached:

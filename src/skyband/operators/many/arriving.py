@@ -65,7 +65,7 @@ def fetch(which, j, stop, queries, threshold, pool):  # type: ignore[no-untyped-
         prefetch(threshold, which[j + 8])
     if j + 4 < stop:
         following = queries[which[j + 4]]
-        for x in range(following.offset, following.offset + min(following.length, 48)):
+        for x in range(following.offset, following.offset + min(following.length, 64), 2):  # two are a cache line
             prefetch(pool.rows, x)
 
 
@@ -108,7 +108,7 @@ def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold,
         near = nearest(pool.rows, query, threshold[q], horizon)
 
 
-@part
+@inlined
 def meet(  # type: ignore[no-untyped-def]
     query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, threshold, rows, emit, told
 ):

@@ -13,7 +13,7 @@ import numpy as np
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Ints
 from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.structures.moving import copy_row, move_rows, row_at
-from skyband.structures.ranking import ranks_before, trails
+from skyband.structures.ranking import ROW, ranks_before, trails
 from skyband.structures.slabs import CLASSES, HEADER, give_slab, reserve
 from skyband.windows import FOREVER
 
@@ -32,6 +32,7 @@ QUERY = np.dtype(
         ("refilled", np.int64),  # when it last had to be filled again
     ]
 )
+LISTED = np.dtype([(name, ROW[name]) for name in ("score", "time", "position", "flag")])  # as a row; half a cache line
 FEW = 8  # rows that are moved one by one
 EVERY_ROW = -1  # as the position of an edge: behind all rows
 LATEST = 2 * FOREVER - 1  # after every time
@@ -106,7 +107,7 @@ def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
 def put(rows, x, score, time, position):  # type: ignore[no-untyped-def]
     """A row that nobody has seen yet."""
     row = row_at(rows, x)
-    row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
+    row.score, row.time, row.position, row.flag = score, time, position, 0
 
 
 @inlined

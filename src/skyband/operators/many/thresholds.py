@@ -21,6 +21,7 @@ from skyband.operators.many.arriving import arrive
 from skyband.operators.many.lists_kernels import (
     EVERY_ROW,
     LATEST,
+    LISTED,
     QUERY,
     Arrivals,
     Told,
@@ -94,7 +95,7 @@ class Thresholds(Schedule):
         self._threshold = np.empty(0)
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
         self._previous = np.empty(0, np.dtype(HEADER))  # with changes and a slide: the answers before
-        self._pool = new_pool(1024)
+        self._pool = new_pool(1024, LISTED)
         self._all: Ints = np.empty(0, np.int64)  # queries, as the index likes to be asked
         self._classes: list[Ints] = []  # the same, apart if their windows are not about as long
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
@@ -442,7 +443,7 @@ class Thresholds(Schedule):
             return rows[rows["time"] < end][:k]
         scores = np.empty(store.count)
         self.spec.scoring.scores(store.columns, 0, store.count, self._parameters, q, scores)
-        return best_of(scores, store.time, store.position, first, end, int(query["start"]), k, self._pool.rows)
+        return best_of(scores, store.time, store.position, first, end, int(query["start"]), k)
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -474,7 +475,7 @@ class Thresholds(Schedule):
         self._queries, self._threshold, self._previous = state["queries"], state["threshold"], state["previous"]
         self._parameters = state["parameters"]
         lengths = np.concatenate([self._queries["length"], self._previous["length"]])
-        self._pool = new_pool(room_for(lengths) + 8)
+        self._pool = new_pool(room_for(lengths) + 8, LISTED)
         unpack(self._pool, self._queries, state["lists"])
         unpack(self._pool, self._previous, state["shown"])
         *clocks, shown = state["counters"].tolist()

@@ -12,9 +12,9 @@ import pyarrow as pa
 from skyband.errors import InvalidQuery
 from skyband.operators.many import cells
 from skyband.operators.many.boxes import ROWS, SPLIT
+from skyband.operators.many.lists_kernels import listed
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import Scoring
-from skyband.operators.many.thresholds import listed
 from skyband.operators.protocol import EMIT_CODES
 from skyband.operators.registry import MANY, find
 from skyband.planner.choices import Choice, Plan

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Ints
+from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Floats, Ints
 from skyband.structures.compiling import allocating, inlined, kernel, part
 from skyband.structures.moving import copy_row, move_rows, row_at
 from skyband.structures.ranking import ROW, ranks_before, trails
@@ -33,9 +33,20 @@ QUERY = np.dtype(
     ]
 )
 LISTED = np.dtype([(name, ROW[name]) for name in ("score", "time", "position", "flag")])  # as a row; half a cache line
+SLACK = 4  # standard deviations of how many rows near a query are in a window, by which a list is longer than k
 FEW = 8  # rows that are moved one by one
 EVERY_ROW = -1  # as the position of an edge: behind all rows
 LATEST = 2 * FOREVER - 1  # after every time
+
+
+def listed(k: Ints, slack: float = SLACK) -> Floats:
+    """How many rows a list should have: so many that k are `slack` standard deviations fewer.
+
+    >>> listed(np.array([1, 9, 81])).round().tolist()
+    [18.0, 31.0, 126.0]
+    """
+    wanted: Floats = ((slack + np.sqrt(slack**2 + 4 * k)) / 2) ** 2
+    return wanted
 
 
 class Told(NamedTuple):

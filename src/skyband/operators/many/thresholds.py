@@ -23,11 +23,13 @@ from skyband.operators.many.lists_kernels import (
     LATEST,
     LISTED,
     QUERY,
+    SLACK,
     Arrivals,
     Told,
     close,
     in_columns,
     keep,
+    listed,
     release,
 )
 from skyband.operators.many.protocol import Queries, Spec
@@ -44,17 +46,6 @@ BLOCK_ROWS = 16384  # at most, that are taken together
 FEW = 64  # rows that are taken together whatever the clock does, if no more are alive
 PARTS = 4  # rows taken together move the clock by at most this part of a window
 HITS = 1 << 18  # room for hits, to begin with
-SLACK = 4  # standard deviations of how many rows near a query are in a window, by which a list is longer than k
-
-
-def listed(k: Ints, slack: float = SLACK) -> Floats:
-    """How many rows a list should have: so many that k are `slack` standard deviations fewer.
-
-    >>> listed(np.array([1, 9, 81])).round().tolist()
-    [18.0, 31.0, 126.0]
-    """
-    wanted: Floats = ((slack + np.sqrt(slack**2 + 4 * k)) / 2) ** 2
-    return wanted
 
 
 class Hits(NamedTuple):
@@ -421,8 +412,7 @@ class Thresholds(Schedule):
             if closing is None:
                 return Answer.of(np.empty(0, ANSWER))
             ends = at = due_at(closing, self._queries["every"])
-        lines: list[Rows] = []
-        counts = []
+        lines, counts = list[Rows](), []
         for q, (query, end) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             first = -LATEST if self.endless else end - (query["size"] if size is None else min(size, query["size"]))
             best = self._best(q, min(int(query["k"]), k or int(query["k"])), int(first), end)

@@ -5,7 +5,7 @@ Paper:      after the grids of Mouratidis and Papadias (TKDE 2007) and PripuÅ¾iÄ
 Invariant:  as `thresholds`; a box lies in a run of boxes, and a row in its box.
 Cost:       queries that are near each other, up to 16 of them, meet each run of boxes once a block, then the boxes of
             the runs they can find something in, then the rows of such boxes; each query is scored for the rows that are
-            left. Of 10,000 rows, with as many queries whose lists cover a thousandth of the space, these are about 55.
+            left. Of 10,000 rows, with as many queries whose lists cover a thousandth of the space, these are about 60.
 Choose it:  there are many queries, and what a score can be is known from few columns.
 """
 

@@ -6,11 +6,13 @@ import math
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
 from skyband.operators.many import cells
 from skyband.operators.many.boxes import ROWS, SPLIT
+from skyband.operators.many.lists_kernels import listed
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import Scoring
 from skyband.operators.protocol import EMIT_CODES
@@ -100,7 +102,7 @@ def _cost(name: str, spec: Spec, queries: int, k: int, rows: float) -> float:
 
 def listed_share(k: int, rows: float) -> float:
     """The share of all rows that come into a query's list."""
-    return min(1.0, (k + 6 * math.sqrt(k)) / rows)
+    return min(1.0, float(listed(np.array(k))) / rows)
 
 
 def seen_in_boxes(share: float, columns: int) -> float:

@@ -10,6 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _TO_READ, _KEEP, _DATA = 0, 3, 1
+_LINE = 64  # bytes that come together
 
 
 @intrinsic
@@ -44,5 +45,8 @@ def _hint(context: Any, builder: Any, signature: Any, arguments: Any, rest: list
     function_type = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
     hint = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)
     constants = [ir.Constant(number, value) for value in (_TO_READ, _KEEP, _DATA)]
-    builder.call(hint, [builder.bitcast(item, pointer), *constants])
+    begin = builder.bitcast(item, pointer)
+    size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+    for offset in (*range(0, size, _LINE), *([size - 1] if size > _LINE else [])):
+        builder.call(hint, [builder.gep(begin, [ir.Constant(ir.IntType(64), offset)]), *constants])
     return context.get_dummy_value()

@@ -25,23 +25,23 @@ NONE = -1
 
 
 class Pool(NamedTuple):
-    rows: Rows  # in a free slab's first row, `position` is the next free slab of that size
+    rows: Rows  # or less wide ones; in a free slab's first row, `position` is the next free slab of that size
     free: npt.NDArray[np.int64]  # by size class: the first free slab, or NONE; last: the first row never used
 
     def room(self) -> int:
         return len(self.rows) - int(self.free[CLASSES])
 
 
-def new_pool(entries: int) -> Pool:
+def new_pool(entries: int, kind: npt.DTypeLike = ROW) -> Pool:
     free = np.full(CLASSES + 1, NONE, np.int64)
     free[CLASSES] = 0
-    return Pool(np.empty(entries, ROW), free)
+    return Pool(np.empty(entries, kind), free)
 
 
 def grown_pool(pool: Pool, more: int) -> Pool:
     """The same pool with room for at least `more` entries, at least doubled."""
     used = int(pool.free[CLASSES])
-    grown = new_pool(max(2 * len(pool.rows), used + more))
+    grown = new_pool(max(2 * len(pool.rows), used + more), pool.rows.dtype)
     grown.rows[:used] = pool.rows[:used]
     grown.free[:] = pool.free
     return grown

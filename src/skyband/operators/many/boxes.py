@@ -16,15 +16,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.operators.many.lists_kernels import SLACK
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import BLOCK, Scoring
 from skyband.operators.many.thresholds import FEW, HITS, PARTS, Hits, Thresholds
 from skyband.operators.protocol import Floats, Ints
-from skyband.structures.compiling import allocating
+from skyband.structures.compiling import kernel, part
 
 NAME = "boxes"
 
-ROWS = 16  # in a box, about
+ROWS = 40  # in a box, about
 SPLIT = 4  # columns at most by which rows are split
 TOGETHER = 16  # queries that are asked together, if there are many
 SAMPLE = 512  # values from which it is known where to split
@@ -45,7 +46,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 def open(
     spec: Spec,
     *,
-    slack: float = 6,
+    slack: float = SLACK,
     hits: int = HITS,
     parts: int = PARTS,
     few: int = FEW,
@@ -57,6 +58,8 @@ def open(
 
 
 class Laid(NamedTuple):
+    """Rows in boxes, in arrays that are longer than what is in them."""
+
     columns: Floats  # by column, then by row, box after box
     order: Ints  # which row it was
     starts: Ints  # of boxes among rows, and where the last one ends
@@ -67,13 +70,23 @@ class Laid(NamedTuple):
     high_run: Floats
 
 
+class Room(NamedTuple):
+    """For putting rows into boxes."""
+
+    box: Ints  # by row
+    size: Ints  # by box: its rows
+    number: Ints  # by box: how many before it have rows
+    following: Ints  # by box with rows: where its next row goes
+
+
 class Boxes:
     def __init__(self, scoring: Scoring, rows: int, together: int) -> None:
         self._scoring = scoring
         self._rows = rows
         self._together = together
         self._columns, self._first = np.empty((0, 0)), 0
-        self._room(0, 0)
+        self._runs = 0
+        self._make_room(0, 0)
 
     def arrange(self, parameters: Floats, which: Ints) -> Ints:
         """Queries that are near each other one after the other: cut into strips by one parameter, these by the next."""
@@ -93,20 +106,29 @@ class Boxes:
         cuts = np.full((split, -(-(parts - 1) // 4) * 4), np.inf)  # to no finite row do the last ones matter
         cuts[:, : parts - 1] = sample[:, np.arange(1, parts) * sample.shape[1] // parts]
         self._columns, self._first = columns, first
-        self._laid = Laid(*lay_boxes(columns, first, end, cuts, parts))
-        if n > len(self._near) or len(self._laid.starts) > len(self._in_box):
-            self._room(n, len(self._laid.starts))
+        if n > len(self._near) or parts**split > len(self._in_box):
+            self._make_room(n, parts**split)
+        self._runs = lay_boxes(columns, first, end, cuts, parts, self._laid, self._room)
 
-    def _room(self, rows: int, boxes: int) -> None:
+    def _make_room(self, rows: int, boxes: int) -> None:
+        """What is kept from block to block: to have the system find so much memory each time would take longer."""
+        width = len(self._columns)
+        boxes += 2  # one for rows that are not finite, and an end
+        ends = (np.empty((width, boxes)) for _ in range(4))
+        self._laid = Laid(
+            np.empty((width, rows)), np.empty(rows, np.int64), np.empty(boxes, np.int64), next(ends), next(ends),
+            np.empty(boxes, np.int64), next(ends), next(ends),
+        )  # fmt: skip
+        self._room = Room(np.empty(rows, np.int64), *(np.empty(boxes, np.int64) for _ in range(3)))
         self._near, self._others = np.empty(rows, np.int64), np.empty(rows, np.int64)
-        self._scores, self._found = np.empty(rows), np.empty((len(self._columns), rows))
+        self._scores, self._found = np.empty(rows), np.empty((width, rows))
         self._in_run, self._in_box = np.empty(boxes, np.bool_), np.empty(boxes, np.bool_)
 
     def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
         # Of few among many, neighbours are far from each other.
         together = self._together or min(TOGETHER, max(1, len(which) // 512))
         found: tuple[int, int] = self._scoring.sweep_boxes(
-            *self._laid,
+            *self._laid._replace(runs=self._laid.runs[: self._runs + 1]),
             *(self._columns, self._first, parameters, threshold, which, begin, together),
             *(hits.row, hits.score, hits.ends),
             *(self._scores, self._in_run, self._in_box, self._near, self._others, self._found),
@@ -114,17 +136,58 @@ class Boxes:
         return found
 
 
-@allocating
-def lay_boxes(columns, first, end, cuts, parts):  # type: ignore[no-untyped-def]
+@kernel
+def lay_boxes(columns, first, end, cuts, parts, laid, room):  # type: ignore[no-untyped-def]
     """Put rows into parts ** len(cuts) boxes by where the cuts are, and those that are not finite into one more.
 
-    Boxes that share a part of the first column are a run. Empty ones are left out. Returns the fields of Laid.
+    Boxes that share a part of the first column are a run. Empty ones are left out. Returns how many runs there are.
     """
     n, width, split = end - first, len(columns), len(cuts)
     boxes = parts**split
-    box, count = np.zeros(n, np.int64), np.zeros(boxes + 1, np.int64)
+    find_boxes(columns, first, end, cuts, parts, room.box)
+    room.size[: boxes + 1] = 0
+    for i in range(n):
+        room.size[room.box[i]] += 1
+    # From here on, boxes are those with rows.
+    used, rows, runs, run_before = 0, 0, 0, -1
+    for b in range(boxes + 1):
+        room.number[b] = used
+        if room.size[b] > 0:
+            run = b * parts // boxes
+            if run != run_before:
+                laid.runs[runs] = used
+                runs += 1
+                run_before = run
+            laid.starts[used] = room.following[used] = rows
+            rows += room.size[b]
+            used += 1
+    laid.starts[used], laid.runs[runs] = rows, used
+    for i in range(n):
+        b = room.number[room.box[i]]
+        laid.order[room.following[b]] = i
+        room.following[b] += 1
+    for c in range(width):
+        for i in range(n):
+            laid.columns[c, i] = columns[c, first + laid.order[i]]
+        ends_of(laid.columns[c], laid.starts, used, laid.low[c], laid.high[c])
+        if room.size[boxes] > 0:
+            laid.low[c, used - 1] = laid.high[c, used - 1] = np.nan
+        for r in range(runs):
+            b = laid.runs[r]
+            laid.low_run[c, r], laid.high_run[c, r] = laid.low[c, b], laid.high[c, b]  # if it is NaN, it has one box
+            for b in range(laid.runs[r] + 1, laid.runs[r + 1]):
+                laid.low_run[c, r] = min(laid.low_run[c, r], laid.low[c, b])
+                laid.high_run[c, r] = max(laid.high_run[c, r], laid.high[c, b])
+    return runs
+
+
+@part
+def find_boxes(columns, first, end, cuts, parts, box):  # type: ignore[no-untyped-def]
+    """The number of each row's box; behind the last one if it is not finite."""
+    n, split = end - first, len(cuts)
     for begin in range(0, n, BLOCK):
-        some = box[begin : begin + BLOCK]
+        some = box[begin : min(n, begin + BLOCK)]
+        some[:] = 0
         for c in range(split):
             values = columns[c, first + begin : first + begin + len(some)]
             for i in range(len(some)):
@@ -134,53 +197,20 @@ def lay_boxes(columns, first, end, cuts, parts):  # type: ignore[no-untyped-def]
                 for i in range(len(some)):
                     value = values[i]
                     some[i] += (value >= a) + (value >= b) + (value >= x) + (value >= y)
-    for c in range(width):
+    for c in range(len(columns)):
         values = columns[c, first:end]
         for i in range(n):
             if not abs(values[i]) < np.inf:
-                box[i] = boxes
-    for i in range(n):
-        count[box[i]] += 1
-    # From here on, boxes are those with rows.
-    number, starts, runs = np.empty(boxes + 1, np.int64), np.empty(boxes + 2, np.int64), np.empty(parts + 2, np.int64)
-    used, laid, run_count, run_before = 0, 0, 0, -1
-    per_run = boxes // parts
-    for b in range(boxes + 1):
-        number[b] = used
-        if count[b] > 0:
-            run = b // per_run
-            if run != run_before:
-                runs[run_count] = used
-                run_count += 1
-                run_before = run
-            starts[used] = laid
-            laid += count[b]
-            used += 1
-    starts[used], runs[run_count] = laid, used
-    order, sorted_columns = np.empty(n, np.int64), np.empty((width, n))
-    following = starts[:used].copy()
-    for i in range(n):
-        b = number[box[i]]
-        order[following[b]] = i
-        following[b] += 1
-    low, high = np.empty((width, used)), np.empty((width, used))
-    low_run, high_run = np.empty((width, run_count)), np.empty((width, run_count))
-    odd = count[boxes] > 0
-    for c in range(width):
-        for i in range(n):
-            sorted_columns[c, i] = columns[c, first + order[i]]
-        for b in range(used):
-            least, most = np.inf, -np.inf
-            for i in range(starts[b], starts[b + 1]):
-                value = sorted_columns[c, i]
-                least = value if value < least else least
-                most = value if value > most else most
-            low[c, b], high[c, b] = least, most
-        if odd:
-            low[c, used - 1] = high[c, used - 1] = np.nan
-        for r in range(run_count):
-            low_run[c, r], high_run[c, r] = (
-                np.min(low[c, runs[r] : runs[r + 1]]),
-                np.max(high[c, runs[r] : runs[r + 1]]),
-            )
-    return sorted_columns, order, starts[: used + 1], low, high, runs[: run_count + 1], low_run, high_run
+                box[i] = parts**split
+
+
+@part
+def ends_of(values, starts, boxes, low, high):  # type: ignore[no-untyped-def]
+    """The least and the largest value in each box."""
+    for b in range(boxes):
+        least, most = np.inf, -np.inf
+        for i in range(starts[b], starts[b + 1]):
+            value = values[i]
+            least = value if value < least else least
+            most = value if value > most else most
+        low[b], high[b] = least, most

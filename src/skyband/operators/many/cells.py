@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.operators.many import boxes
+from skyband.operators.many.lists_kernels import SLACK
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scan import Scan
 from skyband.operators.many.scoring import Scoring
@@ -40,7 +41,7 @@ refuses, expected_rows = boxes.refuses, boxes.expected_rows  # it has the same b
 
 
 def open(
-    spec: Spec, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW, resolution: int = 0
+    spec: Spec, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW, resolution: int = 0
 ) -> Thresholds:
     """`resolution`: parts of each column; 0: as many as make CELLS cells."""
     return Thresholds(spec, Cells(spec.scoring, resolution), slack=slack, hits=hits, parts=parts, few=few)

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Ints
+from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Floats, Ints
 from skyband.structures.compiling import allocating, inlined, kernel, part
-from skyband.structures.moving import copy_row, move_rows
-from skyband.structures.ranking import ranks_before, trails
+from skyband.structures.moving import copy_row, move_rows, row_at
+from skyband.structures.ranking import ROW, ranks_before, trails
 from skyband.structures.slabs import CLASSES, HEADER, give_slab, reserve
 from skyband.windows import FOREVER
 
@@ -32,9 +32,21 @@ QUERY = np.dtype(
         ("refilled", np.int64),  # when it last had to be filled again
     ]
 )
+LISTED = np.dtype([(name, ROW[name]) for name in ("score", "time", "position", "flag")])  # as a row; half a cache line
+SLACK = 4  # standard deviations of how many rows near a query are in a window, by which a list is longer than k
 FEW = 8  # rows that are moved one by one
 EVERY_ROW = -1  # as the position of an edge: behind all rows
 LATEST = 2 * FOREVER - 1  # after every time
+
+
+def listed(k: Ints, slack: float = SLACK) -> Floats:
+    """How many rows a list should have: so many that k are `slack` standard deviations fewer.
+
+    >>> listed(np.array([1, 9, 81])).round().tolist()
+    [18.0, 31.0, 126.0]
+    """
+    wanted: Floats = ((slack + np.sqrt(slack**2 + 4 * k)) / 2) ** 2
+    return wanted
 
 
 class Told(NamedTuple):
@@ -95,12 +107,18 @@ def shift(rows, to, at, count):  # type: ignore[no-untyped-def]
 def place(rows, base, n, score, time, position):  # type: ignore[no-untyped-def]
     """Put a row into its place among the n sorted ones from `base` on; returns its index."""
     x = n
-    while x > 0 and trails(rows[base + x - 1], score, time, position):
+    while x > 0 and trails(row_at(rows, base + x - 1), score, time, position):
+        copy_row(rows, base + x, rows, base + x - 1)
         x -= 1
-    shift(rows, base + x + 1, base + x, n - x)
-    row = rows[base + x]
-    row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
+    put(rows, base + x, score, time, position)
     return x
+
+
+@inlined
+def put(rows, x, score, time, position):  # type: ignore[no-untyped-def]
+    """A row that nobody has seen yet."""
+    row = row_at(rows, x)
+    row.score, row.time, row.position, row.flag = score, time, position, 0
 
 
 @inlined

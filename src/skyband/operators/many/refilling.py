@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.operators.many.lists_kernels import EVERY_ROW, LATEST
-from skyband.structures.compiling import allocating, kernel
+from skyband.structures.compiling import allocating, inlined, kernel
 from skyband.structures.panes import largest
-from skyband.structures.ranking import ranks_before, select_best, sort_best_first
+from skyband.structures.ranking import ROW, ranks_before, select_best, sort_best_first
 from skyband.structures.slabs import CLASSES, reserve
 
 SAMPLE = 2048  # rows that a threshold is guessed from
@@ -30,7 +30,7 @@ def refill(q, wanted, hit, scores, is_all, time, position, first, end, alive, cl
         return -1
     # What is worse than the last that is wanted need not be sorted: where rows come in an order, these are many.
     least = largest(lasting[:found], wanted - 1) if found >= wanted else -np.inf
-    rows, count = np.empty(len(hit) + query.length, pool.rows.dtype), 0
+    rows, count = np.empty(len(hit) + query.length, ROW), 0
     for x in range(len(hit)):
         i = hit[x]
         row = rows[count]
@@ -52,7 +52,7 @@ def refill(q, wanted, hit, scores, is_all, time, position, first, end, alive, cl
         if old < edge and rows[old].position == row.position:
             rows[old].flag = row.flag
         else:
-            rows[total] = row
+            copy_fields(rows[total], row)
             total += 1
     if len(pool.rows) - pool.free[CLASSES] < 2 * total + 8:
         return 2 * total + 8
@@ -70,9 +70,15 @@ def refill(q, wanted, hit, scores, is_all, time, position, first, end, alive, cl
     reserve(pool, query, total)
     query.length, query.oldest = total, LATEST
     for x in range(total):
-        pool.rows[query.offset + x] = rows[x]
+        copy_fields(pool.rows[query.offset + x], rows[x])
         query.oldest = min(query.oldest, rows[x].time)
     return 0
+
+
+@inlined
+def copy_fields(to, row):  # type: ignore[no-untyped-def]
+    """Between lists and what is sorted."""
+    to.score, to.time, to.position, to.flag = row.score, row.time, row.position, row.flag
 
 
 @kernel
@@ -89,9 +95,9 @@ def guess(scores, time, first, end, expected):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def best_of(scores, time, position, first, end, start, k, dtype_of):  # type: ignore[no-untyped-def]
+def best_of(scores, time, position, first, end, start, k):  # type: ignore[no-untyped-def]
     """The k best of the rows in [first, end) from arrival `start` on, best first."""
-    rows, n = np.empty(len(scores), dtype_of.dtype), 0
+    rows, n = np.empty(len(scores), ROW), 0
     for i in range(len(scores)):
         if (scores[i] == scores[i]) & (time[i] >= first) & (time[i] < end) & (position[i] >= start):
             row = rows[n]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.operators.many.lists_kernels import SLACK
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import BLOCK, Scoring
 from skyband.operators.many.thresholds import FEW, HITS, PARTS, Hits, Thresholds
@@ -27,7 +28,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return window_rows
 
 
-def open(spec: Spec, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW) -> Thresholds:
+def open(spec: Spec, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW) -> Thresholds:
     return Thresholds(spec, Scan(spec.scoring), slack=slack, hits=hits, parts=parts, few=few)
 
 

@@ -95,6 +95,7 @@ class Shared(Schedule):
         self._lines = int(self._queries[0].sum())  # that a window shows at most
         self._came_late = bool((self._queries[2] != FROM_THE_START).any())
         self._own_slides = bool((self._queries[3] != self.spec.window.every).any())
+        self._longest_first = np.argsort(-self._queries[1], kind="stable")
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -201,7 +202,8 @@ class Shared(Schedule):
         )
         n = read(
             *(np.ascontiguousarray(rows[name]) for name in ("score", "time", "position")),
-            *(k, first, self._queries[2], answer.group, answer.rank, answer.score, answer.position),
+            *(k, first, self._queries[2], self._longest_first),
+            *(answer.group, answer.rank, answer.score, answer.position),
         )
         cut: list[Any] = [column[:n] for column in answer]
         return Answer(*cut)
@@ -315,10 +317,10 @@ def sort_rows(rows):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def read(score, time, position, k, first, start, out_group, out_rank, out_score, out_position):  # type: ignore[no-untyped-def]
+def read(score, time, position, k, first, start, by_first, out_group, out_rank, out_score, out_position):  # type: ignore[no-untyped-def]
     """Write each query's k best of the rows, which are best first; returns how many rows these are.
 
-    Queries whose windows begin between the same two rows read the same list.
+    Queries whose windows begin between the same two rows read the same list. `by_first`: queries, earliest first.
     """
     rows, most, n, lists = len(score), 1, 0, 0
     for q in range(len(k)):
@@ -329,21 +331,21 @@ def read(score, time, position, k, first, start, out_group, out_rank, out_score,
     own = min(len(k), rows + 1)
     listed_score, listed_position = np.empty((own + 1, most)), np.empty((own + 1, most), np.int64)
     length = np.empty(own + 1, np.int64)
+    too_old, old = np.empty(len(k), np.int64), 0
+    for q in by_first:
+        while old < rows and times[old] < first[q]:
+            old += 1
+        too_old[q] = old
     for q in range(len(k)):
         if k[q] == 0:  # it is not asked
             continue
-        old, low = 0, first[q]
-        rest = rows
-        while rest > 0:  # how many times come before
-            half = (rest + 1) >> 1
-            old += half if times[old + half - 1] < low else 0
-            rest = rest - half if rest > 1 else 0
+        old = too_old[q]
         at = list_of[old] if start[q] == FROM_THE_START else own
         if at < 0 or at == own:
             if at < 0:
                 at = list_of[old] = lists
                 lists += 1
-            length[at] = seen(score, time, position, low, start[q], listed_score[at], listed_position[at])
+            length[at] = seen(score, time, position, first[q], start[q], listed_score[at], listed_position[at])
         best_score, best_position = listed_score[at], listed_position[at]
         for rank in range(min(k[q], length[at])):
             out_group[n + rank], out_rank[n + rank] = q, rank + 1

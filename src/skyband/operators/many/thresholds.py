@@ -21,12 +21,15 @@ from skyband.operators.many.arriving import arrive
 from skyband.operators.many.lists_kernels import (
     EVERY_ROW,
     LATEST,
+    LISTED,
     QUERY,
+    SLACK,
     Arrivals,
     Told,
     close,
     in_columns,
     keep,
+    listed,
     release,
 )
 from skyband.operators.many.protocol import Queries, Spec
@@ -43,7 +46,6 @@ BLOCK_ROWS = 16384  # at most, that are taken together
 FEW = 64  # rows that are taken together whatever the clock does, if no more are alive
 PARTS = 4  # rows taken together move the clock by at most this part of a window
 HITS = 1 << 18  # room for hits, to begin with
-ASIDE = 64  # rows that wait while others come, before they are put into a list together
 
 
 class Hits(NamedTuple):
@@ -74,7 +76,7 @@ class Thresholds(Schedule):
     """The operator; what it asks of an index is all that is different between its kinds."""
 
     def __init__(
-        self, spec: Spec, index: Index, *, slack: float = 6, hits: int = HITS, parts: int = PARTS, few: int = FEW
+        self, spec: Spec, index: Index, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW
     ) -> None:
         super().__init__(spec)
         self._index = index
@@ -84,12 +86,11 @@ class Thresholds(Schedule):
         self._threshold = np.empty(0)
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
         self._previous = np.empty(0, np.dtype(HEADER))  # with changes and a slide: the answers before
-        self._pool = new_pool(1024)
+        self._pool = new_pool(1024, LISTED)
         self._all: Ints = np.empty(0, np.int64)  # queries, as the index likes to be asked
         self._classes: list[Ints] = []  # the same, apart if their windows are not about as long
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
         self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
-        self._aside = np.empty(ASIDE, ROW)
         self._scores = np.empty(BLOCK)
         self._sampled = 0, 0, 0  # how many rows the last guess was from, the first and the last of them; and a sample
         self._sample, self._sample_time = np.empty((0, 0)), np.empty(0, np.int64)
@@ -103,7 +104,7 @@ class Thresholds(Schedule):
         old, more = len(self._queries), len(queries.k)
         added = np.zeros(more, QUERY)
         added["k"], added["size"], added["every"] = queries.k, queries.size, queries.every
-        added["wanted"] = queries.k + np.ceil(self._slack * np.sqrt(queries.k)).astype(np.int64)
+        added["wanted"] = np.ceil(listed(queries.k, self._slack))
         added["oldest"], added["edge_time"], added["edge_position"] = LATEST, -LATEST, EVERY_ROW
         added["base"] = added["wanted"]
         added["start"] = -1 if backfill else self._position
@@ -264,7 +265,7 @@ class Thresholds(Schedule):
                 else:
                     at, failures = arrive(
                         which, begin, at, reached, self._hits, arrivals, self._counted, u, self._queries,
-                        self._threshold, self._pool, self.spec.emit, self._told, self._failed, self._aside,
+                        self._threshold, self._pool, self.spec.emit, self._told, self._failed,
                     )  # fmt: skip
                     failed.append(which[self._failed[:failures]])
                 if at < reached:
@@ -411,8 +412,7 @@ class Thresholds(Schedule):
             if closing is None:
                 return Answer.of(np.empty(0, ANSWER))
             ends = at = due_at(closing, self._queries["every"])
-        lines: list[Rows] = []
-        counts = []
+        lines, counts = list[Rows](), []
         for q, (query, end) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             first = -LATEST if self.endless else end - (query["size"] if size is None else min(size, query["size"]))
             best = self._best(q, min(int(query["k"]), k or int(query["k"])), int(first), end)
@@ -433,7 +433,7 @@ class Thresholds(Schedule):
             return rows[rows["time"] < end][:k]
         scores = np.empty(store.count)
         self.spec.scoring.scores(store.columns, 0, store.count, self._parameters, q, scores)
-        return best_of(scores, store.time, store.position, first, end, int(query["start"]), k, self._pool.rows)
+        return best_of(scores, store.time, store.position, first, end, int(query["start"]), k)
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -465,7 +465,7 @@ class Thresholds(Schedule):
         self._queries, self._threshold, self._previous = state["queries"], state["threshold"], state["previous"]
         self._parameters = state["parameters"]
         lengths = np.concatenate([self._queries["length"], self._previous["length"]])
-        self._pool = new_pool(room_for(lengths) + 8)
+        self._pool = new_pool(room_for(lengths) + 8, LISTED)
         unpack(self._pool, self._queries, state["lists"])
         unpack(self._pool, self._previous, state["shown"])
         *clocks, shown = state["counters"].tolist()

@@ -21,6 +21,7 @@ _TAKE, _UNCHECKED, _INDEX = pc.get_function("take"), pc.TakeOptions(boundscheck=
 
 FEW = 8  # batches, each of which is one more place to look
 MANY = 4096  # rows at once, for which it pays to pick them out column by column
+LITTLE = 4096  # rows in all: copying them together is cheaper than looking in several places
 
 
 class RowStore:
@@ -41,6 +42,7 @@ class RowStore:
         self._batches = [rows]
         self._starts = [0, rows.num_rows]  # where each batch starts among all rows, and where the last one ends
         self._first = FOREVER  # the position of the first row of whole batches
+        self._together: pa.RecordBatch | None = rows  # all of them in one batch, or None: not made since rows came
 
     def append(self, first: int, batch: pa.RecordBatch) -> None:
         """Rows that arrived at positions first, first + 1, …: right after those of the batch before."""
@@ -49,12 +51,15 @@ class RowStore:
         assert first == self._first + self._starts[-1] - len(self._positions), "no batch is missing"
         self._batches.append(batch)
         self._starts.append(self._starts[-1] + batch.num_rows)
+        self._together = None
 
     def take(self, positions: Ints) -> pa.RecordBatch:
         """The rows at these positions, in their order."""
-        if len(self._batches) == 1 and len(positions):
+        if self._together is None and self._starts[-1] <= LITTLE:
+            self._together = pa.concat_batches(self._batches)
+        if self._together is not None and len(positions):
             index = column_of(locate(self._positions, self._first, positions), np.int64, _INDEX)
-            return _TAKE.call([self._batches[0], index], _UNCHECKED)
+            return _TAKE.call([self._together, index], _UNCHECKED)
         if len(self._batches) != 2 or len(positions) < MANY:
             return self._take_by_batch(positions, self._schema)
         # Rows held and one large batch behind them: what a stream in large batches mostly comes to.

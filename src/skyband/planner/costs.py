@@ -27,7 +27,7 @@ KS: Final = (3, 10, 30, 100, 300, 1_000)
 WINDOW_ROWS: Final = (1_000, 8_000, 60_000, 180_000, 500_000)
 SHAPES: Final = tuple(
     Shape(slides, by_count)
-    for slides, by_count in ((0, True), (1, True), (10, True), (100, True), (0, False), (10, False))
+    for slides, by_count in ((0, True), (1, True), (10, True), (30, True), (100, True), (0, False), (10, False))
 )
 ORDERS: Final = ("random", "rising", "falling", "bursty")
 

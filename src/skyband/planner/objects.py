@@ -16,6 +16,7 @@ from skyband.queries import TopK
 from skyband.windows import FOREVER
 
 NEAR = 1.1  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
+NEAR_IF_ASKED = 4.0  # the same where there will be ad-hoc questions, which look through the rows held
 
 ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds
 
@@ -49,7 +50,8 @@ def plan(
         chosen, why = _asked(asked_for, spec, rows, expect, figures, choices), "asked for by name"
     else:
         cheapest = min((choice.ns for choice in able if not math.isnan(choice.ns)), default=math.nan)
-        near = [choice for choice in able if choice.ns <= NEAR * cheapest] or able
+        factor = NEAR_IF_ASKED if spec.ad_hoc else NEAR
+        near = [choice for choice in able if choice.ns <= factor * cheapest] or able
         chosen = min(near, key=lambda choice: choice.rows)
         why = _reason(spec, chosen, cheapest)
     return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, rows, assumed, choices)
@@ -78,14 +80,15 @@ def _asked(
 
 
 def _reason(spec: Spec, chosen: Choice, cheapest: float) -> str:
-    if spec.slides_with_each_arrival:
+    if spec.ad_hoc:
+        what = "ad-hoc questions look through the rows held, and may start anywhere in the window"
+    elif spec.slides_with_each_arrival:
         what = "the answer may change with each arrival"
-    elif spec.ad_hoc:
-        what = "ad-hoc questions may start anywhere in the window"
     else:
         what = "the window slides by panes"
     if math.isnan(chosen.ns):
         return f"{what}; it holds the fewest rows"
     if chosen.ns <= cheapest:
         return f"{what}; a row costs least"
-    return f"{what}; a row costs at most {NEAR}x the least, and it holds fewer rows"
+    factor = NEAR_IF_ASKED if spec.ad_hoc else NEAR
+    return f"{what}; a row costs at most {factor:.2g}x the least, and it holds fewer rows"

@@ -19,7 +19,7 @@ from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.compiling import allocating, inlined, kernel
-from skyband.structures.ranking import ROW, Rows
+from skyband.structures.ranking import ROW, Rows, joined
 from skyband.windows import FOREVER
 
 NEVER = FOREVER
@@ -285,7 +285,7 @@ class Arriving(ABC):
         lists = self._lists()
         codes = np.arange(len(lists[0]))
         group = np.concatenate([np.repeat(codes, headers["length"]) for headers in lists])
-        return group, np.concatenate([slabs.pack(self._pool, headers) for headers in lists])
+        return group, joined([slabs.pack(self._pool, headers) for headers in lists])
 
     def _rows(self) -> tuple[Ints, Rows]:
         """Every live row held, and its group."""
@@ -295,7 +295,7 @@ class Arriving(ABC):
         pending = np.zeros(len(self._pending), ROW)
         for name in ROW.names or ():
             pending[name] = self._pending[name]
-        return np.concatenate([group, self._pending["group"]]), np.concatenate([rows, pending])
+        return np.concatenate([group, self._pending["group"]]), joined([rows, pending])
 
     def _ask(self) -> Held:
         """The rows held, ready for questions."""

@@ -86,10 +86,13 @@ def span_of(spec: Spec, buffer: int) -> int:
 
 
 def best_buffer(spec: Spec) -> int:
-    """By count: rows enough for few of them to enter the filter; by value: an eighth of the window."""
+    """By count: rows enough for few of them to enter the filter; by value: an eighth of the window.
+
+    docs/algorithms.md has what shorter and longer ones cost.
+    """
     if not spec.window.by_count:
         return max(1, spec.window.size // 8)
-    return 256 * (spec.k + candidates(min(spec.window.size, MANY_ROWS), spec.k, SIGMA))
+    return 128 * (spec.k + candidates(min(spec.window.size, MANY_ROWS), spec.k, SIGMA))
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

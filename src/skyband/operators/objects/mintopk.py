@@ -44,7 +44,7 @@ from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, I
 from skyband.structures import slabs
 from skyband.structures.compiling import read_only
 from skyband.structures.panes import SAMPLE, WORTH_GUESSING, last_window, shape_of
-from skyband.structures.ranking import Rows, best_first
+from skyband.structures.ranking import Rows, best_first, joined
 from skyband.windows import FOREVER
 
 NAME = "mintopk"
@@ -248,7 +248,7 @@ class MinTopK:
         """Every row held, and its group."""
         cells = self._open_cells()
         groups = np.repeat(np.arange(len(self._groups)), self._groups["length"])
-        rows = np.concatenate([slabs.pack(self._pool, self._groups), slabs.pack(self._pool, cells)])
+        rows = joined([slabs.pack(self._pool, self._groups), slabs.pack(self._pool, cells)])
         return np.concatenate([groups, np.repeat(cells["group"], cells["length"])]), rows
 
     def _ask(self) -> Held:

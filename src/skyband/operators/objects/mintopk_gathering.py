@@ -13,6 +13,7 @@ from skyband.operators.objects.mintopk_state import (
     CLOSED,
     FREE_CELL,
     LANES,
+    MARGIN,
     NEXT,
     TOTAL,
     UNRANKED,
@@ -24,11 +25,11 @@ from skyband.operators.objects.mintopk_state import (
     room_needed,
 )
 from skyband.structures.compiling import inlined, part
-from skyband.structures.panes import exceeding, find_scores, largest
+from skyband.structures.panes import NARROW, exceeding, largest
 from skyband.structures.ranking import SMALL, ZERO
 from skyband.structures.slabs import CLASSES, NONE, reserve
 
-CROWDED = 32  # rows with much the same score: then it is cheaper to sort them all
+CROWDED = 32  # rows in the bucket of a row, on average: then it is cheaper to sort them all
 
 
 @inlined
@@ -255,14 +256,13 @@ def gathered_before(a, b, scores, rows, time):  # type: ignore[no-untyped-def]
 
 @part
 def sort_gathered(low, n, time, work):  # type: ignore[no-untyped-def]
-    """Write to `which` where n gathered rows are, best first. False: in any order, as scores are too unevenly spread.
+    """Write to `which` where n gathered rows are, best first. False: scores are too unevenly spread for that.
 
     They are dealt into as many buckets as there are rows, by score, and then put right one by one: neighbours only.
     """
-    scores, rows, which, start = work.scores[low : low + n], work.rows, work.which, work.counts
+    scores, rows, which, ranked, start = work.scores[low : low + n], work.rows, work.which, work.some, work.counts
     highest, lowest = -np.inf, np.inf
     for j in range(len(scores)):
-        which[j] = low + j
         highest, lowest = max(highest, scores[j]), min(lowest, scores[j])
     scale = (n - 1) / (highest - lowest) if highest > lowest else np.inf
     if not (0 < scale < np.inf):
@@ -270,20 +270,26 @@ def sort_gathered(low, n, time, work):  # type: ignore[no-untyped-def]
     start[: n + 1] = 0
     for j in range(len(scores)):
         start[np.uint64((highest - scores[j]) * scale) + np.uint64(1)] += 1
+    together = 0
     for i in range(n):
-        if start[i + 1] > CROWDED:
-            return False
+        together += start[i + 1] * start[i + 1]
         start[i + 1] += start[i]
+    if together > CROWDED * n:
+        return False
     for j in range(len(scores)):
         bucket = np.uint64((highest - scores[j]) * scale)
-        which[np.uint64(start[bucket])] = low + j
+        at = np.uint64(start[bucket])
+        ranked[at], which[at] = scores[j], low + j
         start[bucket] += 1
     for i in range(1, n):
-        j, place = which[i], i
-        while place > 0 and gathered_before(j, which[place - 1], work.scores, rows, time):
-            which[place] = which[place - 1]
+        # Rows before i are in order, and so are their scores in `ranked`.
+        score, j, place = ranked[i], which[i], i
+        while place > 0 and score >= ranked[place - 1]:
+            if score == ranked[place - 1] and not is_later(time, rows[j], rows[which[place - 1]]):
+                break
+            ranked[place], which[place] = ranked[place - 1], which[place - 1]
             place -= 1
-        which[place] = j
+        ranked[place], which[place] = score, j
     return True
 
 
@@ -293,15 +299,35 @@ def gather_pane(score, i, end, bar, rule, work):  # type: ignore[no-untyped-def]
 
     Rows are in order of time. Returns how many there are, and how many rows have no score.
     """
-    n, unranked, found, scores, rows, none = 0, 0, work.found, work.scores, work.rows, work.which[:0]
-    work.bar[0] = bar
-    while i < end:
-        i, m, missing = find_scores(score, i, end, work.bar[0], found)
-        unranked += missing
-        for j in found[:m]:
-            scores[n], rows[n] = score[j], j
-            n += 1
-            if n == gathers(rule.k):
-                n = raise_bar(ZERO, n, rule.k, n, none, work)
+    scores, rows, none = work.scores, work.rows, work.which[:0]
+    n, most, unranked = np.uint64(0), np.uint64(gathers(rule.k) - NARROW), 0
+    for low in range(i, end, NARROW):
+        block, reached = score[low : min(low + NARROW, end)], 0
+        for j in range(len(block)):
+            reached += block[j] >= bar
+            unranked += block[j] != block[j]
+        if reached:
+            for j in range(len(block)):
+                scores[n], rows[n] = block[j], low + j  # as in `gather`: overwritten unless it counts
+                n += np.uint64(block[j] >= bar)
+            if n > most:
+                n = np.uint64(raise_bar(ZERO, np.int64(n), rule.k, np.int64(n), none, work))
+                bar = work.bar[0]
     work.gathered[0] = n
-    return n, unranked
+    return np.int64(n), unranked
+
+
+@part
+def expect(n, k, rows, missed, hint, work):  # type: ignore[no-untyped-def]
+    """Set a score that k of the next pane's rows probably reach and few more, if they are like these.
+
+    n of `rows` rows were gathered, best first in `which`. In random order how many reach it varies by the square root
+    of 2k; we start with nearly three times that on the safe side, and take more where a guess has `missed`.
+    """
+    scores, which = work.scores, work.which
+    hint.margin = min(2 * hint.margin, np.sqrt(k)) if missed else max(0.95 * hint.margin, MARGIN)
+    wanted = k + np.int64(hint.margin * np.sqrt(k))
+    lowest = scores[which[min(wanted, n - 1)]]
+    if n <= wanted:
+        lowest -= (scores[which[n >> 1]] - lowest) * 2 * (wanted - n) / n
+    hint.bar, hint.rows = lowest, rows

@@ -15,6 +15,7 @@ from skyband.operators.objects.mintopk_closing import (
 )
 from skyband.operators.objects.mintopk_gathering import (
     deliver,
+    expect,
     gather_pane,
     has_room_for_run,
     select_gathered,
@@ -169,9 +170,8 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
     index = find_cell(g, pane, groups, cells)
     if index == NONE:
         index = new_cell(g, pane, groups, cells, clock)
-        if sample is not None and fill_by_guess(
-            score, before, first, start, end, cells[index], rule, pool, clock, work, sample
-        ):
+        if sample is not None:
+            fill_at_once(score, before, first, start, end, cells[index], rule, pool, clock, work, sample)
             return
     cell = cells[index]
     i, unranked = start, 0
@@ -185,19 +185,23 @@ def fill_cell(score, first, start, end, g, pane, rule, pool, groups, cells, cloc
 
 
 @part
-def fill_by_guess(score, before, first, start, end, cell, rule, pool, clock, work, sample):  # type: ignore[no-untyped-def]
-    """Fill an empty cell with the k best of rows [start, end) from those that reach a guessed score, ranked once.
+def fill_at_once(score, before, first, start, end, cell, rule, pool, clock, work, sample):  # type: ignore[no-untyped-def]
+    """Fill an empty cell with the k best of rows [start, end), ranked once, from those that reach a guessed score.
 
-    False: that was no use, as the pane has too few rows, or some of its k best are below what was guessed.
+    The guess is what the pane before suggests, or a sample. If fewer than k rows reach it, there is another guess.
     """
-    bar = guess_threshold(score, start, end, rule.k, sample)
-    if bar == -np.inf:
-        return False
+    rows, none, hint = end - start, work.which[:0], work.hint[0]
+    bar = hint.bar if rows >= hint.rows else guess_threshold(score, start, end, rule.k, sample)
     n, unranked = gather_pane(score, start, end, bar, rule, work)
-    if n < rule.k:
-        return False
+    missed = n < rule.k
+    while n < rule.k and bar > -np.inf:
+        guess = guess_threshold(score, start, end, rule.k, sample)
+        bar = guess if guess < bar else -np.inf
+        n, unranked = gather_pane(score, start, end, bar, rule, work)
     clock[UNRANKED] += unranked
-    if not sort_gathered(ZERO, n, work.which[:0], work):
-        n = select_gathered(ZERO, rule.k, work.which[:0], work)
-    deliver(min(n, rule.k), cell, work.which[:0], before, first, rule, pool, clock, work)
-    return True
+    hint.rows = FOREVER
+    if not sort_gathered(ZERO, n, none, work):
+        n = select_gathered(ZERO, rule.k, none, work)
+    elif n >= rule.k:
+        expect(n, rule.k, rows, missed, hint, work)
+    deliver(min(n, rule.k), cell, none, before, first, rule, pool, clock, work)

@@ -12,6 +12,7 @@ from skyband.structures.compiling import inlined, part
 from skyband.structures.panes import FIND
 from skyband.structures.ranking import SMALL, select_best, settle
 from skyband.structures.slabs import CLASSES, HEADER, NONE, reserve
+from skyband.windows import FOREVER
 
 NEVER = 2**62
 
@@ -60,6 +61,17 @@ def gathers(k):  # type: ignore[no-untyped-def]
     return 3 * (k + 2)
 
 
+# What is expected of the next pane after those seen. It makes no difference but to speed.
+HINT = np.dtype(
+    [
+        ("bar", np.float64),  # somewhat more than k rows will reach it,
+        ("rows", np.int64),  # if there are so many
+        ("margin", np.float64),  # how many more are asked for, in square roots of k
+    ]
+)
+MARGIN = 4.0
+
+
 class Work(NamedTuple):
     """Scratch for kernels, which do not allocate: they need no references counted, and run much faster so."""
 
@@ -72,6 +84,7 @@ class Work(NamedTuple):
     rows: npt.NDArray[np.int32]  # of the batch
     some: npt.NDArray[np.float64]  # scores of one group
     which: npt.NDArray[np.int64]  # and which entries they are
+    hint: npt.NDArray[np.void]  # one record of type HINT
 
 
 def new_work(rule: Rule, groups: int) -> Work:
@@ -86,6 +99,7 @@ def new_work(rule: Rule, groups: int) -> Work:
         np.empty(groups * room, np.int32),
         np.empty(room + LANES),
         np.empty(room, np.int64),
+        np.array([(-np.inf, FOREVER, MARGIN)], HINT),
     )
 
 

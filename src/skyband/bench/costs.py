@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import product
 
-from skyband.bench.pushing import SCORES, cost, setting
+from skyband.bench.pushing import SCORES, STREAM_ROWS, Cost, Floats, cost, setting
+from skyband.operators.protocol import Spec
 from skyband.operators.registry import OBJECTS, ObjectAlgorithm
 from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs
 from skyband.planner.figures import machine
@@ -17,31 +18,40 @@ ALGORITHMS = tuple(algorithm for algorithm in OBJECTS.values() if not algorithm.
 
 
 def settings_to_measure() -> int:
-    return len(ALGORITHMS) * len(ORDERS) * len(SHAPES) * len(WINDOW_ROWS) * len(KS)
+    return len(ORDERS) * len(SHAPES) * len(WINDOW_ROWS) * len(KS)
 
 
 def measure(step: Callable[[str], None], *, seconds: float = SECONDS) -> Costs:
-    """The costs of every algorithm on the whole grid; `step` is told each setting before it is measured."""
-    cells: dict[str, dict[str, list[list[list[float | None]]]]] = {}
-    scores = {order: SCORES[order](2 * max(WINDOW_ROWS)) for order in ORDERS}
+    """The costs of every algorithm on the whole grid; `step` is told each setting before it is measured.
+
+    The algorithms take turns at each setting: no machine is always as fast, and what counts is how they compare.
+    """
     for algorithm in ALGORITHMS:
         for _ in _compiled(algorithm):
             step(f"{algorithm.name}: compiling")
-        cells[algorithm.name] = {}
-        for order in ORDERS:
-            grid: list[list[list[float | None]]] = [[[None] * len(KS) for _ in WINDOW_ROWS] for _ in SHAPES]
-            for (s, shape), (n, rows), (i, k) in product(enumerate(SHAPES), enumerate(WINDOW_ROWS), enumerate(KS)):
-                step(f"{algorithm.name}, {order}: k = {k}, {rows:,} rows, {shape.slides} slides")
-                spec = setting(k, rows, shape.slides, by_count=shape.by_count)
-                if algorithm.refuses(spec) is None:
-                    found = [cost(algorithm.open, spec, scores[order], seconds=seconds) for _ in range(ROUNDS)]
-                    ns = min(one.ns_per_row for one in found)
-                    if n and not all(one.is_steady for one in found):
-                        # A window that was not filled in time has nothing expire: it costs no less than a smaller one.
-                        ns = max(ns, grid[s][n - 1][i] or ns)
-                    grid[s][n][i] = float(f"{ns:.3g}")
-            cells[algorithm.name][order] = grid
+    cells: dict[str, dict[str, list[list[list[float | None]]]]] = {
+        algorithm.name: {order: [[[None] * len(KS) for _ in WINDOW_ROWS] for _ in SHAPES] for order in ORDERS}
+        for algorithm in ALGORITHMS
+    }
+    for order in ORDERS:
+        scores = SCORES[order](STREAM_ROWS)
+        for (s, shape), (n, rows), (i, k) in product(enumerate(SHAPES), enumerate(WINDOW_ROWS), enumerate(KS)):
+            step(f"{order}: k = {k}, {rows:,} rows, {shape.slides} slides")
+            for name, found in _in_turns(setting(k, rows, shape.slides, by_count=shape.by_count), scores, seconds):
+                grid = cells[name][order][s]
+                ns = min(one.ns_per_row for one in found)
+                if n and not all(one.is_steady for one in found):
+                    # A window that was not filled in time has nothing expire: it costs no less than a smaller one.
+                    ns = max(ns, grid[n - 1][i] or ns)
+                grid[n][i] = float(f"{ns:.3g}")
     return Costs(machine(), cells)
+
+
+def _in_turns(spec: Spec, scores: Floats, seconds: float) -> Iterator[tuple[str, list[Cost]]]:
+    """What each algorithm that can answer this cost, in each round."""
+    able = [algorithm for algorithm in ALGORITHMS if algorithm.refuses(spec) is None]
+    rounds = [[cost(algorithm.open, spec, scores, seconds=seconds) for algorithm in able] for _ in range(ROUNDS)]
+    return ((algorithm.name, list(found)) for algorithm, *found in zip(able, *rounds, strict=True))
 
 
 def _compiled(algorithm: ObjectAlgorithm) -> Iterator[None]:

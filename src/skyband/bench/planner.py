@@ -1,12 +1,14 @@
 """Does the planner choose well? Its choice against the best algorithm, on settings between those it was calibrated on.
 
 Every algorithm that the planner expects to cost less than ten times the cheapest is measured, in turns; the others have
-no chance. The planner is told the order of the stream.
+no chance. Where the choice costs too much, it and the best one are measured again, some times: perhaps something
+else took the time. The planner is told the order of the stream.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -15,7 +17,8 @@ from typing import Final
 
 from rich.table import Table
 
-from skyband.bench.pushing import SCORES, cost, setting
+from skyband.bench.pushing import SCORES, STREAM_ROWS, Floats, cost, setting
+from skyband.operators.protocol import Spec
 from skyband.operators.registry import OBJECTS
 from skyband.planner.costs import ORDERS
 from skyband.planner.objects import plan
@@ -27,6 +30,7 @@ SETTINGS: Final = tuple(product(ORDERS, SLIDES, WINDOW_ROWS, KS))
 BAR: Final = 1.15
 WORTH_MEASURING: Final = 10.0
 ROUNDS: Final = 3
+AGAIN: Final = 3  # times so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ def measure(
     say: Callable[[str], None], *, seconds: float = 0.05, settings: Sequence[tuple[str, int, int, int]] = SETTINGS
 ) -> list[Verdict]:
     verdicts = []
+    streams = {order: SCORES[order](STREAM_ROWS) for order in {order for order, *_ in settings}}
     for number, (order, slides, rows, k) in enumerate(settings, 1):
         say(f"{number} of {len(settings)}: {order}, {slides} slides, {rows:,} rows, k = {k}")
         spec = setting(k, rows, slides)
@@ -58,14 +63,22 @@ def measure(
             and not OBJECTS[choice.algorithm].for_comparing
             and not choice.ns > WORTH_MEASURING * chosen.ns
         ]
-        scores = SCORES[order](max(400_000, 3 * rows))
-        ns: dict[str, float] = {}
-        for name in worth * ROUNDS:
-            found = cost(OBJECTS[name].open, spec, scores, seconds=seconds).ns_per_row
-            ns[name] = min(ns.get(name, found), found)
+        scores = streams[order]
+        ns = dict.fromkeys(worth, math.inf)
+        _take_turns(worth, ns, spec, scores, seconds)
         best = min(ns, key=lambda name: ns[name])
+        for _ in range(AGAIN):
+            if ns[chosen.algorithm] > BAR * ns[best]:
+                _take_turns([chosen.algorithm, best], ns, spec, scores, seconds)
+                best = min(ns, key=lambda name: ns[name])
         verdicts.append(Verdict(order, slides, rows, k, chosen.algorithm, best, ns[chosen.algorithm] / ns[best], ns))
     return verdicts
+
+
+def _take_turns(names: Sequence[str], ns: dict[str, float], spec: Spec, scores: Floats, seconds: float) -> None:
+    """Measure these algorithms in turn; the best turn of each counts."""
+    for name in [*names] * ROUNDS:
+        ns[name] = min(ns[name], cost(OBJECTS[name].open, spec, scores, seconds=seconds).ns_per_row)
 
 
 def table(verdicts: Sequence[Verdict]) -> Table:

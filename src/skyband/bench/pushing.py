@@ -33,6 +33,9 @@ SCORES: Final[dict[str, Callable[[int], Floats]]] = {
 }
 
 
+STREAM_ROWS: Final = 8_000_000  # enough not to start anew while it is measured: scores that rise would fall then
+
+
 class Cost(NamedTuple):
     ns_per_row: float  # of CPU time, so that other work on the machine counts little
     rows_held: int

@@ -26,6 +26,15 @@ def test_the_users_settings_come_before_ours_and_java_options_are_added() -> Non
     assert "-XX:+UseSerialGC" in ours["spark.driver.extraJavaOptions"]
 
 
+def test_workers_are_forked_from_a_process_that_has_imported_what_they_run() -> None:
+    """On this machine; elsewhere Skyband may be among the files that Spark brings, which a worker sees first."""
+    daemon = _settings(2, False, {})["spark.python.daemon.module"]
+    program = f"import sys, {daemon}; print({{'numba', 'pandas', 'skyband.engines.spark.bucket'}} - sys.modules.keys())"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
+    assert "spark.python.daemon.module" not in _settings(2, False, {"spark.master": "spark://elsewhere:7077"})
+
+
 def test_messages_of_started_processes_go_to_the_log_and_ours_do_not(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,4 +67,9 @@ def _copy(names: tuple[str, ...], without: tuple[str, ...], folder: Path) -> Non
     if done.returncode:
         shutil.rmtree(new)
         missing(f"{', '.join(names)} from Maven: {(done.stdout + done.stderr).strip()[-600:]}")
-    new.rename(folder)
+    try:
+        new.rename(folder)
+    except OSError:  # another run was faster, and brought the same
+        shutil.rmtree(new)
+        if not folder.exists():
+            raise

@@ -44,10 +44,18 @@ _QUIET_LOCAL_SETTINGS = {
     # Everything is in one process: no other machine has to reach it, whatever the host calls itself.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Workers are forked from a process that has imported what they need: a first answer comes seconds sooner.
+    "spark.python.daemon.module": "skyband.engines.spark.daemon",
 }
 
-# Tests start often and run briefly: no optimising compiler, no parallel collector, no re-planning.
-_FAST_START_SETTINGS = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+# Tests start often and run briefly: no optimising compiler, no parallel collector, no re-planning, no code written
+# for a query that handles some hundred rows.
+_FAST_START_SETTINGS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 _FAST_START_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"

@@ -1,0 +1,15 @@
+"""Spark's Python daemon, which has imported what its workers need before it forks them.
+
+A worker that imports pandas, numba and all of Skyband by itself is busy for three seconds, and a query on two cores has
+four of them; forked from a process that has them, it has them too. `spark.python.daemon.module` names this module.
+"""
+
+import pandas  # noqa: F401  # Spark's workers import it for whatever crosses as Arrow
+from pyspark.daemon import manager
+
+from skyband.engines.spark import bucket  # noqa: F401
+from skyband.engines.spark.workers import spare_the_collector
+
+if __name__ == "__main__":
+    spare_the_collector()
+    manager()

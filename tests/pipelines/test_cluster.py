@@ -83,6 +83,7 @@ path = "answers/{{query}}"
 "spark.ui.enabled" = false
 "spark.sql.shuffle.partitions" = 2
 "spark.skyband.buckets" = 3
+"spark.python.daemon.module" = "skyband.engines.spark.daemon"
 "spark.executor.memory" = "700m"
 "spark.executor.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -48,6 +48,14 @@ def test_a_row_stands_for_those_that_are_ruled_out() -> None:
     assert weights(asked, (times, scores)) == [[3, 0, None, 2, 0, 2, None, 2, None]]
 
 
+def test_the_latest_row_of_a_batch_goes_on_to_move_the_watermark() -> None:
+    asked = recipe(1, sb.tumbling(10, on="t"))
+    first = ([1, 3, None, 2], [5.0, 1.0, 9.0, 4.0])  # the latest is the worst
+    second = ([4, 6, 5], [1.0, None, NAN])  # it has no score, and another row stands for it
+    assert weights(asked, first, second, ([None], [1.0])) == [[3, 0, 1, None], [1, 2, None], [1]]
+    assert weights(asked, ([4, 5, 6], [1.0, None, NAN])) == [[1, 2, 0]]
+
+
 def test_the_sum_of_the_weights_is_the_number_of_rows() -> None:
     rng = np.random.default_rng(3)
     batches = []

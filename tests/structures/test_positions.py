@@ -1,4 +1,4 @@
-"""`locate` finds what bisection finds."""
+"""`locate` finds what bisection finds, and `ascending` what sorting gives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skyband.structures.positions import locate
+from skyband.structures.positions import MANY, ascending, locate
 
 
 @given(st.sets(st.integers(-(2**40), 2**40), min_size=1, max_size=50), st.data())
@@ -27,3 +27,11 @@ def test_finds_what_is_listed_and_what_follows(step: int) -> None:
     wanted = np.concatenate([positions, first + np.arange(50)])
     assert locate(positions, first, wanted).tolist() == list(range(len(positions) + 50))
     assert locate(positions, first, wanted[-3:]).tolist() == [len(positions) + i for i in (47, 48, 49)]
+
+
+@pytest.mark.parametrize("step", [1, 3, 200, 2**20])
+@pytest.mark.parametrize("count", [0, 1, MANY - 1, 2 * MANY])
+def test_puts_positions_in_order(count: int, step: int) -> None:
+    random = np.random.default_rng(count + step)
+    positions = 2**40 + random.permutation(4 * count)[:count] * step
+    assert ascending(positions).tolist() == sorted(positions.tolist())

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
 from skyband.structures.compiling import allocating, inlined, kernel
 
+Ints = npt.NDArray[np.int64]
+
 WORD = 64  # positions in a word of bits
 SPARSE = 4  # words to look through for each position listed or wanted: with more, bisection is cheaper
+MANY = 1024  # positions, from which on it pays not to sort them
 
 
 @allocating
@@ -46,6 +50,33 @@ def locate(positions, first, wanted):  # type: ignore[no-untyped-def]
         listed = before[word] + bits_in(bits[word] & (bit - np.uint64(1)))
         found[i] = n + wanted[i] - first if wanted[i] >= first else listed
     return found
+
+
+def ascending(positions: Ints) -> Ints:
+    """The same positions, of which no two are equal, in order."""
+    base = positions.min(initial=0)
+    words = (int(positions.max(initial=0) - base) >> 6) + 1
+    if len(positions) < MANY or words > SPARSE * len(positions):
+        return np.sort(positions)
+    ordered = np.empty(len(positions), np.int64)
+    write_ascending(positions, base, np.zeros(words, np.uint64), ordered)
+    return ordered
+
+
+@kernel
+def write_ascending(positions, base, bits, ordered):  # type: ignore[no-untyped-def]
+    """Write the positions in order, by a bit for each number that may be one. Sorting takes five times as long."""
+    for i in range(len(positions)):
+        word, bit = place(positions[i] - base)
+        bits[word] |= bit
+    n = np.uint64(0)
+    for word in range(len(bits)):
+        left = bits[word]
+        while left:
+            lowest = left & (~left + np.uint64(1))
+            ordered[n] = base + WORD * word + bits_in(lowest - np.uint64(1))
+            left ^= lowest
+            n += np.uint64(1)
 
 
 @inlined

@@ -2,7 +2,8 @@
 
 Whole rows wait in the JVM while these columns cross to Python; about k rows per pane, group and partition go on. What
 is ruled out must still be counted, so the first row of each kind in an Arrow batch goes on too and stands for the
-others: of each pane (its rows may turn out to be late), of the rows without a score, of the rows without a time.
+others: of each pane (its rows may turn out to be late), of the rows without a score, of the rows without a time. And
+the latest row of an Arrow batch goes on, so that Spark's watermark can be taken from what does.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ def _weighed(columns: tuple[pa.Array, ...], recipe: TopKRecipe, shape: Shape, si
     if timeless is not None:
         _stand_for(timeless, weights)
         unranked &= ~timeless
+        times = np.where(timeless, -FOREVER, times)
     _stand_for(unranked, weights)
+    if len(times):
+        kept[times.argmax()] = True
     return pa.array(weights, mask=~(kept | (weights > 0)))
 
 

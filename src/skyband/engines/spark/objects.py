@@ -46,6 +46,10 @@ class TopKRecipe(Recipe):
     def gatherer(self) -> Gatherer:
         return CandidateGatherer(self)
 
+    @property
+    def keeps_the_latest(self) -> bool:
+        return self.by_pane
+
 
 def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
     """The k best rows of a window as it slides over `df`, batch or streaming. Columns: as of `skyband.top_k`.

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from skyband.engines.spark.bucket import BucketRunner
-from skyband.engines.spark.clock import with_clock
+from skyband.engines.spark.clock import watermarked, with_clock
 from skyband.engines.spark.gathering import by_bucket, packer
 from skyband.engines.spark.pages import (
     ANSWER_COLUMNS,
@@ -30,6 +30,7 @@ from skyband.engines.spark.pages import (
 )
 from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import BUCKET, Recipe
+from skyband.engines.spark.session import COLUMNAR_INPUT_SETTING
 from skyband.errors import EnvironmentProblem, InvalidQuery
 
 # From the input and the number of buckets to rows to gather: the recipe's columns under their plain names, TIE, and
@@ -65,10 +66,16 @@ def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame
     """Rows of ANSWER_COLUMNS, from one session a bucket whose state Spark keeps."""
     check_state_store(df)
     buckets = buckets_of(df)
-    clock = None
-    if recipe.by_pane:
-        df, clock = with_clock(df, recipe, recipe.ticks.lateness)
-    pages = rows_of(df, buckets).mapInArrow(packer(recipe), PAGE_COLUMNS)
+    clock, lateness = None, recipe.ticks.lateness
+    if recipe.by_pane and _is_marked_late(df, recipe):
+        on = recipe.plain_names[str(recipe.window.on)]
+        rows, clock = with_clock(rows_of(df, buckets), recipe, lateness, on)
+    elif recipe.by_pane:
+        df, clock = with_clock(df, recipe, lateness)
+        rows = rows_of(df, buckets)
+    else:
+        rows = rows_of(df, buckets)
+    pages = rows.mapInArrow(packer(recipe), PAGE_COLUMNS)
     if beside is not None:
         pages = pages.union(beside)
     return pages.groupBy("bucket").transformWithState(
@@ -77,6 +84,15 @@ def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame
         outputMode="Update" if recipe.changes else "Append",
         timeMode="EventTime" if clock else "None",
     )
+
+
+def _is_marked_late(df: DataFrame, recipe: Recipe) -> bool:
+    """Is the watermark set where few rows are left? Spark looks at the time of every row that passes one.
+
+    With columnar input it is better set first, where it makes rows of the columns of a file: see session.py.
+    """
+    columnar = df.sparkSession.conf.get(COLUMNAR_INPUT_SETTING, "true") != "false"
+    return recipe.keeps_the_latest and not watermarked(df) and not columnar
 
 
 def check_state_store(df: DataFrame) -> None:

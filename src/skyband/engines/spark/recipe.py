@@ -90,6 +90,11 @@ class Recipe(ABC):
         return {name: f"{PREFIX}{number}" for number, name in enumerate(self.schema.names) if name not in self.added}
 
     @property
+    def keeps_the_latest(self) -> bool:
+        """Are rows ruled out before they are packed, but never the latest of them, which moves the watermark?"""
+        return False
+
+    @property
     def in_any_order(self) -> bool:
         """Does it not matter in which order the rows of a micro-batch come?"""
         return False

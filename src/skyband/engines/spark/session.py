@@ -6,12 +6,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from skyband.engines.spark.java import ensure_java
 from skyband.errors import EnvironmentProblem
+
+COLUMNAR_INPUT_SETTING: Final = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
 
 # What a stateful query needs (the first) and what makes it fast and lasting on one machine.
 STREAMING_SETTINGS = {
@@ -33,6 +36,9 @@ STREAMING_SETTINGS = {
     # No limit in bytes (64 MB by default): Spark adds up the sizes of all columns once a row to keep it, a quarter of
     # what it does to hand a few numbers to Python. Set it again for rows of more than some 30 kB.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    # Spark would hand columns that it has just read to Python without making rows of them first, but the rows that wait
+    # for the answer are then made one value at a time: a sixth more work a row.
+    COLUMNAR_INPUT_SETTING: "false",
     # A new Python for each batch would cost 2 s a batch.
     "spark.python.worker.reuse": "true",
     "spark.sql.session.timeZone": "UTC",

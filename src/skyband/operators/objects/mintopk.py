@@ -25,6 +25,7 @@ from skyband.operators.objects.mintopk_state import (
     CELL,
     CLOCKS,
     CLOSED,
+    DOMINATOR,
     FREE_CELL,
     GROUP,
     LATE,
@@ -32,6 +33,7 @@ from skyband.operators.objects.mintopk_state import (
     NEVER,
     NEXT,
     NOW,
+    SHOWN,
     TOTAL,
     UNRANKED,
     WANTED,
@@ -44,6 +46,7 @@ from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, I
 from skyband.structures import slabs
 from skyband.structures.compiling import read_only
 from skyband.structures.panes import SAMPLE, WORTH_GUESSING, last_window, shape_of
+from skyband.structures.positions import ascending
 from skyband.structures.ranking import Rows, best_first, joined
 from skyband.windows import FOREVER
 
@@ -141,7 +144,7 @@ class MinTopK:
 
     def held(self) -> Ints:
         parts = [slabs.positions(self._pool, headers) for headers in (self._groups, self._open_cells())]
-        return np.sort(np.concatenate(parts))
+        return ascending(np.concatenate(parts))
 
     def rows_held(self) -> int:
         return int(self._clock[TOTAL])
@@ -191,10 +194,11 @@ class MinTopK:
         ends = np.cumsum(state["groups"]["length"])
         for listed in np.split(state["list_rows"], ends[:-1]):
             assert (best_first(listed) == np.arange(len(listed))).all(), "a group's list is sorted, best first"
-            leaving = (listed["flag"] > 0) & (self.spec.emit == CHANGES)
+            leaving = (listed["flag"] & SHOWN > 0) & (self.spec.emit == CHANGES)
             kept, last = listed[~leaving], listed["last"]
             outlived = [(last[:i] >= last[i]).sum() for i in np.flatnonzero(~leaving)]
             assert all(n < k for n in outlived), "no row is held that k better rows outlive"
+            assert (kept["flag"] // DOMINATOR == outlived).all(), "each row knows how many better ones outlive it"
             assert len(kept) <= k * slides, "a list holds at most k rows for each slide of the window"
 
     # -- inside ---------------------------------------------------------------------------------------------------
@@ -230,7 +234,7 @@ class MinTopK:
         self._clock[WANTED] = 0
 
     def _close_until(self, window: int) -> None:
-        while not close_until(window, self._shape, self._rule, self._pool, *self._arrays(), self._work):
+        while not close_until(window, self._shape, self._rule, self._pool, *self._arrays()):
             self._make_room()
 
     def _last_window_with_rows(self) -> int:

@@ -9,37 +9,39 @@ import numpy as np
 
 from skyband.operators.objects.mintopk_state import (
     CLOSED,
+    DOMINATOR,
     FREE_CELL,
     NEVER,
     NEXT,
+    SHOWN,
     TOTAL,
     has_room,
     tighten,
 )
 from skyband.operators.objects.showing import OUT, put
 from skyband.operators.protocol import CHANGES, ENTER, LEAVE, WINDOWS
+from skyband.structures.choosing import choose
 from skyband.structures.compiling import inlined, kernel, part
-from skyband.structures.heap import push_heap
 from skyband.structures.panes import (
     last_window,
 )
 from skyband.structures.prefetching import prefetch
 from skyband.structures.ranking import ZERO, is_best_first, ranks_before, sort_best_first
-from skyband.structures.slabs import NONE, give_slab, reserve, size_class, take_slab
+from skyband.structures.slabs import NONE, give_slab, size_class, take_slab
 
 
 @kernel
-def close_until(window, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
+def close_until(window, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
     """Close every window up to this one that has something to show. False: stopped for lack of room."""
     while clock[NEXT] <= window:
         if not has_room(rule, pool, groups, clock, out):
             return False
-        close_window(shape, rule, pool, groups, cells, clock, out, work)
+        close_window(shape, rule, pool, groups, cells, clock, out)
     return True
 
 
 @part
-def close_window(shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
+def close_window(shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
     """Close the next window for all groups, and find out which one is next after it."""
     window = clock[NEXT]
     at = (window + 1) * shape.every
@@ -49,7 +51,7 @@ def close_window(shape, rule, pool, groups, cells, clock, out, work):  # type: i
             continue
         if g + 1 < len(groups):
             fetch_ahead(groups[g + 1], pool, cells)
-        close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, work.counts)
+        close_group(g, window, at, shape, rule, pool, groups, cells, clock, out)
         if groups[g].length > 0:
             following = window + 1
         cell = groups[g].cell
@@ -72,28 +74,24 @@ def fetch_ahead(group, pool, cells):  # type: ignore[no-untyped-def]
 
 
 @part
-def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out, scratch):  # type: ignore[no-untyped-def]
+def close_group(g, window, at, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
     """Move what was seen of the window's panes into the group's list, show its best k, drop what none will show."""
-    pane = NONE
     due = take_due(g, window, groups, cells)
     while due != NONE:
-        if cells[due].length > rule.k:
-            tighten(cells[due], rule, pool, clock)
-        if not is_best_first(pool.rows, cells[due].offset, cells[due].offset + cells[due].length):
-            sort_best_first(pool.rows, cells[due].offset, cells[due].offset + cells[due].length)
-        if pane != NONE:
-            merge_cell(groups[g], cells[pane], shape, pool)
-            free_cell(pane, pool, cells, clock)
-        pane = due
-        due = take_due(g, window, groups, cells)
-    start, n, last = 0, 0, 0
-    if pane != NONE:
-        start, n, last = cells[pane].offset, cells[pane].length, last_window(shape, cells[pane].pane)
-    before = groups[g].length + n
-    merge_and_show(g, groups[g], start, n, last, window, at, shape, rule, pool, clock, out, scratch)
-    clock[TOTAL] -= before - groups[g].length
-    if pane != NONE:
-        free_cell(pane, pool, cells, clock)
+        cell = cells[due]
+        if cell.length > rule.k:
+            tighten(cell, rule, pool, clock)
+        start, n = cell.offset, cell.length
+        if not is_best_first(pool.rows, start, start + n):
+            sort_best_first(pool.rows, start, start + n)
+        following = take_due(g, window, groups, cells)
+        last = last_window(shape, cell.pane)
+        merge(g, groups[g], start, n, last, window, at, following == NONE, shape, rule, pool, clock, out)
+        free_cell(due, pool, cells, clock)
+        if following == NONE:
+            return
+        due = following
+    merge(g, groups[g], ZERO, ZERO, ZERO, window, at, True, shape, rule, pool, clock, out)
 
 
 @inlined
@@ -119,86 +117,55 @@ def free_cell(cell, pool, cells, clock):  # type: ignore[no-untyped-def]
 
 
 @part
-def merge_cell(group, cell, shape, pool):  # type: ignore[no-untyped-def]
-    """Merge the cell's rows into the group's list, by rank, from the worst up: there is room behind the list.
-
-    For a second pane that closes with the same window.
-    """
-    n = cell.length
-    reserve(pool, group, group.length + n)
-    rows, start, last = pool.rows, cell.offset, last_window(shape, cell.pane)
-    old, i, j = group.offset, group.length - 1, n - 1
-    while j >= 0:
-        # Rows after old + i + j + 1 are in place.
-        if i >= 0 and ranks_before(rows[start + j], rows[old + i]):
-            rows[old + i + j + 1] = rows[old + i]
-            i -= 1
-        else:
-            target = rows[old + i + j + 1]
-            rows[old + i + j + 1] = rows[start + j]
-            target.last = last
-            target.flag = 0
-            j -= 1
-    group.length += n
-
-
-@part
-def merge_and_show(g, group, start, n, last, window, at, shape, rule, pool, clock, out, scratch):  # type: ignore[no-untyped-def]
+def merge(g, group, start, n, last, window, at, shows, shape, rule, pool, clock, out):  # type: ignore[no-untyped-def]
     """Merge the group's list and n rows of a pane, both best first, into a new list of what a later window may show.
 
-    On the way the best k live rows are shown. `last` is the pane's last window.
-    A row is outlived when k better rows have its last window or a later one: they are enough for every window it is in.
-    Rows shown just now stay, for changes, to be seen leaving.
+    `last` is the pane's last window. If it `shows`, there is no other pane, and the best k live rows are shown on the
+    way. A row is outlived when k better rows have its last window or a later one: they are enough for every window it
+    is in. Rows shown just now stay, for changes, to be seen leaving.
     """
     k, rows, changes = rule.k, pool.rows, rule.emit == CHANGES
     c = size_class(group.length + n + 1)  # one more, where a row is written that does not stay
-    new = take_slab(pool, c)
+    new, before = take_slab(pool, c), group.length + n
     # Indices without a sign, as in mintopk_gathering.py.
     a, b, to, one = np.uint64(group.offset), np.uint64(start), np.uint64(new), np.uint64(1)
     end_a, end_b = a + np.uint64(group.length), b + np.uint64(n)
-    rank, shown_rank, in_heap = ZERO, ZERO, 0
+    gone = window if shows else window - 1  # rows with this last window or an earlier one are needed no more
+    rank, shown_rank = ZERO, ZERO
+    better, longer = ZERO, ZERO  # so far: rows of the pane, and rows of the list that live as long as those
     # Leaving comes before entering, and both are met by rank: of those that enter a copy waits behind k that may leave.
     leave, enter = np.uint64(clock[OUT]), np.uint64(clock[OUT] + (k if changes else 0))
     first = enter
-    counted = shape.whole <= k
-    outlived = window  # rows with this last window or an earlier one are outlived
-    longer = 0  # counted: rows kept so far whose last window is later than `outlived`
-    if counted:
-        scratch[: shape.whole + 1] = 0
-    while a < end_a or b < end_b:
+    for i in range(b, end_b):
+        rows[i].last = last
+    # Behind k rows of the latest pane all others are outlived.
+    outlives_all = n >= k and last == window + shape.whole - (shape.rest == 0) and not changes
+    while b < end_b or (a < end_a and not outlives_all):
         # Which list is next, and whether the row stays, nobody can guess: where it matters, there is no branch.
-        from_list = a < end_a if b == end_b else a < end_a and ranks_before(rows[a], rows[b])
-        row = rows[a if from_list else b]
-        lives_until, flag = row.last if from_list else last, row.flag if from_list else ZERO
+        from_list = (b == end_b) | ((a < end_a) & ranks_before(rows[a], rows[b]))
+        row = rows[choose(from_list, a, b)]
+        lives_until, mark = row.last, row.flag
+        mark += DOMINATOR * (choose(lives_until <= last, better, ZERO) + choose(from_list, ZERO, longer))
         a, b = a + np.uint64(from_list), b + np.uint64(not from_list)
-        rank += lives_until >= window
-        shown_rank += flag
-        if lives_until >= window and rank <= k:
-            if rule.emit == WINDOWS or not flag:
-                put(out[enter], at, g, rank, row, ENTER, ZERO)
-                enter += one
-            flag = 1
-        elif changes and flag:
-            put(out[leave], at, g, shown_rank, row, LEAVE, ZERO)
-            leave += one
-            flag = 0
-        stays = lives_until > outlived
-        if counted:
-            # scratch[i]: rows kept so far with last window + i. Few windows: cheaper than a heap.
-            scratch[np.uint64(max(lives_until - window, 0))] += stays
-            longer += stays
-            while longer >= k:
-                outlived += 1
-                longer -= scratch[outlived - window]
-        elif stays:
-            # A heap of the k latest last windows, the earliest on top.
-            in_heap = push_heap(scratch, in_heap, k, lives_until)
-            if in_heap == k:
-                outlived = max(outlived, scratch[0])
+        longer += from_list & (lives_until >= last)
+        better += not from_list
+        if shows:
+            rank += lives_until >= window
+            shown_rank += mark & SHOWN
+            if lives_until >= window and rank <= k:
+                if rule.emit == WINDOWS or not mark & SHOWN:
+                    put(out[enter], at, g, rank, row, ENTER, ZERO)
+                    enter += one
+                mark |= SHOWN
+            elif changes and mark & SHOWN:
+                put(out[leave], at, g, shown_rank, row, LEAVE, ZERO)
+                leave += one
+                mark ^= SHOWN
         target = rows[to]
         target.score, target.time, target.position = row.score, row.time, row.position
-        target.last, target.flag = lives_until, flag
-        to += np.uint64(stays or (changes and flag))
+        target.last, target.flag = lives_until, mark
+        stays = (lives_until > gone) & (mark < DOMINATOR * k)
+        to += np.uint64(stays | (changes & (mark & SHOWN > 0)))
     if changes:
         for i in range(enter - first):
             out[leave + i] = out[first + i]
@@ -206,5 +173,6 @@ def merge_and_show(g, group, start, n, last, window, at, shape, rule, pool, cloc
     clock[OUT] = enter
     give_slab(pool, group)
     group.offset, group.length, group.capacity = new, np.int64(to) - new, 1 << c
+    clock[TOTAL] -= before - group.length
     if group.length == 0:
         give_slab(pool, group)

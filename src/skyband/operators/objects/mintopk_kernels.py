@@ -75,7 +75,7 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
             if t >= due_time(shape, rule, clock):
                 if not has_room(rule, pool, groups, clock, out):
                     break
-                close_window(shape, rule, pool, groups, cells, clock, out, work)
+                close_window(shape, rule, pool, groups, cells, clock, out)
                 cell = NONE
                 continue  # another window may be due at this row
             clock[NOW] = t
@@ -157,9 +157,7 @@ def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, cloc
         groups[g].arrivals = arrived
         i = end
         if arrived % shape.every == 0:
-            close_group(
-                g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, cells, clock, out, work.counts
-            )
+            close_group(g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, cells, clock, out)
     return i
 
 

@@ -37,6 +37,9 @@ class Rule(NamedTuple):
     emit: int
 
 
+# The flag of a listed row: was it shown, as elsewhere; and how many better rows live as long, or longer.
+SHOWN, DOMINATOR = 1, 2
+
 LANES = 16  # scores are counted so many at a time
 
 # By group code: its first open pane, or NONE; by count, rows so far; the list of rows of closed panes, best first.

@@ -24,8 +24,8 @@ from skyband.operators.many.lists_kernels import (
     LISTED,
     QUERY,
     SLACK,
-    Arrivals,
     Told,
+    arrivals_of,
     close,
     in_columns,
     keep,
@@ -38,7 +38,7 @@ from skyband.operators.many.schedule import Schedule, due_at
 from skyband.operators.many.scoring import BLOCK
 from skyband.operators.many.store import Store
 from skyband.operators.protocol import ANSWER, CHANGES, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
-from skyband.structures.ranking import ROW, Rows
+from skyband.structures.ranking import ROW, Rows, best_first
 from skyband.structures.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
 from skyband.windows import FOREVER
 
@@ -248,7 +248,8 @@ class Thresholds(Schedule):
     def _sweep(self, which: Ints, u: int, v: int, base: int, now: Ints) -> Ints:
         """Take rows into the lists of these queries; returns those whose lists are too short for it."""
         time, position = self._store.time[base + u : base + v], self._store.position[base + u : base + v]
-        arrivals = Arrivals(time, position, now[u:v], self.spec.window.by_count)
+        before = int(now[u - 1]) if u else self._now
+        arrivals = arrivals_of(time, position, now[u:v], before, self.spec.window.by_count)
         failed: list[Ints] = []
         begin = 0
         self._make_room_hits(v - u)
@@ -430,7 +431,8 @@ class Thresholds(Schedule):
         query, store = self._queries[q], self._store
         if self.endless:
             rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
-            return rows[rows["time"] < end][:k]
+            rows = rows[rows["time"] < end]
+            return rows[best_first(rows)[:k]]
         scores = np.empty(store.count)
         self.spec.scoring.scores(store.columns, 0, store.count, self._parameters, q, scores)
         return best_of(scores, store.time, store.position, first, end, int(query["start"]), k)
@@ -483,9 +485,12 @@ class Thresholds(Schedule):
         for q, (query, low) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
             keys = list(zip(rows["score"].tolist(), rows["time"].tolist(), rows["position"].tolist(), strict=True))
-            assert keys == sorted(keys, reverse=True), "a list is best first"
+            head = len(rows) if self.spec.window.every else int(query["sorted"])
+            assert keys[:head] == sorted(keys[:head], reverse=True), "a list is best first"
+            assert not head or max(keys[head:], default=keys[head - 1]) <= keys[head - 1], "all others are behind"
+            assert head or not keys, "what is in no order is behind something"
             assert len(set(keys)) == len(keys), "no row is in a list twice"
-            assert query["oldest"] <= rows["time"].min(initial=LATEST), "no row is older than the oldest"
+            assert query["oldest"] <= rows["time"][:head].min(initial=LATEST), "no row is older than the oldest"
             if self.endless:
                 continue
             scores = np.empty(self._store.count)

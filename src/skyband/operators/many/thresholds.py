@@ -56,6 +56,14 @@ class Hits(NamedTuple):
     ends: Ints
 
 
+class Class(NamedTuple):
+    """Queries whose windows are about as long, as the index likes to be asked."""
+
+    which: Ints
+    small: int  # the shortest window
+    large: int
+
+
 class Index(Protocol):
     """Finds the rows that reach the thresholds of queries."""
 
@@ -88,13 +96,14 @@ class Thresholds(Schedule):
         self._previous = np.empty(0, np.dtype(HEADER))  # with changes and a slide: the answers before
         self._pool = new_pool(1024, LISTED)
         self._all: Ints = np.empty(0, np.int64)  # queries, as the index likes to be asked
-        self._classes: list[Ints] = []  # the same, apart if their windows are not about as long
+        self._classes: list[Class] = []  # the same, apart if their windows are not about as long
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
         self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
         self._scores = np.empty(BLOCK)
         self._sampled = 0, 0, 0  # how many rows the last guess was from, the first and the last of them; and a sample
         self._sample, self._sample_time = np.empty((0, 0)), np.empty(0, np.int64)
-        self._in_order = True  # are the lines written in the order of their queries?
+        self._is_arranged = True  # is the order in which the index likes to be asked that of the queries,
+        self._in_order = True  # and are the lines written in it?
         self._shown = False  # with changes and a slide: did the last answer show something?
 
     # -- queries ---------------------------------------------------------------------------------------------------
@@ -164,8 +173,12 @@ class Thresholds(Schedule):
         sizes = self._queries["size"]
         classes = np.frexp(sizes.astype(np.float64))[1] // 2
         together = [np.flatnonzero(classes == each) for each in np.unique(classes)]
-        self._classes = [self._index.arrange(self._parameters, which) for which in together]
+        self._classes = [
+            Class(self._index.arrange(self._parameters, which), int(sizes[which].min()), int(sizes[which].max()))
+            for which in together
+        ]
         self._all = self._index.arrange(self._parameters, np.arange(len(sizes)))
+        self._is_arranged = len(self._classes) < 2 and bool((self._all[1:] > self._all[:-1]).all())
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -190,7 +203,7 @@ class Thresholds(Schedule):
             v = u + max(1, int(np.searchsorted(now[u:v], now[u] + size // self._parts, side="right")))
             v = max(v, min(u + self._few, len(time)))
             self._take(columns[:, u:v], time[u:v], position[u:v], now[u:v])
-            done.append(self._lines(order=True))
+            done.append(self._lines(orders=v - u))
             u = v
         return self._answer(done)
 
@@ -200,10 +213,8 @@ class Thresholds(Schedule):
             base = self._store.count = 0
         self._store.append(columns, time, position, now, self._now - self.spec.window.size + 1)
         base = self._store.count - len(time)
-        self._in_order = len(self._classes) < 2 and bool((self._all[1:] > self._all[:-1]).all())
-        for which in self._classes:
-            sizes = self._queries["size"][which]
-            small, large = int(sizes.min()), int(sizes.max())
+        self._in_order = self._is_arranged
+        for which, small, large in self._classes:
             u = 0
             while u < len(time):
                 v = self._step(u, now, base, small, large)
@@ -344,7 +355,7 @@ class Thresholds(Schedule):
             again = self._close(failed, end)
             assert not len(again), "a list that was filled again is long enough"
         self._shown = bool(self._previous["length"].any())
-        done.append(self._lines(order=False))
+        done.append(self._lines())
 
     def _is_showing(self) -> bool:
         return self._shown and self.spec.emit == CHANGES
@@ -383,11 +394,10 @@ class Thresholds(Schedule):
         if len(self._hits.row) <= rows:  # with room for one that is none
             self._hits = Hits(np.empty(rows + 1, np.int64), np.empty(rows + 1), self._hits.ends)
 
-    def _lines(self, *, order: bool) -> Answer:
-        """The lines written, in their order: by the row that made them known, then by query."""
+    def _lines(self, *, orders: int = 0) -> Answer:
+        """The lines written, in their order: by the row, of so many, that made them known, then by query."""
         lines = self._told.lines[: self._told.written[0]]
         groups = 0 if self._in_order else len(self._queries)
-        orders = int(lines["order"].max(initial=-1)) + 1 if order else 0
         self._told.written[0] = 0
         return Answer(*in_columns(lines, groups, orders))
 
@@ -395,7 +405,7 @@ class Thresholds(Schedule):
         """What is done, or else what is written."""
         if done is None:
             self._in_order = True
-            return self._lines(order=False)
+            return self._lines()
         if len(done) == 1:
             return done[0]
         if not done:

@@ -200,19 +200,22 @@ def meet(  # type: ignore[no-untyped-def]
     while old < n:
         row = row_at(rows, base + old)
         score, time, position = row.score, row.time, row.position
-        if head == 0 or time <= expired or not trails(row_at(rows, base + head - 1), score, time, position):
-            old += 1
-            continue
-        if head == loose:
-            copy_row(rows, base + old, rows, base + loose)
-            loose += 1
-            old += 1
-        else:
+        if time <= expired:  # it came late
             n -= 1
             copy_row(rows, base + old, rows, base + n)
-        place(rows, base + w, head - w, score, time, position)
-        oldest = min(oldest, time)
-        head += 1
+        elif not trails(row_at(rows, base + head - 1), score, time, position):
+            old += 1
+        else:
+            if head == loose:
+                copy_row(rows, base + old, rows, base + loose)
+                loose += 1
+                old += 1
+            else:
+                n -= 1
+                copy_row(rows, base + old, rows, base + n)
+            place(rows, base + w, head - w, score, time, position)
+            oldest = min(oldest, time)
+            head += 1
     last = min(loose - head, n - loose)  # rows that fill the gap
     for x in range(last):
         copy_row(rows, base + head + x, rows, base + n - last + x)

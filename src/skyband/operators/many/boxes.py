@@ -227,11 +227,16 @@ def find_boxes(columns, first, end, cuts, parts, box):  # type: ignore[no-untype
 
 @part
 def ends_of(values, starts, boxes, low, high):  # type: ignore[no-untyped-def]
-    """The least and the largest value in each box."""
+    """The least and the largest value in each box; two by two, since each has to wait for the one before."""
     for b in range(boxes):
-        least, most = np.inf, -np.inf
-        for i in range(starts[b], starts[b + 1]):
-            value = values[i]
+        begin, end = starts[b], starts[b + 1]
+        least = most = other_least = other_most = values[begin]
+        for i in range(begin + 1, end - 1, 2):
+            value, other = values[i], values[i + 1]
             least = value if value < least else least
             most = value if value > most else most
-        low[b], high[b] = least, most
+            other_least = other if other < other_least else other_least
+            other_most = other if other > other_most else other_most
+        value = values[end - 1]  # once more, or else it has not been
+        least, most = min(least, value), max(most, value)
+        low[b], high[b] = min(least, other_least), max(most, other_most)

@@ -89,7 +89,7 @@ class Thresholds(Schedule):
         super().__init__(spec)
         self._index = index
         self._slack, self._parts, self._few = slack, parts, few
-        self._store = Store(len(spec.scoring.score.columns))
+        self._store = Store(len(spec.scoring.score.columns), spec.window.by_count)
         self._queries = np.empty(0, QUERY)
         self._threshold = np.empty(0)
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -186,6 +187,19 @@ def test_long_streams_get_the_answers_of_one_query_after_the_other(emit: str) ->
     asked = {"k": 3, "by": NEAR, "ascending": True, "window": sb.sliding(500), "emit": emit, "for_each": queries}
     expected, found = (sb.top_k(rows, algorithm=name, **asked) for name in ("relaxed", "boxes"))
     assert found.equals(expected)
+
+
+@pytest.mark.parametrize("window", [sb.sliding(400), sb.sliding(400, on="t")], ids=["by count", "by value"])
+@pytest.mark.parametrize("name", ["scan", "boxes", "boxes(slack=1, parts=16, rows=4)", "cells"])
+def test_so_they_do_where_rows_go_away_and_come_back(name: str, window: sb.Window) -> None:
+    """Thresholds fall and rise, some queries are outside the range of all rows, and by value some rows come late."""
+    rng, number = np.random.default_rng(6), np.arange(3_000)
+    late = rng.integers(0, 450, len(number)) * (rng.random(len(number)) < 0.1)
+    x = np.round(np.sin(number / 300) + rng.normal(0, 0.1, len(number)), 2)  # many are equal
+    rows, queries = pa.table({"t": number - late, "x": x}), pa.table({"id": range(20), "x": np.linspace(-2, 2, 20)})
+    asked = {"k": 5, "by": NEAR, "ascending": True, "window": window, "emit": "changes", "for_each": queries}
+    found, expected = (told(sb.top_k(rows, algorithm=each, **asked)) for each in (name, "relaxed"))
+    assert sorted(found, key=itemgetter(0)) == sorted(expected, key=itemgetter(0))  # each query's in their order
 
 
 def test_one_skyband_for_all_keeps_what_matters_to_the_largest_k() -> None:

@@ -24,6 +24,7 @@ from skyband.structures.ranking import trails
 from skyband.structures.slabs import CLASSES, reserve
 
 MORE = 64  # hits that a short list takes in at a time
+SORTED = 8  # rows of a list that are kept best first, beside twice those of an answer
 
 
 @kernel
@@ -42,13 +43,13 @@ def arrive(  # type: ignore[no-untyped-def]
         q = which[j]
         query = queries[q]
         p, p_end = hits.ends[j - 1] if j > swept else 0, hits.ends[j]
-        horizon = arrivals.now[-1] - query.size  # what is later outlives these rows
+        horizon = arrivals.last_now - query.size  # what is later outlives these rows
         if p == p_end and query.oldest > horizon:
             continue
         need = query.length + p_end - p
         if len(told.lines) - told.written[0] < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
             return j, failures
-        near = nearest(pool.rows, query, threshold[q], horizon)
+        near = nearest(pool.rows, query, threshold[q], horizon, arrivals.before - query.size)
         if near < 0 and query.edge_position != EVERY_ROW:
             failed[failures] = j
             failures += 1
@@ -70,11 +71,21 @@ def fetch(which, j, stop, queries, threshold, pool):  # type: ignore[no-untyped-
 
 
 @inlined
-def nearest(rows, query, threshold, horizon):  # type: ignore[no-untyped-def]
+def nearest(rows, query, threshold, horizon, expired):  # type: ignore[no-untyped-def]
     """Of how many rows from the best on k are later than the horizon: none behind them is in an answer before that
     changes. -1: of those before the edge of the list, fewer are."""
+    near = nearest_sorted(rows, query, threshold, horizon)
+    if near < 0 and query.sorted < query.length:
+        sort_list(rows, query, expired)
+        near = nearest_sorted(rows, query, threshold, horizon)
+    return near
+
+
+@part
+def nearest_sorted(rows, query, threshold, horizon):  # type: ignore[no-untyped-def]
+    """The same of those that are best first."""
     left, x = query.k, query.offset
-    while x < query.offset + query.length:
+    while x < query.offset + query.sorted:
         row = row_at(rows, x)
         if not reaches(row.score, row.time, row.position, threshold, query):
             return -1
@@ -86,45 +97,68 @@ def nearest(rows, query, threshold, horizon):  # type: ignore[no-untyped-def]
 
 
 @part
+def sort_list(rows, query, expired):  # type: ignore[no-untyped-def]
+    """Put the rows that are in no order into their places, without those that have expired."""
+    head = query.sorted
+    for x in range(query.offset + query.sorted, query.offset + query.length):
+        row = row_at(rows, x)
+        score, time, position, flag = row.score, row.time, row.position, row.flag
+        if time > expired:
+            at = query.sorted + place(rows, query.offset + query.sorted, head - query.sorted, score, time, position)
+            row_at(rows, query.offset + at).flag = flag
+            query.oldest = min(query.oldest, time)
+            head += 1
+    query.length = query.sorted = head
+
+
+@part
 def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told):  # type: ignore[no-untyped-def]
     """Rows come to one query, hits [p, p_end), and others leave its window.
 
     Hits are taken as many at a time as the list has rows, and in between it is trimmed: so it stays short.
     """
     last, begin = len(arrivals.now) - 1, 0
-    horizon = arrivals.now[last] - query.size  # what is later outlives these rows,
-    lasting = horizon + (arrivals.now[last] - arrivals.now[0]) + 1  # and what is from here on as many more
+    horizon = arrivals.last_now - query.size  # what is later outlives these rows,
+    lasting = horizon + (arrivals.last_now - arrivals.first_now) + 1  # and what is from here on as many more
     while True:
         some = min(p_end, p + max(MORE, query.length))
         stop = hits.row[some] if some < p_end else last + 1
+        expired = clock_after(arrivals, stop - 1) - query.size
         reserve(pool, query, query.length + some - p)
-        n = meet(query, q, near, p, some, begin, stop, hits, arrivals, counted, order, threshold, pool.rows, emit, told)
-        if n > most_rows(query):
-            n = trim(pool.rows, query.offset, n, q, query, threshold, lasting, LATEST)
-        query.length = n
+        meet(query, q, near, p, some, begin, stop, hits, arrivals, counted, order, threshold, pool.rows, emit, told)
+        if query.length > most_rows(query):
+            query.length, _ = gather(pool.rows, query.offset, query.sorted, query.sorted, query.length, expired, LATEST)
+        if query.length > most_rows(query):
+            sort_list(pool.rows, query, expired)
+            query.length = trim(pool.rows, query.offset, query.length, q, query, threshold, lasting, LATEST)
+            query.sorted = query.length
+        query.sorted = min(query.sorted, 2 * query.k + SORTED)
         if some == p_end:
             return
         p, begin = some, stop
-        near = nearest(pool.rows, query, threshold[q], horizon)
+        near = nearest(pool.rows, query, threshold[q], horizon, expired)
 
 
 @inlined
 def meet(  # type: ignore[no-untyped-def]
     query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, threshold, rows, emit, told
 ):
-    """Rows [begin, stop) come to one query, hits [p, p_end), and others leave its window. Returns how long the list is.
+    """Rows [begin, stop) come to one query, hits [p, p_end), and others leave its window.
 
-    Meanwhile it is in three parts, all best first but the last: in [0, w) the answer and what may yet be in one; in
-    [far, loose) and, as they come, in [loose, n) what ranks behind the last row of these, which stays where it is. If
-    the nearest are not known, all are near.
+    Meanwhile its list is in four parts: in [0, w), best first, the answer and what may yet be in one; in [far, loose),
+    best first, what ranks behind the last row of these, which stays where it is; in [loose, old) what is in no order,
+    and in [old, n) what comes and is not among the first. If the nearest are not known, all are near.
     """
     k, size, base = query.k, query.size, query.offset
-    w, coming = query.length, p_end - p
+    w, coming, head = query.sorted, p_end - p, query.sorted
     if near >= 0:
         w, coming = near, better(row_at(rows, base + near - 1), p, p_end, hits, arrivals)
-    far, loose = w + coming, query.length + coming
-    shift(rows, base + far, base + w, query.length - w)
-    n, oldest = loose, oldest_of(rows, base, min(k, w))  # of the answer
+    far, loose, old = w + coming, head + coming, query.length + coming
+    moved = min(coming, query.length - head)  # rows in no order make way for others
+    for x in range(moved):
+        copy_row(rows, base + old - moved + x, rows, base + head + x)
+    shift(rows, base + far, base + w, head - w)
+    n, oldest = old, oldest_of(rows, base, min(k, w))  # of the answer
     by_time = expires(arrivals, oldest, size)
     while True:
         by_hit = hits.row[p] if p < p_end else stop
@@ -161,15 +195,31 @@ def meet(  # type: ignore[no-untyped-def]
         if oldest != before:
             by_time = expires(arrivals, oldest, size)
     expired = clock_after(arrivals, stop - 1) - size
-    end, oldest = gather(rows, base, min(k, w), min(k, w), w, expired, oldest)
-    near = end
-    end, oldest = gather(rows, base, end, far, loose, expired, oldest)
-    far = end
-    end, query.oldest = gather(rows, base, end, loose, n, expired, oldest)
-    for x in range(far, end):
-        row = row_at(rows, base + x)
-        place(rows, base + near, x - near, row.score, row.time, row.position)
-    return end
+    w, oldest = gather(rows, base, min(k, w), min(k, w), w, expired, oldest)
+    head, oldest = gather(rows, base, w, far, loose, expired, oldest)
+    while old < n:
+        row = row_at(rows, base + old)
+        score, time, position = row.score, row.time, row.position
+        if time <= expired:  # it came late
+            n -= 1
+            copy_row(rows, base + old, rows, base + n)
+        elif not trails(row_at(rows, base + head - 1), score, time, position):
+            old += 1
+        else:
+            if head == loose:
+                copy_row(rows, base + old, rows, base + loose)
+                loose += 1
+                old += 1
+            else:
+                n -= 1
+                copy_row(rows, base + old, rows, base + n)
+            place(rows, base + w, head - w, score, time, position)
+            oldest = min(oldest, time)
+            head += 1
+    last = min(loose - head, n - loose)  # rows that fill the gap
+    for x in range(last):
+        copy_row(rows, base + head + x, rows, base + n - last + x)
+    query.length, query.sorted, query.oldest = head + n - loose, head, oldest
 
 
 @inlined
@@ -214,10 +264,10 @@ def gather(rows, base, end, begin, stop, expired, oldest):  # type: ignore[no-un
 def expires(arrivals, oldest, size):  # type: ignore[no-untyped-def]
     """The row with which the oldest one leaves the window; behind the last one if it stays."""
     now = arrivals.now
-    if oldest > now[-1] - size:  # so that nothing overflows where there is none
+    if oldest > arrivals.last_now - size:  # so that nothing overflows where there is none
         return len(now)
     if arrivals.by_count:
-        return max(0, oldest + size - now[0])
+        return max(0, oldest + size - arrivals.first_now)
     low, high = 0, len(now) - 1
     while low < high:
         middle = (low + high) >> 1

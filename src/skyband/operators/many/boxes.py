@@ -29,6 +29,8 @@ ROWS = 40  # in a box, about
 SPLIT = 4  # columns at most by which rows are split
 TOGETHER = 16  # queries that are asked together, if there are many
 SAMPLE = 512  # values from which it is known where to split
+FULLEST = 4  # times as many rows as should be in a box: then it is known no longer
+TOO_FULL = -1
 
 
 def refuses(spec: Spec) -> str | None:
@@ -85,6 +87,7 @@ class Boxes:
         self._rows = rows
         self._together = together
         self._columns, self._first = np.empty((0, 0)), 0
+        self._parts, self._cuts = 0, np.empty((0, 0))
         self._runs = 0
         self._make_room(0, 0)
 
@@ -102,13 +105,23 @@ class Boxes:
         n = end - first
         split = min(len(columns), SPLIT)
         parts = max(1, round((n / self._rows) ** (1 / split)))
-        sample = np.sort(columns[:split, first : end : max(1, n // SAMPLE)], axis=1)
-        cuts = np.full((split, -(-(parts - 1) // 4) * 4), np.inf)  # to no finite row do the last ones matter
-        cuts[:, : parts - 1] = sample[:, np.arange(1, parts) * sample.shape[1] // parts]
         self._columns, self._first = columns, first
         if n > len(self._near) or parts**split > len(self._in_box):
             self._make_room(n, parts**split)
-        self._runs = lay_boxes(columns, first, end, cuts, parts, self._laid, self._room)
+        # Where rows are spread as those before them, the cuts do as well.
+        self._runs = TOO_FULL
+        if parts == self._parts:
+            self._runs = lay_boxes(columns, first, end, self._cuts, parts, FULLEST * self._rows, self._laid, self._room)
+        if self._runs == TOO_FULL:
+            self._parts, self._cuts = parts, self._cut(columns[:split, first:end], parts)
+            self._runs = lay_boxes(columns, first, end, self._cuts, parts, n, self._laid, self._room)
+
+    def _cut(self, columns: Floats, parts: int) -> Floats:
+        """Where parts of each column begin, so that each has about as many rows."""
+        sample = np.sort(columns[:, :: max(1, columns.shape[1] // SAMPLE)], axis=1)
+        cuts = np.full((len(columns), -(-(parts - 1) // 4) * 4), np.inf)  # to no finite row do the last ones matter
+        cuts[:, : parts - 1] = sample[:, np.arange(1, parts) * sample.shape[1] // parts]
+        return cuts
 
     def _make_room(self, rows: int, boxes: int) -> None:
         """What is kept from block to block: to have the system find so much memory each time would take longer."""
@@ -137,10 +150,11 @@ class Boxes:
 
 
 @kernel
-def lay_boxes(columns, first, end, cuts, parts, laid, room):  # type: ignore[no-untyped-def]
+def lay_boxes(columns, first, end, cuts, parts, most, laid, room):  # type: ignore[no-untyped-def]
     """Put rows into parts ** len(cuts) boxes by where the cuts are, and those that are not finite into one more.
 
-    Boxes that share a part of the first column are a run. Empty ones are left out. Returns how many runs there are.
+    Boxes that share a part of the first column are a run. Empty ones are left out. Returns how many runs there are, or
+    TOO_FULL if a box would have more than the most rows.
     """
     n, width, split = end - first, len(columns), len(cuts)
     boxes = parts**split
@@ -148,6 +162,9 @@ def lay_boxes(columns, first, end, cuts, parts, laid, room):  # type: ignore[no-
     room.size[: boxes + 1] = 0
     for i in range(n):
         room.size[room.box[i]] += 1
+    for b in range(boxes):
+        if room.size[b] > most:
+            return TOO_FULL
     # From here on, boxes are those with rows.
     used, rows, runs, run_before = 0, 0, 0, -1
     for b in range(boxes + 1):
@@ -199,18 +216,27 @@ def find_boxes(columns, first, end, cuts, parts, box):  # type: ignore[no-untype
                     some[i] += (value >= a) + (value >= b) + (value >= x) + (value >= y)
     for c in range(len(columns)):
         values = columns[c, first:end]
+        outside = 0
         for i in range(n):
-            if not abs(values[i]) < np.inf:
-                box[i] = parts**split
+            outside += not abs(values[i]) < np.inf
+        if outside > 0:
+            for i in range(n):
+                if not abs(values[i]) < np.inf:
+                    box[i] = parts**split
 
 
 @part
 def ends_of(values, starts, boxes, low, high):  # type: ignore[no-untyped-def]
-    """The least and the largest value in each box."""
+    """The least and the largest value in each box; two by two, since each has to wait for the one before."""
     for b in range(boxes):
-        least, most = np.inf, -np.inf
-        for i in range(starts[b], starts[b + 1]):
-            value = values[i]
+        begin, end = starts[b], starts[b + 1]
+        least = most = other_least = other_most = values[begin]
+        for i in range(begin + 1, end - 1, 2):
+            value, other = values[i], values[i + 1]
             least = value if value < least else least
             most = value if value > most else most
-        low[b], high[b] = least, most
+            other_least = other if other < other_least else other_least
+            other_most = other if other > other_most else other_most
+        value = values[end - 1]  # once more, or else it has not been
+        least, most = min(least, value), max(most, value)
+        low[b], high[b] = min(least, other_least), max(most, other_most)

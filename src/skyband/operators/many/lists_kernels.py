@@ -26,7 +26,10 @@ QUERY = np.dtype(
         ("start", np.int64),  # the first arrival that it sees
         ("wanted", np.int64),  # rows in the list after trimming and refilling: k and enough to last for a while
         ("base", np.int64),  # how many these are unless the list ran short soon after it was filled
-        ("oldest", np.int64),  # no row of the list is older
+        # If an answer is due with each arrival, this many are best first, and the others all behind them, in no order;
+        # of these, some may have expired.
+        ("sorted", np.int64),
+        ("oldest", np.int64),  # no row of the list is older, or else of those that are best first
         ("edge_time", np.int64),  # of rows whose score is the threshold, those from here on are in the list
         ("edge_position", np.int64),
         ("refilled", np.int64),  # when it last had to be filled again
@@ -62,22 +65,32 @@ class Arrivals(NamedTuple):
     time: Ints
     position: Ints
     now: Ints  # the clock after each
-    by_count: bool  # each of these grows by one with each row: to add is faster than to wait for what lies anywhere
+    before: int  # the clock before all
+    # By count each of these grows by one with each row: to add is faster than to wait for what lies anywhere.
+    by_count: bool
+    first_time: int
+    first_position: int
+    first_now: int
+    last_now: int
+
+
+def arrivals_of(time: Ints, position: Ints, now: Ints, before: int, by_count: bool) -> Arrivals:
+    return Arrivals(time, position, now, before, by_count, *map(int, (time[0], position[0], now[0], now[-1])))
 
 
 @inlined
 def time_of(arrivals, i):  # type: ignore[no-untyped-def]
-    return arrivals.time[0] + i if arrivals.by_count else arrivals.time[i]
+    return arrivals.first_time + i if arrivals.by_count else arrivals.time[i]
 
 
 @inlined
 def position_of(arrivals, i):  # type: ignore[no-untyped-def]
-    return arrivals.position[0] + i if arrivals.by_count else arrivals.position[i]
+    return arrivals.first_position + i if arrivals.by_count else arrivals.position[i]
 
 
 @inlined
 def clock_after(arrivals, i):  # type: ignore[no-untyped-def]
-    return arrivals.now[0] + i if arrivals.by_count else arrivals.now[i]
+    return arrivals.first_now + i if arrivals.by_count else arrivals.now[i]
 
 
 @inlined

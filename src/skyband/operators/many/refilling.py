@@ -68,7 +68,7 @@ def refill(q, wanted, hit, scores, is_all, time, position, first, end, alive, cl
         )
     sort_best_first(rows, np.int64(0), total)
     reserve(pool, query, total)
-    query.length, query.oldest = total, LATEST
+    query.length, query.sorted, query.oldest = total, total, LATEST
     for x in range(total):
         copy_fields(pool.rows[query.offset + x], rows[x])
         query.oldest = min(query.oldest, rows[x].time)

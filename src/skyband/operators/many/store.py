@@ -10,9 +10,9 @@ from skyband.operators.protocol import Arrays, Floats, Ints
 class Store:
     """Rows in order of arrival. Those before `low` are forgotten when room is needed, and are few until then."""
 
-    def __init__(self, columns: int, room: int = 1024) -> None:
+    def __init__(self, columns: int, by_count: bool, room: int = 1024) -> None:
         self._columns = np.empty((columns, room))
-        self._whole = np.empty((3, room), np.int64)
+        self._whole = np.empty((2 if by_count else 3, room), np.int64)
         self.count = 0
 
     @property
@@ -30,8 +30,8 @@ class Store:
 
     @property
     def now(self) -> Ints:
-        """The largest time seen when each row had come: it never falls."""
-        return self._whole[2, : self.count]
+        """The largest time seen when each row had come: it never falls. By count, that is the row's own."""
+        return self._whole[2 if len(self._whole) > 2 else 0, : self.count]
 
     def append(self, columns: Floats, time: Ints, position: Ints, now: Ints, low: int) -> None:
         """More rows; of those there are, none before `low` is needed any more."""
@@ -40,8 +40,8 @@ class Store:
             self._make_room(n, low)
         end = self.count + n
         self._columns[:, self.count : end] = columns
-        for row, values in enumerate((time, position, now)):
-            self._whole[row, self.count : end] = values
+        for kept, values in zip(self._whole, (time, position, now), strict=False):
+            kept[self.count : end] = values
         self.count = end
 
     def _make_room(self, n: int, low: int) -> None:
@@ -52,7 +52,7 @@ class Store:
         columns, whole = self._columns, self._whole
         if 2 * live + 4 * n + 1024 > whole.shape[1]:
             room = 2 * (live + live // 2 + 4 * n + 1024)
-            columns, whole = np.empty((len(columns), room)), np.empty((3, room), np.int64)
+            columns, whole = np.empty((len(columns), room)), np.empty((len(whole), room), np.int64)
         columns[:, :live] = self._columns[:, kept]
         whole[:, :live] = self._whole[:, kept]
         self._columns, self._whole, self.count = columns, whole, live

@@ -24,8 +24,8 @@ from skyband.operators.many.lists_kernels import (
     LISTED,
     QUERY,
     SLACK,
-    Arrivals,
     Told,
+    arrivals_of,
     close,
     in_columns,
     keep,
@@ -38,7 +38,7 @@ from skyband.operators.many.schedule import Schedule, due_at
 from skyband.operators.many.scoring import BLOCK
 from skyband.operators.many.store import Store
 from skyband.operators.protocol import ANSWER, CHANGES, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
-from skyband.structures.ranking import ROW, Rows
+from skyband.structures.ranking import ROW, Rows, best_first
 from skyband.structures.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
 from skyband.windows import FOREVER
 
@@ -54,6 +54,14 @@ class Hits(NamedTuple):
     row: Ints
     score: Floats
     ends: Ints
+
+
+class Class(NamedTuple):
+    """Queries whose windows are about as long, as the index likes to be asked."""
+
+    which: Ints
+    small: int  # the shortest window
+    large: int
 
 
 class Index(Protocol):
@@ -81,20 +89,21 @@ class Thresholds(Schedule):
         super().__init__(spec)
         self._index = index
         self._slack, self._parts, self._few = slack, parts, few
-        self._store = Store(len(spec.scoring.score.columns))
+        self._store = Store(len(spec.scoring.score.columns), spec.window.by_count)
         self._queries = np.empty(0, QUERY)
         self._threshold = np.empty(0)
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
         self._previous = np.empty(0, np.dtype(HEADER))  # with changes and a slide: the answers before
         self._pool = new_pool(1024, LISTED)
         self._all: Ints = np.empty(0, np.int64)  # queries, as the index likes to be asked
-        self._classes: list[Ints] = []  # the same, apart if their windows are not about as long
+        self._classes: list[Class] = []  # the same, apart if their windows are not about as long
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
         self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
         self._scores = np.empty(BLOCK)
         self._sampled = 0, 0, 0  # how many rows the last guess was from, the first and the last of them; and a sample
         self._sample, self._sample_time = np.empty((0, 0)), np.empty(0, np.int64)
-        self._in_order = True  # are the lines written in the order of their queries?
+        self._is_arranged = True  # is the order in which the index likes to be asked that of the queries,
+        self._in_order = True  # and are the lines written in it?
         self._shown = False  # with changes and a slide: did the last answer show something?
 
     # -- queries ---------------------------------------------------------------------------------------------------
@@ -164,8 +173,12 @@ class Thresholds(Schedule):
         sizes = self._queries["size"]
         classes = np.frexp(sizes.astype(np.float64))[1] // 2
         together = [np.flatnonzero(classes == each) for each in np.unique(classes)]
-        self._classes = [self._index.arrange(self._parameters, which) for which in together]
+        self._classes = [
+            Class(self._index.arrange(self._parameters, which), int(sizes[which].min()), int(sizes[which].max()))
+            for which in together
+        ]
         self._all = self._index.arrange(self._parameters, np.arange(len(sizes)))
+        self._is_arranged = len(self._classes) < 2 and bool((self._all[1:] > self._all[:-1]).all())
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -190,7 +203,7 @@ class Thresholds(Schedule):
             v = u + max(1, int(np.searchsorted(now[u:v], now[u] + size // self._parts, side="right")))
             v = max(v, min(u + self._few, len(time)))
             self._take(columns[:, u:v], time[u:v], position[u:v], now[u:v])
-            done.append(self._lines(order=True))
+            done.append(self._lines(orders=v - u))
             u = v
         return self._answer(done)
 
@@ -200,10 +213,8 @@ class Thresholds(Schedule):
             base = self._store.count = 0
         self._store.append(columns, time, position, now, self._now - self.spec.window.size + 1)
         base = self._store.count - len(time)
-        self._in_order = len(self._classes) < 2 and bool((self._all[1:] > self._all[:-1]).all())
-        for which in self._classes:
-            sizes = self._queries["size"][which]
-            small, large = int(sizes.min()), int(sizes.max())
+        self._in_order = self._is_arranged
+        for which, small, large in self._classes:
             u = 0
             while u < len(time):
                 v = self._step(u, now, base, small, large)
@@ -248,7 +259,8 @@ class Thresholds(Schedule):
     def _sweep(self, which: Ints, u: int, v: int, base: int, now: Ints) -> Ints:
         """Take rows into the lists of these queries; returns those whose lists are too short for it."""
         time, position = self._store.time[base + u : base + v], self._store.position[base + u : base + v]
-        arrivals = Arrivals(time, position, now[u:v], self.spec.window.by_count)
+        before = int(now[u - 1]) if u else self._now
+        arrivals = arrivals_of(time, position, now[u:v], before, self.spec.window.by_count)
         failed: list[Ints] = []
         begin = 0
         self._make_room_hits(v - u)
@@ -343,7 +355,7 @@ class Thresholds(Schedule):
             again = self._close(failed, end)
             assert not len(again), "a list that was filled again is long enough"
         self._shown = bool(self._previous["length"].any())
-        done.append(self._lines(order=False))
+        done.append(self._lines())
 
     def _is_showing(self) -> bool:
         return self._shown and self.spec.emit == CHANGES
@@ -382,11 +394,10 @@ class Thresholds(Schedule):
         if len(self._hits.row) <= rows:  # with room for one that is none
             self._hits = Hits(np.empty(rows + 1, np.int64), np.empty(rows + 1), self._hits.ends)
 
-    def _lines(self, *, order: bool) -> Answer:
-        """The lines written, in their order: by the row that made them known, then by query."""
+    def _lines(self, *, orders: int = 0) -> Answer:
+        """The lines written, in their order: by the row, of so many, that made them known, then by query."""
         lines = self._told.lines[: self._told.written[0]]
         groups = 0 if self._in_order else len(self._queries)
-        orders = int(lines["order"].max(initial=-1)) + 1 if order else 0
         self._told.written[0] = 0
         return Answer(*in_columns(lines, groups, orders))
 
@@ -394,7 +405,7 @@ class Thresholds(Schedule):
         """What is done, or else what is written."""
         if done is None:
             self._in_order = True
-            return self._lines(order=False)
+            return self._lines()
         if len(done) == 1:
             return done[0]
         if not done:
@@ -430,7 +441,8 @@ class Thresholds(Schedule):
         query, store = self._queries[q], self._store
         if self.endless:
             rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
-            return rows[rows["time"] < end][:k]
+            rows = rows[rows["time"] < end]
+            return rows[best_first(rows)[:k]]
         scores = np.empty(store.count)
         self.spec.scoring.scores(store.columns, 0, store.count, self._parameters, q, scores)
         return best_of(scores, store.time, store.position, first, end, int(query["start"]), k)
@@ -483,9 +495,12 @@ class Thresholds(Schedule):
         for q, (query, low) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
             keys = list(zip(rows["score"].tolist(), rows["time"].tolist(), rows["position"].tolist(), strict=True))
-            assert keys == sorted(keys, reverse=True), "a list is best first"
+            head = len(rows) if self.spec.window.every else int(query["sorted"])
+            assert keys[:head] == sorted(keys[:head], reverse=True), "a list is best first"
+            assert not head or max(keys[head:], default=keys[head - 1]) <= keys[head - 1], "all others are behind"
+            assert head or not keys, "what is in no order is behind something"
             assert len(set(keys)) == len(keys), "no row is in a list twice"
-            assert query["oldest"] <= rows["time"].min(initial=LATEST), "no row is older than the oldest"
+            assert query["oldest"] <= rows["time"][:head].min(initial=LATEST), "no row is older than the oldest"
             if self.endless:
                 continue
             scores = np.empty(self._store.count)

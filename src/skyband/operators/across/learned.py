@@ -3,8 +3,9 @@
 Paper:      ours, after Haghani, Michel, Aberer, CIKM 2009, section 4.
 Invariant:  an object is held as long as it is worth its place: as the share of its time in which it is expected to be
             in the answer, and would not be if it were let go, is at least a bar. The bar is the highest that misses no
-            more than was allowed: by what is expected of all that is let go, times how much more than expected is seen
-            of what is held. The first two windows are held as `staircase` holds them: that is when it learns.
+            more than three quarters of what was allowed: by what is expected of all that is let go, times how much more
+            than expected is seen of what is held. The first two windows are held as `staircase` holds them: that is
+            when it learns.
 Cost:       push as `staircase`, on fewer objects; judging an object takes some microseconds, and all are judged 20
             times a window. State: the objects held, and some kilobytes of what was learnt, whatever the window.
 Choose it:  recall=0.95, that is, a share of the objects is enough, and memory matters.
@@ -12,9 +13,10 @@ Choose it:  recall=0.95, that is, a share of the objects is enough, and memory m
 What an object is worth is worked out by looking ahead: values that it lacks come as often, as late and as large as they
 came to others (after which streams had come, by age; each stream's latest values), nearer to those it has the more
 values are alike, and k scores that are sure, or usual by then, are to be beaten. The more good objects come in bursts,
-the less is usual; a stream whose values are near the ones before them is known for bursts at once. Some objects that
-are not worth it are held by chance, each for all that were let go alike: if many that seemed worth nothing are shown,
-what is expected is wrong, and all is held.
+the less is usual; a stream whose values are near the ones before them is known for bursts at once. How likely it is
+that more or less is needed than usual is learnt from what came of what was foreseen. Some objects that are not worth it
+are held by chance, each for all that were let go alike: if many that seemed worth nothing are shown, what is expected
+is wrong, and all is held.
 """
 
 from __future__ import annotations

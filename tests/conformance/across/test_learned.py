@@ -34,8 +34,8 @@ def test_recall_promised_is_recall_measured(streams: int, xi: float) -> None:
     recall, said, _ = np.mean(outcomes, axis=0)
     assert recall >= 0.95 - 0.02
     assert said - recall <= 0.02
-    # Six seeds differ from fifty by about 0.006. Two streams at xi = 0.9 find 0.019 more than is said (twelve seeds).
-    assert recall - said <= (0.02 if DEEP else 0.03)
+    # Six seeds differ from fifty by about 0.004, and two streams find 0.015 more than is said (fifty seeds).
+    assert recall - said <= (0.02 if DEEP else 0.025)
 
 
 def test_holds_much_less_than_an_exact_answer_needs() -> None:
@@ -43,7 +43,7 @@ def test_holds_much_less_than_an_exact_answer_needs() -> None:
     table = generated(3, 0.5, seed=1)
     ours, theirs, exact = (outcome(name, table, 3, window=1_000) for name in ("learned", "estimated", "staircase"))
     assert ours.held < 0.25 * exact.held
-    assert ours.held < 0.6 * theirs.held
+    assert ours.held < 2 / 3 * theirs.held
 
 
 def test_goes_on_elsewhere() -> None:
@@ -103,10 +103,10 @@ def stations(column: str) -> Rows:
 @pytest.mark.skipif(not DATA.exists(), reason="needs the shared data")
 @pytest.mark.parametrize("column", ["PM2.5", "PM10", "NO2", "O3", "TEMP", "DEWP"] if DEEP else ["TEMP"])
 def test_recall_on_four_stations(column: str) -> None:
-    """Top 10 of the last 2,000 rows, in stretches of 8 windows: fifty of them, from all over four years."""
+    """Top 10 of the last 2,000 rows, in stretches of 8 windows: fifty of them, or five, from all over four years."""
     rows = stations(column)
-    starts = np.linspace(0, len(rows.value) - 16_000, 50).astype(int) if DEEP else [0]
+    starts = np.linspace(0, len(rows.value) - 16_000, 50).astype(int)[:: 1 if DEEP else 12]
     parts = (Rows(*(each[start : start + 16_000] for each in rows)) for start in starts)
     found, said, _ = np.mean([outcome("learned", part, 4, window=2_000) for part in parts], axis=0)
     assert found >= 0.95 - 0.02
-    assert said - found <= 0.02
+    assert abs(said - found) <= 0.02

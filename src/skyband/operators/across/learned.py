@@ -3,8 +3,9 @@
 Paper:      ours, after Haghani, Michel, Aberer, CIKM 2009, section 4.
 Invariant:  an object is held as long as it is worth its place: as the share of its time in which it is expected to be
             in the answer, and would not be if it were let go, is at least a bar. The bar is the highest that misses no
-            more than was allowed: by what is expected of all that is let go, times how much more than expected is seen
-            of what is held. The first two windows are held as `staircase` holds them: that is when it learns.
+            more than three quarters of what was allowed: by what is expected of all that is let go, times how much more
+            than expected is seen of what is held. The first two windows are held as `staircase` holds them: that is
+            when it learns.
 Cost:       push as `staircase`, on fewer objects; judging an object takes some microseconds, and all are judged 20
             times a window. State: the objects held, and some kilobytes of what was learnt, whatever the window.
 Choose it:  recall=0.95, that is, a share of the objects is enough, and memory matters.
@@ -12,9 +13,10 @@ Choose it:  recall=0.95, that is, a share of the objects is enough, and memory m
 What an object is worth is worked out by looking ahead: values that it lacks come as often, as late and as large as they
 came to others (after which streams had come, by age; each stream's latest values), nearer to those it has the more
 values are alike, and k scores that are sure, or usual by then, are to be beaten. The more good objects come in bursts,
-the less is usual; a stream whose values are near the ones before them is known for bursts at once. Some objects that
-are not worth it are held by chance, each for all that were let go alike: if many that seemed worth nothing are shown,
-what is expected is wrong, and all is held.
+the less is usual; a stream whose values are near the ones before them is known for bursts at once. How likely it is
+that more or less is needed than usual is learnt from what came of what was foreseen. Some objects that are not worth it
+are held by chance, each for all that were let go alike: if many that seemed worth nothing are shown, what is expected
+is wrong, and all is held.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from skyband.operators.across.worth_kernels import (
     FACTS,
     FIGURES,
     HOPES,
-    LEAST,
+    JUDGES,
     LEVELS,
     LEVELS_AN_OCTAVE,
     LOOKED,
@@ -74,14 +76,18 @@ FEWEST_TO_GO_BY: Final = 4  # scores
 FEW_STREAMS: Final = 5  # up to which every set of streams has waits of its own
 LOTTERY: Final = Lottery(most=0.03, fewest=0.015)
 TRUST: Final = 1.0  # in what is expected: as if so many objects had been seen for a window, just as expected
+TRUST_IN_STEPS: Final = 2.0  # in how likely they are: as if it had been seen for so many windows
 LEAST_LEVEL: Final = 2 * LEVELS_AN_OCTAVE  # of the bar: above it there is enough to compare
 LEAST_TIMES: Final = 0.7  # as much as expected, at least: that little was seen of late says little where habits change
 COMPARED: Final = 0.25  # share of what is shown by which it is told how far what is expected is right
+SELDOM: Final = 0.1  # what is expected n times more seldom than what is compared is seen n**SELDOM times as often
+TINY: Final = 1e-9  # nothing is divided by less
 FEWEST_BURSTS: Final = 0.5  # as if half a window had been seen so often in which objects come independently
 UNFORESEEN: Final = 0.005  # of what answers show seems worth nothing at some time, as far as nothing else is seen
 MOST_ALIKE: Final = 0.95
 MOST_NEAR: Final = 0.98
 MISSED_BY_A_LOOK: Final = 3.0 / LOOKS  # of what is let go: nearly all within a window
+AIMED_AT: Final = 0.75  # of what may be missed: what is expected was off by up to a third, one way or the other
 MANY_LOTS: Final = 12.0  # windows: one object held by chance stands for so many that alone it must not be believed
 
 
@@ -137,7 +143,7 @@ class Learned(Staircase):
             draws=draws,
             moments=np.zeros(MOMENTS, np.int64),
             needed=np.full((MOMENTS, len(LIKELY)), -np.inf),
-            likely=LIKELY.copy(),
+            likely=np.tile(LIKELY, (MOMENTS, 1)),
             spread=SPREADS.copy(),
             sure=np.full(k, -np.inf),
             ladder=np.full(4 * k, -np.inf),
@@ -157,9 +163,12 @@ class Learned(Staircase):
         self._pace = np.zeros(2)  # how much the clock moved on, and rows came, with less and less weight
         # What answers showed, by the least that it was ever worth: objects, by what they stand for and by number.
         self._shown_mass = np.zeros((2, LEVELS))
+        # At the last looks: what was foreseen to be needed at which moments; and how often it was, by moment and step.
+        self._foreseen_at = np.full((LOOKS, MOMENTS), -FOREVER)
+        self._foreseen = np.zeros((LOOKS, *self._learnt.needed.shape))
+        self._came_true = np.zeros_like(self._learnt.needed)
         self._past = np.full((2, HALF), np.nan)  # at the last looks: the clock, and the k-th best score
         self._bursts = np.zeros(3)  # halves of windows, good objects that came in them, and their squares
-        self._phase = 0  # 1: the first window is full
         self.recall = 1.0  # as of the last look
 
     def push(self, batch: AcrossBatch) -> AcrossAnswer:
@@ -201,18 +210,18 @@ class Learned(Staircase):
         self._learn_bursts(current, clock, share)
         self._learn_scores(current)
         self._learn_values()
-        learnt.moments[:] = clock + ((np.arange(MOMENTS) + 0.5) * size / MOMENTS).astype(np.int64)
-        self._foresee(clock)
         found = self._rank_now(clock)
+        self._learn_odds(float(self._shown.top_score[k - 1]) if found == k else self._lowest(), clock, share)
+        self._foresee(clock)
         shown = self._shown.top_code[:found]
-        begins = self._phase == 0 and clock - self._began >= size
-        if begins:
-            learnt.facts[LEAST] = 1.0
-        if self._phase:
+        begins = not learnt.figures[JUDGES] and clock - self._began >= size
+        if learnt.figures[JUDGES]:
             learnt.lost[:] *= share
             self._learn_losses(found, share)
         if clock - self._began >= 2 * size:
             self._set_bar()
+        if begins:
+            learnt.figures[JUDGES] = 1.0
         self._prune()
         mark = self._shown.mark
         mark[shown] = 1
@@ -220,7 +229,6 @@ class Learned(Staircase):
         mark[shown] = 0
         if begins:
             # From now on, what is expected is told as objects come; not of those that were there before.
-            self._phase = 1
             learnt.lost[:] = 0.0
         high = self._scoring.table[2]
         highest = np.where(np.isfinite(high), high, learnt.values[:, -1])
@@ -284,16 +292,36 @@ class Learned(Staircase):
 
     def _foresee(self, clock: int) -> None:
         """What a score needs to be in the answer about each moment: as at some around it, in likely steps."""
+        learnt, size = self._learnt, self.spec.window.size
+        learnt.moments[:] = clock + ((np.arange(MOMENTS) + 0.5) * size / MOMENTS).astype(np.int64)
         needed = np.empty((MOMENTS * NEARBY, len(LIKELY)))
-        size = self.spec.window.size
-        kernels.foresee(
-            self._s.front, self._s.score, self._s.numbers[SIZE], clock, size, self.spec.k, self._learnt, needed
-        )
+        kernels.foresee(self._s.front, self._s.score, self._s.numbers[SIZE], clock, size, self.spec.k, learnt, needed)
         needed = needed.reshape(MOMENTS, -1)
         order = np.argsort(needed, axis=1)
         below = np.cumsum(np.tile(LIKELY / NEARBY, NEARBY)[order], axis=1)
         steps = (below[:, :, np.newaxis] >= MIDDLES).argmax(axis=1)
-        self._learnt.needed[:] = np.take_along_axis(np.take_along_axis(needed, order, axis=1), steps, axis=1)
+        learnt.needed[:] = np.take_along_axis(np.take_along_axis(needed, order, axis=1), steps, axis=1)
+        if clock - self._began >= size:
+            self._foreseen_at = np.append(self._foreseen_at[1:], learnt.moments[np.newaxis], axis=0)
+            self._foreseen = np.append(self._foreseen[1:], learnt.needed[np.newaxis], axis=0)
+
+    def _learn_odds(self, needed: float, clock: int, share: float) -> None:
+        """How likely each step is: as often as what is needed now was foreseen as that step, for each moment ahead.
+
+        Between two steps it counts half for each; if several are the same, for all of them.
+        """
+        self._came_true *= share
+        off = np.abs(self._foreseen_at - clock)
+        for j, look in enumerate(off.argmin(axis=0)):
+            if off[look, j] > self.spec.window.size / LOOKS:
+                continue
+            low, high = (int(np.searchsorted(self._foreseen[look, j], needed, side)) for side in ("left", "right"))
+            if low == high:
+                self._came_true[j, [max(low - 1, 0), min(high, len(LIKELY) - 1)]] += 0.5
+            else:
+                self._came_true[j, low:high] += LIKELY[low:high] / LIKELY[low:high].sum()
+        odds, trust = self._came_true, TRUST_IN_STEPS * LOOKS
+        self._learnt.likely[:] = (trust * LIKELY + odds) / (trust + odds.sum(axis=1, keepdims=True))
 
     def _lowest(self) -> float:
         scratch = self._scratch
@@ -329,7 +357,7 @@ class Learned(Staircase):
 
     def _set_bar(self) -> None:
         """The most that can be asked of an object to be worth, without missing more than is allowed."""
-        allowed = 1 - self.spec.recall
+        allowed = AIMED_AT * (1 - self.spec.recall)
         # Objects that seemed worth nothing are let go whatever the bar.
         trust = MANY_LOTS * LOOKS * self.spec.k
         unforeseen = (UNFORESEEN * trust + self._shown_mass[0, -1]) / (trust + self._shown_mass[0].sum())
@@ -346,7 +374,7 @@ class Learned(Staircase):
         """By level of the bar: which share of the objects that answers should show is missed, but for the unforeseen.
 
         That is what is expected, times how much more is seen than expected where both are known: above the bar, of as
-        much as is enough to tell.
+        much as is enough to tell. What is expected more seldom than that happens somewhat oftener than expected.
         """
         bar, number = self._learnt.figures[BAR], self._shown_mass[1]
         known = LEVELS - 1 if not bar else max(level_of(bar) - LEVELS_AN_OCTAVE // 2, 2)
@@ -355,7 +383,8 @@ class Learned(Staircase):
         level = int(np.argmax(seen <= COMPARED * number.sum()))
         trust = TRUST * LOOKS
         times = (trust + seen[level]) / (trust + expected[level] - expected[known - 1])
-        return np.asarray(max(times, LEAST_TIMES) * expected / max(number.sum(), 1.0))
+        seldom = np.maximum(expected[level] / np.maximum(expected, TINY), 1.0)
+        return np.asarray(max(times, LEAST_TIMES) * seldom**SELDOM * expected / max(number.sum(), 1.0))
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -383,9 +412,12 @@ class Learned(Staircase):
         return {
             **super()._state(),
             **saved,
-            "learnt": np.array([self._began, self._looked, self._phase], np.int64),
+            "learnt": np.array([self._began, self._looked], np.int64),
             "pace": np.append(self._pace, self.recall),
             "shown_mass": self._shown_mass.copy(),
+            "foreseen_at": self._foreseen_at.copy(),
+            "foreseen": self._foreseen.copy(),
+            "came_true": self._came_true.copy(),
             "past": self._past.copy(),
             "bursts": self._bursts.copy(),
         }
@@ -398,9 +430,12 @@ class Learned(Staircase):
                 array[:, : saved.shape[1]] = saved
             elif name != "draws":
                 array[:] = state[f"learnt_{name}"].reshape(array.shape)
-        self._began, self._looked, self._phase = (int(number) for number in state["learnt"])
+        self._began, self._looked = (int(number) for number in state["learnt"])
         self._pace[:], self.recall = state["pace"][:2], float(state["pace"][2])
         self._shown_mass[:] = state["shown_mass"].reshape(2, LEVELS)
+        self._foreseen_at = state["foreseen_at"].reshape(LOOKS, MOMENTS).copy()
+        self._foreseen[:] = state["foreseen"].reshape(self._foreseen.shape)
+        self._came_true[:] = state["came_true"].reshape(self._came_true.shape)
         self._past, self._bursts = state["past"].reshape(2, HALF).copy(), state["bursts"].copy()
 
     def check(self) -> None:

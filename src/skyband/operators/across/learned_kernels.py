@@ -32,6 +32,7 @@ from skyband.operators.across.worth_kernels import (
     CAME,
     EVENTS,
     FELL,
+    JUDGES,
     LATEST,
     LEAST,
     LOOKED,
@@ -84,6 +85,9 @@ def _drop(state, code, clock, k, scoring):  # type: ignore[no-untyped-def]
 def judge(state, code, clock, k, learnt, lottery, scoring):  # type: ignore[no-untyped-def]
     """Hold the object if it is worth it, or by chance; otherwise let it go. Returns whether it is held."""
     facts = learnt.facts
+    if not learnt.figures[JUDGES]:
+        facts[UNTIL, code] = np.inf
+        return True
     found, until, total = weigh(state.slots, code, facts[CAME, code], clock, learnt, scoring)
     tell(learnt.lost, facts[LEAST, code], found, facts[WEIGHT, code] * total)
     if found < facts[LEAST, code]:

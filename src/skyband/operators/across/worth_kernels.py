@@ -16,9 +16,10 @@ from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import kernel, part
 
 # Numbers that are learnt: the least that an object must be worth; rows so far, and when they were looked at last; how
-# much the clock moves on with a row; how many rows were turned away at once; and how much an object's values in several
-# streams are alike, from 0 to 1; and the position of the latest row.
-BAR, ROWS, LOOKED, TICKS, TURNED_AWAY, ALIKE, LATEST, FIGURES = range(8)
+# much the clock moves on with a row; how many rows were turned away at once; how much an object's values in several
+# streams are alike, from 0 to 1; the position of the latest row; and whether objects are judged, from the second window
+# on: 0 or 1.
+BAR, ROWS, LOOKED, TICKS, TURNED_AWAY, ALIKE, LATEST, JUDGES, FIGURES = range(9)
 
 # By object: how many objects it stands for (more than one if it is held by chance), the least it was ever worth, the
 # row count at its latest row, a number from [0, 1) that decides whether chance holds it, until when it is worth most,
@@ -45,7 +46,7 @@ class Learnt(NamedTuple):
     draws: Floats  # whether and what may come: minus the logarithm of a chance, and which quantile, by draw and stream
     moments: Ints  # when to look ahead
     needed: Floats  # by moment: what a score has to exceed to be in the answer then, in rising steps
-    likely: Floats  # by step: how likely that much is needed
+    likely: Floats  # by moment and step: how likely that much is needed
     spread: Floats  # by step: how many standard deviations more objects than usual are in its way
     sure: Floats  # scratch: the best sure scores at a moment, best first; -inf where there are none
     ladder: Floats  # the mean score of the best, the second best, …
@@ -154,15 +155,16 @@ def _falling_short(stream, needed, low, learnt, scoring):  # type: ignore[no-unt
 
 
 @part
-def _chance(needed, stream, own, learnt, scoring):  # type: ignore[no-untyped-def]
-    """How likely the values given, and one of `stream` if there is one, beat what is needed.
+def _chance(j, stream, own, learnt, scoring):  # type: ignore[no-untyped-def]
+    """How likely the values given, and one of `stream` if there is one, beat what is needed at moment j.
 
     `own`: where the object's values are; the one to come is as near to it as values are alike.
     """
+    needed, likely = learnt.needed[j], learnt.likely[j]
     table, steps, total = scoring.table, len(needed), 0.0
     without, reached = score(scoring), 0
     while reached < steps and without > needed[reached]:
-        total += learnt.likely[reached]
+        total += likely[reached]
         reached += 1
     if stream >= 0 and reached < steps:
         count, alike = learnt.values.shape[1], learnt.figures[ALIKE]
@@ -174,7 +176,7 @@ def _chance(needed, stream, own, learnt, scoring):  # type: ignore[no-untyped-de
                 break
             short = _falling_short(stream, needed[i], short, learnt, scoring)
             drawn = (short - alike * own) / (1.0 - alike)
-            total += learnt.likely[i] * (1.0 - min(max(drawn / count, 0.0), 1.0))
+            total += likely[i] * (1.0 - min(max(drawn / count, 0.0), 1.0))
     return total
 
 
@@ -246,7 +248,7 @@ def _look_ahead(slots, code, some, age, clock, learnt, scoring):  # type: ignore
     own = place_of_object(slots, code, learnt) if learnt.figures[ALIKE] > 0 else 0.0
     for j in range(moments):
         _give(slots, code, learnt.moments[j], scoring.table)
-        learnt.shares[j] = learnt.alone[j] * _chance(learnt.needed[j], -1, own, learnt, scoring)
+        learnt.shares[j] = learnt.alone[j] * _chance(j, -1, own, learnt, scoring)
         if unknown == 1:
             stream = learnt.open[0]
             learnt.shares[j] += (1.0 - learnt.alone[j]) * _gain(
@@ -316,13 +318,13 @@ def _gain(slots, code, i, j, came, latest, own, learnt, scoring):  # type: ignor
 
     The latest value may be any; the others are those of draw i.
     """
-    table, needed = scoring.table, learnt.needed[j]
+    table = scoring.table
     streams, count, alike = slots.shape[1], learnt.values.shape[1], learnt.figures[ALIKE]
     _give(slots, code, learnt.moments[j], table)
     for s in range(streams):
         if (came >> s) & 1 and s != latest:
             table[GIVEN, s] = learnt.values[s, int(alike * own + (1.0 - alike) * learnt.draws[1, i, s])]
-    with_it = _chance(needed, latest, own, learnt, scoring)
+    with_it = _chance(j, latest, own, learnt, scoring)
     if with_it == 0.0:
         return 0.0
     for s in range(streams):
@@ -331,8 +333,8 @@ def _gain(slots, code, i, j, came, latest, own, learnt, scoring):  # type: ignor
     table[GIVEN, latest] = learnt.values[latest, count - 1]
     most = score(scoring)
     table[GIVEN, latest] = table[LOW, latest]
-    if most > needed[0]:
-        with_it -= _chance(needed, latest, own, learnt, scoring)
+    if most > learnt.needed[j, 0]:
+        with_it -= _chance(j, latest, own, learnt, scoring)
     return with_it
 
 

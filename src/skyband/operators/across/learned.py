@@ -87,7 +87,7 @@ UNFORESEEN: Final = 0.005  # of what answers show seems worth nothing at some ti
 MOST_ALIKE: Final = 0.95
 MOST_NEAR: Final = 0.98
 MISSED_BY_A_LOOK: Final = 3.0 / LOOKS  # of what is let go: nearly all within a window
-AIMED_AT: Final = 0.75  # of what may be missed: what is expected was off by up to a third, one way or the other
+AIMED_AT: Final = 0.75  # of what may be missed: what is expected may be off by a half or more, one way or the other
 MANY_LOTS: Final = 12.0  # windows: one object held by chance stands for so many that alone it must not be believed
 
 

@@ -135,7 +135,7 @@ def test_what_is_there_for_comparing_is_never_chosen() -> None:
 def test_calibrating_measures_every_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two algorithms and the smallest windows: what takes long is not this, but all of them."""
     monkeypatch.setattr(calibrate, "ALGORITHMS", (OBJECTS["relaxed"], OBJECTS["mintopk"]))
-    monkeypatch.setattr(calibrate, "WINDOW_ROWS", (200, 300, 400, 500, 600))
+    monkeypatch.setattr(calibrate, "WINDOW_ROWS", (200, 300, 400, 500, 600, 700))
     monkeypatch.setattr(calibrate, "ROUNDS", 1)
     told: list[str] = []
     found = calibrate.measure(told.append, seconds=0.0005)

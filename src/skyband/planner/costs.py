@@ -22,12 +22,13 @@ class Shape(NamedTuple):
 
 
 # The grid: how many rows are shown, rows in a window, how it slides, how scores come. `Slides`: how many slides make a
-# window; 0: it slides with each arrival. By value with a slide, one figure has to do for all.
+# window; 0: it slides with each arrival. By value with a slide, one figure has to do for all. Every window is a multiple
+# of its slide: where it is not, a slide has two panes.
 KS: Final = (3, 10, 30, 100, 300, 1_000)
-WINDOW_ROWS: Final = (1_000, 8_000, 60_000, 180_000, 500_000)
+WINDOW_ROWS: Final = (1_000, 3_000, 8_000, 60_000, 180_000, 500_000)
 SHAPES: Final = tuple(
     Shape(slides, by_count)
-    for slides, by_count in ((0, True), (1, True), (10, True), (30, True), (100, True), (0, False), (10, False))
+    for slides, by_count in ((0, True), (1, True), (10, True), (25, True), (100, True), (0, False), (10, False))
 )
 ORDERS: Final = ("random", "rising", "falling", "bursty")
 
@@ -60,9 +61,11 @@ class Costs:
 
 
 def _slides(spec: Spec) -> float:
+    """How many slides make a window. Of one that is no multiple of its slide, how many panes, which are what costs."""
     if spec.slides_with_each_arrival:
         return 0.0
-    return 1.0 if spec.window.size == FOREVER else spec.window.size / spec.window.every
+    size, every = spec.window.size, spec.window.every
+    return 1.0 if size == FOREVER else size / every * (1 if size % every == 0 else 2)
 
 
 def _interpolate(points: Sequence[float], values: Sequence[float], x: float) -> float:

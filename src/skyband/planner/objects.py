@@ -15,7 +15,7 @@ from skyband.planner.costs import Costs, known_costs
 from skyband.queries import TopK
 from skyband.windows import FOREVER
 
-NEAR = 1.1  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
+NEAR = 1.05  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 NEAR_IF_ASKED = 4.0  # the same where there will be ad-hoc questions, which look through the rows held
 
 ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds

@@ -69,9 +69,13 @@ def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[
         clock[UNRANKED] += unranked_rows(batch, j, j + taken, rule)
         stopped = clock[NEED] == 0
         slides = rule.every > 0 and (group.arrivals + taken) % rule.every == 0 and taken > 0
-        live = live_rows(work.score, m)
-        full = stop < end and (not slides or live + rule.block > len(work.score))
-        if not stopped and (full or group.length + live > 2 * group.pruned + rule.slack):
+        full = stop < end and not slides
+        if not (full or stopped):
+            live = live_rows(work.score, m)
+            full = (stop < end and live + rule.block > len(work.score)) or (
+                group.length + live > 2 * group.pruned + rule.slack
+            )
+        if full and not stopped:
             now = group.arrivals + taken - 1 if rule.by_count else batch.now[horizon - 1] if horizon else clock[NOW]
             settle_block(g, j, carried, m, expired_at(now, rule.size), batch, rule, pool, state, work)
         else:
@@ -121,8 +125,9 @@ def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped
         for x in range(stop - j):
             score[carried + x] = batch.score[batch.order[j + x]]
     else:
-        for x in range(stop - j):
-            score[carried + x] = batch.score[j + x]
+        source, target = batch.score[j:stop], score[carried : carried + stop - j]
+        for x in range(len(target)):
+            target[x] = source[x]
     late = 0 if rule.by_count else late_rows(batch, j, stop, rule.size)
     if late:
         for x in range(stop - j):

@@ -22,8 +22,8 @@ class Shape(NamedTuple):
 
 
 # The grid: how many rows are shown, rows in a window, how it slides, how scores come. `Slides`: how many slides make a
-# window; 0: it slides with each arrival. By value with a slide, one figure has to do for all. Every window is a multiple
-# of its slide: where it is not, a slide has two panes.
+# window; 0: it slides with each arrival. By value with a slide, one figure has to do for all. Windows are multiples
+# of their slides: where one is not, a slide has two panes.
 KS: Final = (3, 10, 30, 100, 300, 1_000)
 WINDOW_ROWS: Final = (1_000, 3_000, 8_000, 60_000, 180_000, 500_000)
 SHAPES: Final = tuple(

@@ -10,6 +10,7 @@ Cost:       push O(1) a row, once for putting it into its cell and once for taki
 Choose it:  to compare others with; `mintopk` and `relaxed` keep no window, nor a grid.
 
 As published, the grid is over all columns that a score may be made from. Here there is one score, so it is over that.
+It has 512 cells at most, so of windows of more than 512 * 512 rows a cell has n / 512 instead of sqrt(n).
 """
 
 from __future__ import annotations

@@ -2,12 +2,17 @@
 
 Paper:      Mouratidis, Bakiras, Papadias, SIGMOD 2006, section 5 (Skyband Monitoring Algorithm), on one score; the
             baseline of Yang and others, EDBT 2011.
-Invariant:  every row of the window is held; the skyband has the rows that rank as high as the threshold, and that fewer
-            than k better rows outlive. With k rows in it, its first k are the answer; with fewer, the window is looked
-            through for the k best, and the k-th of these is the new threshold.
-Cost:       push one comparison a row, O(s) for one above the threshold; an answer O(n + k log k) if the skyband has
-            fewer than k rows; state n + s rows, s at most 2k + 16.
-Choose it:  to compare others with; `mintopk` and `relaxed` never look through a window.
+Invariant:  every row of the window is held, and is in its cell of a grid; the skyband has the rows that rank as high as
+            the threshold, and that fewer than k better rows outlive. With k rows in it, its first k are the answer;
+            with fewer, the best cells that have k rows in all are looked through for the k best, and the k-th of these
+            is the new threshold.
+Cost:       push O(1) a row, once for putting it into its cell and once for taking it out, O(s) for one above the
+            threshold; an answer O(sqrt(n) + c + k log k) if the skyband has fewer than k rows, with c rows in those
+            cells: k + sqrt(n) if scores are spread evenly; state n + s rows, s at most 2k + 16, and sqrt(n) cells.
+Choose it:  to compare others with; `mintopk` and `relaxed` keep no window, nor a grid.
+
+As published, the grid is over all columns that a score may be made from. Here there is one score, so it is over that.
+It has 512 cells at most, so of windows of more than 512 * 512 rows a cell has n / 512 instead of sqrt(n).
 
 As published, the threshold never rises between two looks at the window, which starts full. Here it starts empty, so the
 threshold rises when the skyband has more than 2k + 16 rows: it is cut back to its first k.

@@ -1,7 +1,8 @@
 """The compiled steps of algorithms that keep the whole window: `tma` and `sma`.
 
-A group has two lists: what the answer is taken from, best first, and the rows of its window, in order of time. When the
-first has not enough rows, it is made anew by looking through the second.
+A group has three lists: what the answer is taken from, best first; the rows of its window, in order of time; and the
+cells of a grid over their scores (score_grid.py). When the first has not enough rows, it is made anew from the best
+cells. Every row is put into its cell when it comes, and taken out when it leaves the window.
 """
 
 from __future__ import annotations
@@ -16,12 +17,22 @@ from skyband.operators.objects.filtered_kernels import take_strict
 from skyband.operators.objects.stepwise_kernels import quiet_until, steps
 from skyband.operators.protocol import ENTRIES
 from skyband.structures.compiling import inlined, part
+from skyband.structures.moving import row_at
 from skyband.structures.queues import find, pop_front, push_in_order
 from skyband.structures.ranking import ZERO, exceeds, select_best, sort_best_first
+from skyband.structures.score_grid import (
+    GRID_FIELDS,
+    cell_of,
+    enter,
+    is_outgrown,
+    make_grid,
+    purge_oldest,
+    withdraw_newest,
+)
 from skyband.structures.skyband import first_row, insert, rank_of
 from skyband.structures.slabs import give_slab, size_class, take_slab
 
-TOP, WINDOW = 0, 1  # the lists of a group
+TOP, WINDOW, GRID = 0, 1, 2  # the lists of a group
 
 
 class Tma(NamedTuple):
@@ -36,6 +47,7 @@ class Sma(NamedTuple):
 WINDOW_FIELDS: dict[str, int | float] = {
     "limit": -NEVER,  # rows before it have left the window
     "expires": NEVER,  # the earliest time in the first list, or an earlier one
+    **GRID_FIELDS,
 }
 
 # Of sma: the row that was k-th when the skyband was last made anew or cut back; at first, one before all others.
@@ -52,18 +64,46 @@ SMA_FIELDS: dict[str, int | float] = {
 
 @inlined
 def remember(g, score, time, position, pool, state):  # type: ignore[no-untyped-def]
-    """Put a row into the window."""
-    window = state.lists[WINDOW, g]
+    """Put a row into the window and the grid. Rows that it comes before, being late, are numbered anew."""
+    group, window, grid = state.groups[g], state.lists[WINDOW, g], state.lists[GRID, g]
+    behind = rows_behind(time, position, window, pool)
+    if grid.length > 0:
+        withdraw_newest(behind, window, grid, group, pool.rows)
     push_in_order(pool, window, score, time, position, ZERO)
-    state.groups[g].oldest = pool.rows[first_row(window)].time
+    if grid.length > 0:
+        end = first_row(window) + window.length
+        for i in range(end - 1 - behind, end):
+            enter(i, window, grid, group, pool.rows)
+    group.oldest = pool.rows[first_row(window)].time
+
+
+@inlined
+def rows_behind(time, position, window, pool):  # type: ignore[no-untyped-def]
+    """How many rows of the window come after a row that is not in it: mostly none."""
+    end = first_row(window) + window.length
+    if window.length == 0 or not comes_before(time, position, pool.rows[end - 1]):
+        return ZERO
+    return end - find(pool, window, time, position)
+
+
+@inlined
+def comes_before(time, position, row):  # type: ignore[no-untyped-def]
+    return time < row.time or (time == row.time and position < row.position)
 
 
 @inlined
 def drop_expired(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
     """Drop rows from the window. From the first list they go when it is shown: rows yet to come may push them out."""
-    group, window = state.groups[g], state.lists[WINDOW, g]
-    pop_front(window, find(pool, window, limit, ZERO) - first_row(window))
-    group.oldest = pool.rows[first_row(window)].time if window.length > 0 else NEVER
+    group, window, grid = state.groups[g], state.lists[WINDOW, g], state.lists[GRID, g]
+    n = find(pool, window, limit, ZERO) - first_row(window)
+    purge_oldest(n, window, grid, group, pool.rows)
+    pop_front(window, n)
+    group.oldest = NEVER
+    if window.length > 0:
+        group.oldest = pool.rows[first_row(window)].time
+    else:
+        give_slab(pool, grid)
+        group.made_of = 0
     group.limit = limit
     return group.expires < limit
 
@@ -71,25 +111,28 @@ def drop_expired(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-
 @inlined
 def skip_below(threshold, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
     """Put rows into the window that have a score below the threshold, as long as they come in order and fit."""
-    group, window = state.groups[g], state.lists[WINDOW, g]
-    if window.length == 0:
+    group, window, grid = state.groups[g], state.lists[WINDOW, g], state.lists[GRID, g]
+    if window.length == 0 or grid.length == 0:
         return j
     stop = quiet_until(group, group.oldest, j, end, batch, rule)
     stop = min(stop, j + window.capacity - window.gap - window.length)
     rows, back, x = pool.rows, first_row(window) + window.length, j
+    low, per_score, cells, cell_count = group.low, group.per_score, first_row(grid), grid.length
+    first_number, first_arrival = group.left - first_row(window), group.arrivals - j
     while x < stop:
         score = batch.score[x]
         if score >= threshold:
             break
         if score == score:
             i = row_index(batch, x)
-            time = group.arrivals + x - j if rule.by_count else batch.time[i]
+            time = first_arrival + x if rule.by_count else batch.time[i]
             position = batch.position[i] if len(batch.position) else batch.first + i
-            last = rows[back - 1]
-            if time < last.time or (time == last.time and position < last.position):
+            if not rule.by_count and comes_before(time, position, row_at(rows, back - 1)):
                 break
-            row = rows[back]
-            row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
+            row, cell = row_at(rows, back), row_at(rows, cells + cell_of(score, low, per_score, cell_count))
+            row.score, row.time, row.position, row.last, row.flag = score, time, position, cell.position, 0
+            cell.position = first_number + back
+            cell.last += 1
             back += 1
         x += 1
     window.length = back - first_row(window)
@@ -97,12 +140,12 @@ def skip_below(threshold, g, j, end, batch, rule, pool, state):  # type: ignore[
 
 
 @part
-def take_best(top, window, k, pool):  # type: ignore[no-untyped-def]
-    """Make `top` the k best rows of the window, best first.
+def take_best(group, top, window, grid, k, pool):  # type: ignore[no-untyped-def]
+    """Make `top` the k best rows of the window, best first: those of the best cells that have k in all.
 
-    The window is passed through from its end to its start, so that of equal scores the row met first ranks first: once
-    there are k, a row must have a better score than the k-th of those met. 2k are gathered before the k-th is looked
-    for again.
+    A cell is passed through from its newest row to its oldest, so that of equal scores, which are in one cell, the row
+    met first ranks first: once there are k, a row must have a better score than the k-th of those met. 2k are gathered
+    before the k-th is looked for again.
     """
     n, wanted = window.length, min(k, window.length)
     gathered = min(2 * k, n)
@@ -110,20 +153,30 @@ def take_best(top, window, k, pool):  # type: ignore[no-untyped-def]
     c = size_class(gathered + wanted + 1)
     top.offset, top.capacity = take_slab(pool, c), 1 << c
     top.gap = top.capacity - gathered
-    rows, start, first = pool.rows, first_row(top), first_row(window)
-    m, threshold, cut = 0, -np.inf, False
-    for i in range(first + n - 1, first - 1, -1):
-        if cut and rows[i].score <= threshold:
-            continue
-        rows[start + m] = rows[i]
-        m += 1
-        if m == 2 * k:
-            select_best(rows, start, start + m, k)
-            m, threshold, cut = k, rows[start + k - 1].score, True
+    rows, start, first_number = pool.rows, first_row(top), group.left - first_row(window)
+    m, met, threshold, cut = 0, 0, -np.inf, False
+    at = first_row(grid) + grid.length
+    while met < wanted:
+        at -= 1
+        number = rows[at].position
+        for _ in range(rows[at].last):
+            i = number - first_number
+            number = rows[i].last
+            if cut and rows[i].score <= threshold:
+                continue
+            rows[start + m] = rows[i]
+            m += 1
+            if m == 2 * k:
+                select_best(rows, start, start + m, k)
+                m, threshold, cut = k, rows[start + k - 1].score, True
+        met += rows[at].last
     if m > wanted:
         select_best(rows, start, start + m, wanted)
     sort_best_first(rows, start, start + wanted)
     top.length = wanted
+    # Scores have moved out of the grid's range, or one row far from all others had stretched it.
+    if met - wanted > n // 2 and group.left + n - group.made_at >= group.made_of:
+        make_grid(window, grid, group, pool)
 
 
 @part
@@ -169,11 +222,13 @@ def tma_skip(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no
 
 @inlined
 def tma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
-    group, top, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
+    group, top, window, grid = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g], state.lists[GRID, g]
+    if is_outgrown(window, group):
+        make_grid(window, grid, group, pool)
     if group.expires < group.limit:
         group.expires = earliest_time(top, pool)
         if group.expires < group.limit:
-            take_best(top, window, rule.k, pool)
+            take_best(group, top, window, grid, rule.k, pool)
             group.expires = earliest_time(top, pool)
     if rule.emit == ENTRIES:
         remember_shown(top, window, rule.k, pool)
@@ -205,10 +260,12 @@ def sma_skip(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no
 
 @inlined
 def sma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
-    group, band, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
+    group, band, window, grid = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g], state.lists[GRID, g]
+    if is_outgrown(window, group):
+        make_grid(window, grid, group, pool)
     purge(band, group, pool)
     if band.length < min(rule.k, window.length):
-        take_best(band, window, rule.k, pool)
+        take_best(group, band, window, grid, rule.k, pool)
         count_outliving(pool.rows, first_row(band), band.length, kind.scratch)
         group.expires = earliest_time(band, pool)
         if band.length == rule.k:

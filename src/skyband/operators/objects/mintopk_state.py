@@ -78,7 +78,7 @@ MARGIN = 4.0
 class Work(NamedTuple):
     """Scratch for kernels, which do not allocate: they need no references counted, and run much faster so."""
 
-    counts: npt.NDArray[np.int64]  # to prune a list, and to sort rows
+    counts: npt.NDArray[np.int64]  # to sort rows, by bucket
     found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
     # For runs of rows, by group: the score it takes, the rows gathered, and these: `gathers(k)` entries for each group.
     bar: npt.NDArray[np.float64]

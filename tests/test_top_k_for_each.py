@@ -331,3 +331,87 @@ def test_a_batch_that_is_refused_changes_nothing() -> None:
         session.add(QUERIES)
     assert session.queries.num_rows == 2
     assert session.push(ROWS.slice(0, 1)).num_rows == 2
+
+
+SYMBOLS = ["oak", "elm", None, "fir"]
+
+
+def trades(n: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "t": np.sort(rng.integers(0, n // 2, n)),
+            "symbol": [SYMBOLS[i] for i in rng.integers(0, 4, n)],
+            "price": rng.integers(0, 30, n) / 2,
+            "side": rng.integers(0, 2, n),
+        }
+    )
+
+
+def watchers(n: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    symbols = ["oak", "elm", "oak", None, "ash"]
+    return pa.table(
+        {
+            "id": np.arange(n),
+            "symbol": [symbols[i] for i in rng.integers(0, 5, n)],
+            "side": rng.integers(0, 2, n).astype(np.float64),
+            "k": rng.integers(1, 5, n),
+            "size": rng.integers(10, 40, n),
+        }
+    )
+
+
+@pytest.mark.parametrize("emit", ["windows", "changes", "entries"])
+@pytest.mark.parametrize("window", [sb.sliding(40, every=10), sb.sliding(40, every=10, on="t")])
+@pytest.mark.parametrize("where", ["symbol = q.symbol", "q.side = side AND price > 2 AND symbol = q.symbol"])
+def test_queries_that_see_the_same_rows_share_a_skyband(emit: str, window: sb.Window, where: str) -> None:
+    rows, queries = trades(400, 5), watchers(60, 6)
+    asked = {"k": "q.k", "size": "q.size", "by": "price", "where": where, "window": window, "emit": emit}
+    expected = sb.top_k(rows, for_each=queries, algorithm="boxes", **asked)
+    query = sb.TopKForEach(queries=queries, **asked)
+    session = query.open(rows.schema)
+    assert session.algorithm == "shared"
+    told_so_far = [session.push(rows.slice(0, 133))]
+    session = query.open(rows.schema, session.snapshot())
+    told_so_far += [session.push(rows.slice(133)), session.finish()]
+    assert pa.concat_tables(told_so_far).equals(expected)
+    assert expected.num_rows > 500
+
+
+def test_so_do_queries_with_the_same_parameters() -> None:
+    rows = trades(300, 7)
+    queries = pa.table({"id": np.arange(40), "at": [3.0, 9.5] * 20, "k": np.arange(40) % 6 + 1})
+    asked = {"k": "q.k", "by": "abs(price - q.at)", "ascending": True, "window": sb.sliding(50, every=20)}
+    query = sb.TopKForEach(queries=queries, **asked)
+    assert query.open(rows.schema).algorithm == "shared"
+    assert "queries have 2 different scores, and one skyband of each answers" in str(sb.explain(query))
+    assert sb.top_k(rows, for_each=queries, **asked).equals(sb.top_k(rows, for_each=queries, algorithm="scan", **asked))
+    few = sb.TopKForEach(queries=queries.slice(0, 3), **asked)
+    assert few.open(rows.schema).algorithm != "shared"
+
+
+def test_a_refused_query_leaves_no_trace() -> None:
+    """Of a symbol that nobody asked for no row was kept, so nobody can see those of before."""
+    rows, queries = trades(90, 8), watchers(30, 9).filter(pc.field("symbol") == "oak")
+    query = sb.TopKForEach(queries=queries, k=2, by="price", where="symbol = q.symbol", window=sb.sliding(20, every=10))
+    sessions = [query.open(rows.schema), query.open(rows.schema)]
+    elm = pa.table({"id": [99], "symbol": ["elm"], "side": [0.0], "k": [1], "size": [20]})
+    for session in sessions:
+        assert session.algorithm == "shared"
+        session.push(rows.slice(0, 25))
+    with pytest.raises(sb.InvalidQuery, match="no query asked for what this one does"):
+        sessions[0].add(elm, backfill=True)
+    assert sessions[0].queries.equals(sessions[1].queries)
+    before = [session.add(elm) for session in sessions]
+    assert before[0].equals(before[1])
+    told_so_far = [session.push(rows.slice(25, 26)) for session in sessions]
+    assert told_so_far[0].equals(told_so_far[1])
+    # By now whatever is in the window came after the first to ask for it.
+    again = elm.set_column(0, "id", pa.array([100]))
+    sessions[0].add(again, backfill=True)
+    seen = sessions[0].push(rows.slice(51, 9))
+    assert told(seen.filter(pc.field("id") == 99).drop_columns("id")) == told(
+        seen.filter(pc.field("id") == 100).drop_columns("id")
+    )
+    assert seen.filter(pc.field("id") == 100).num_rows == 2

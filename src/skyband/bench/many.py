@@ -32,6 +32,7 @@ WINDOW: Final = 40_000
 ROWS: Final = 10_000  # of a turn
 LOOP: Final = "all distances"
 SHARED: Final = "many-shared"
+TOPICS: Final = "many-topics"
 Say = Callable[[str], None]
 
 
@@ -51,7 +52,7 @@ LINES: Final = (
     Line("many-10000", 10_000, 2, 9, LOOP, 5.0),
     Line("many-d10", 400, 10, 9, LOOP, 1.5, at_most=True),
 )
-NAMES: Final = (*(line.name for line in LINES), SHARED)
+NAMES: Final = (*(line.name for line in LINES), SHARED, TOPICS)
 
 
 def spec_of(columns: int, *, k: int | None = None, size: int = WINDOW, every: int = 0) -> Spec:
@@ -73,8 +74,9 @@ def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
     for line in LINES:
         if line.name in wanted:
             yield _compared(line, passes, say)
-    if SHARED in wanted:
-        yield _shared(passes, say)
+    for name in (SHARED, TOPICS):
+        if name in wanted:
+            yield _shared(name, passes, say)
 
 
 def _compared(line: Line, passes: int, say: Say) -> Result:
@@ -107,40 +109,55 @@ def _compared(line: Line, passes: int, say: Say) -> Result:
     )
 
 
-def _shared(passes: int, say: Say) -> Result:
-    """1,000 queries that differ only in k and in how far they look back, against the one that asks for most."""
-    title, size, every, k, count = "1,000 queries with one score, k to 10, windows to 1M", 1_000_000, 100_000, 10, 1_000
+def _shared(name: str, passes: int, say: Say) -> Result:
+    """1,000 queries that differ only in k and in how far they look back, against the one that asks for most; or with
+    topics, of which each query sees one, against one ranking of each."""
+    size, every, k, count, topics = 1_000_000, 100_000, 10, 1_000, 100 if name == TOPICS else 1
+    what = "one score" if topics == 1 else f"{topics} symbols"
+    title = f"1,000 queries with {what}, k to 10, windows to 1M"
     say(title)
-    scoring = scoring_of(many.bind("x", False, pa.schema([("x", pa.float64())]), pa.schema([])))
+    fields = [("symbol", pa.float64()), ("x", pa.float64())]
+    by = "x" if topics == 1 else many.filtered("x", "symbol = q.symbol")
+    scoring = scoring_of(many.bind(by, False, pa.schema(fields), pa.schema(fields)))
     spec = Spec(Ticks(size, every, 0, by_count=True), scoring, WINDOWS)
     rng = np.random.default_rng(1)
     sizes = rng.integers(every, size, count, endpoint=True)
-    ours = plan(spec, count).algorithm
+    ours = plan(spec, count, topics=topics).algorithm
     operator = find(ours, MANY).open(spec)
     ks = rng.integers(1, k, count, endpoint=True)
-    operator.add(Queries(ks, sizes, np.full(count, every), np.empty((0, count))), backfill=False)
-    row_spec = RowSpec(k, spec.window, WINDOWS)
+    symbols = rng.integers(0, topics, (len(scoring.score.parameters), count)).astype(np.float64)
+    operator.add(Queries(ks, sizes, np.full(count, every), symbols), backfill=False)
+    # In windows of arrivals each symbol would have its own: the same windows are those by value, one arrival a tick.
+    row_spec = RowSpec(k, Ticks(size, every, 0, by_count=topics == 1), WINDOWS, grouped=topics > 1)
     one = plan_rows(row_spec).algorithm
     alone = find(one, OBJECTS).open(row_spec)
-    rows = rng.random((1, size))
-    none, times = np.empty(0, np.int32), np.empty(0, np.int64)
+    rows = np.array([rng.integers(0, topics, size), rng.random(size)])
+    group, none = rows[0].astype(np.int32), np.empty(0, np.int64)
+
+    def rank_alone(turn: int) -> None:
+        begin = turn * every % size
+        time = none if topics == 1 else turn * every + np.arange(every)
+        of = np.empty(0, np.int32) if topics == 1 else group[begin : begin + every]
+        alone.push(RowBatch(rows[1, begin : begin + every], time, of, turn * every))
+
+    read = rows[-len(scoring.score.columns) :]
     contenders: dict[str, Callable[[int], Any]] = {
-        ours: lambda turn: operator.push(Batch(_slide(rows, turn, every), times, turn * every)),
-        one: lambda turn: alone.push(RowBatch(_slide(rows, turn, every)[0], times, none, turn * every)),
+        ours: lambda turn: operator.push(Batch(_slide(read, turn, every), none, turn * every)),
+        one: rank_alone,
     }
     take_turns(contenders, size // every + 1, every)
     seconds = take_turns(contenders, 3 * passes, every, first=size // every + 1)
     return Result(
-        SHARED,
+        name,
         f"{title}: {ours}",
-        f"one query with k 10, window 1M: {one}",
+        f"one query{'' if topics == 1 else ' for each symbol'} with k 10, window 1M: {one}",
         seconds[ours] / seconds[one],
-        3.0,
+        3.0 if topics == 1 else 5.0,
         at_most=True,
         rows_per_second=1 / seconds[ours],
         reference_rows_per_second=1 / seconds[one],
         rows_held=float(operator.rows_held()),
-        rows_expected=f"{k * (1 + math.log(size / k)):,.0f}",
+        rows_expected=f"{topics * k * (1 + math.log(size / topics / k)):,.0f}",
         how=f"seconds a row, of the processor, median of {3 * passes} slides of {every:,} rows, answers included",
     )
 

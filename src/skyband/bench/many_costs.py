@@ -33,6 +33,7 @@ FEW: Final = 2  # columns
 QUERIES: Final = 400
 TURNS: Final = 7  # the fastest counts
 KS: Final = (9, 81)
+TOPICS: Final = 100
 NOBODY: Final = np.inf  # as a threshold: no row reaches it
 
 
@@ -46,7 +47,7 @@ class Effort(NamedTuple):
 
 
 def settings_to_measure() -> int:
-    return 9
+    return 10
 
 
 def measure(step: Callable[[str], None], effort: Effort = Effort()) -> ManyCosts:  # noqa: B008
@@ -82,7 +83,10 @@ def measure(step: Callable[[str], None], effort: Effort = Effort()) -> ManyCosts
     rest = (_pushed("cells", KS[0], effort) - lay) / effort.queries - ns["listed"] * listed_share(KS[0], effort.window)
     ns["drawn"] = max(0.01, rest - ns["met"] * mets[0])
     step("one skyband")
-    ns["shared"] = max(0.1, _shared(effort) - ns["score"] - ns["score_column"])
+    ns["shared"] = max(0.1, _shared("x", effort) - ns["score"] - ns["score_column"])
+    step("a skyband for each topic")
+    by_topic = many.filtered("x", "topic = q.topic")
+    ns["topic"] = max(0.1, _shared(by_topic, effort) - ns["shared"] - ns["score"] - 2 * ns["score_column"])
     return ManyCosts(machine(), {name: float(f"{each:.3g}") for name, each in ns.items()})
 
 
@@ -107,14 +111,18 @@ def _pushed(name: str, k: int, effort: Effort) -> float:
     return _fastest(lambda: take(next(turns))) / ROWS
 
 
-def _shared(effort: Effort) -> float:
-    scoring = scoring_of(many.bind("x", False, pa.schema([("x", pa.float64())]), pa.schema([])))
-    every = effort.window // 4
-    spec = Spec(Ticks(effort.window, every, 0, by_count=True), scoring, WINDOWS)
-    operator, n = find("shared", MANY).open(spec), effort.queries
-    full = np.full(n, effort.window)
-    operator.add(Queries(np.full(n, 10), full, np.full(n, every), np.empty((0, n))), backfill=False)
-    rows, first = np.random.default_rng(1).random((1, effort.rows)), iter(range(0, 10**9, effort.rows))
+def _shared(by: str, effort: Effort) -> float:
+    """Nanoseconds a row where queries share one skyband, or one for each topic. There is a query of each, since answers
+    cost the same whatever finds them."""
+    fields = [("topic", pa.float64()), ("x", pa.float64())]
+    scoring = scoring_of(many.bind(by, False, pa.schema(fields), pa.schema(fields[:1])))
+    size, n = effort.window, TOPICS if scoring.score.seen_by else 1
+    spec = Spec(Ticks(size, size, 0, by_count=True), scoring, WINDOWS)
+    operator, full = find("shared", MANY).open(spec), np.full(n, size)
+    topics = np.arange(n, dtype=np.float64)[None, :] if scoring.score.seen_by else np.empty((0, n))
+    operator.add(Queries(np.full(n, 10), full, full, topics), backfill=False)
+    rng, first = np.random.default_rng(1), iter(range(0, 10**9, effort.rows))
+    rows = np.array([rng.integers(0, n, effort.rows), rng.random(effort.rows)])[-len(scoring.score.columns) :].copy()
     return _fastest(lambda: operator.push(Batch(rows, np.empty(0, np.int64), next(first)))) / effort.rows
 
 

@@ -38,11 +38,15 @@ class QueryScore:
     compared_columns: tuple[str, ...] = ()
     compared_parameters: tuple[str, ...] = ()
     calls: tuple[tuple[str, Callable[..., Any]], ...] = ()  # functions of the user's that the lines call, by name
+    # Where a row is worth the same to all queries that see it: the lines that compute `s` from the row alone. Those see
+    # it whose parameters are what it has in some columns, by their numbers; without such, all do.
+    common: tuple[str, ...] | None = None
+    seen_by: tuple[tuple[int, int], ...] = ()  # column, parameter
 
     @property
-    def is_shared(self) -> bool:
-        """Is a row worth the same to all queries?"""
-        return not self.parameters
+    def is_common(self) -> bool:
+        """Is a row worth the same to all queries that see it?"""
+        return self.common is not None
 
 
 def check_by(by: object) -> None:
@@ -100,18 +104,60 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
     fields = [pa.field(str(number), rows.field(name).type) for name, number in columns.items()]
     fields += [pa.field(f"{PREFIX}{number}", queries.field(name).type) for name, number in parameters.items()]
     numbers = {str(n): n for n in columns.values()} | {f"{PREFIX}{n}": n for n in parameters.values()}
-    code = pairs.Lines(numbers, pa.schema(fields))
-    sign = "-" if ascending else ""
-    code.lines.append(f"s = {sign}({code.number(tree, by)})")
+    schema = pa.schema(fields)
+
+    def lines_of(tree: exp.Expr) -> tuple[tuple[str, ...], tuple[tuple[str, Callable[..., Any]], ...]]:
+        code = pairs.Lines(numbers, schema)
+        code.lines.append(f"s = {'-' if ascending else ''}({code.number(tree, by)})")
+        return tuple(code.lines), tuple(code.calls.items())
+
+    lines, calls = lines_of(tree)
+    common, seen_by = _common(tree, numbers)
     return QueryScore(
         by,
         tuple(columns),
         tuple(parameters),
-        tuple(code.lines),
+        lines,
         _bound(tree, numbers, ascending),
         *compared,
-        tuple(code.calls.items()),
+        calls,
+        None if common is None else lines_of(common)[0],  # which call the same functions in the same order
+        seen_by,
     )
+
+
+def _common(tree: exp.Expr, numbers: dict[str, int]) -> tuple[exp.Expr | None, tuple[tuple[int, int], ...]]:
+    """What a row is worth to all queries that see it, if that is the same; and which columns and parameters must be
+    equal for a query to see it: those of CASE WHEN symbol = q.symbol AND … THEN … END."""
+    from sqlglot import exp
+
+    value, conditions = tree.unnest(), []
+    if isinstance(value, exp.Case) and not value.this and not value.args.get("default") and len(value.args["ifs"]) == 1:
+        (branch,) = value.args["ifs"]
+        value, conditions = branch.args["true"], _conjuncts(branch.this)
+    equated = [_sides(one) if isinstance(one, exp.EQ) else {} for one in conditions]
+    rest = [one for one, names in zip(conditions, equated, strict=True) if len(names) < 2]
+    if any(column.table == "b" for one in (value, *rest) for column in one.find_all(exp.Column)):
+        return None, ()
+    if rest:
+        value = exp.Case(ifs=[exp.If(this=exp.and_(*rest), true=value.copy())])
+    return value, tuple((numbers[names["a"]], numbers[names["b"]]) for names in equated if len(names) == 2)
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """Conditions that must all be met."""
+    from sqlglot import exp
+
+    node = node.unnest()
+    return [*_conjuncts(node.this), *_conjuncts(node.expression)] if isinstance(node, exp.And) else [node]
+
+
+def _sides(node: exp.Expr) -> dict[str, str]:
+    """The columns on both sides of a comparison: their names, by the names of their tables."""
+    from sqlglot import exp
+
+    sides = (node.this.unnest(), node.expression.unnest())
+    return {str(side.table): str(side.name) for side in sides if isinstance(side, exp.Column)}
 
 
 def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -121,16 +167,12 @@ def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tupl
     ours: dict[str, None] = {}
     theirs: dict[str, None] = {}
     for node in tree.find_all(exp.EQ, exp.NEQ):
-        sides = sorted(
-            (node.this.unnest(), node.expression.unnest()), key=lambda side: getattr(side, "table", "") == "q"
-        )
-        row, query = sides
-        if not isinstance(row, exp.Column) or not isinstance(query, exp.Column) or row.table == query.table:
-            continue
-        if row.name in rows.names and query.name in queries.names:
-            types = rows.field(row.name).type, queries.field(query.name).type
+        names = _sides(node)
+        row, query = names.get(""), names.get("q")
+        if row in rows.names and query in queries.names:
+            types = rows.field(row).type, queries.field(query).type
             if types[0] == types[1] and not is_number(types[0]) and not pa.types.is_nested(types[0]):
-                ours[row.name] = theirs[query.name] = None
+                ours[str(row)] = theirs[str(query)] = None
     return tuple(ours), tuple(theirs)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
+from skyband.expressions.many import QueryScore
 from skyband.operators.many import cells
 from skyband.operators.many.boxes import ROWS, SPLIT
 from skyband.operators.many.lists_kernels import listed
@@ -27,6 +28,7 @@ ASSUMED_K: Final = 10  # where it is a column
 ASSUMED_QUERIES: Final = 1_000  # where they are still to come
 
 BLOCK_ROWS: Final = 5_000  # that are put into boxes together
+SHARING: Final = 4  # queries with the same score, on average, before these share a skyband
 
 
 def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
@@ -47,16 +49,20 @@ def plan(
     asked_for: str | None = None,
     *,
     window_rows: float | None = None,
+    topics: int = 0,
 ) -> Plan:
-    """The algorithm asked for by name, or else the one whose rows cost least."""
+    """The algorithm asked for by name, or else the one whose rows cost least.
+
+    `topics`: how many of the queries ask for different scores; 0: it is not known, so all of them.
+    """
     assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
     rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
     queries, k = queries or ASSUMED_QUERIES, spec.k or ASSUMED_K
     choices = tuple(
         Choice(
             name,
-            refused := algorithm.refuses(spec),
-            ns=math.nan if refused else _cost(name, spec, queries, k, rows),
+            refused := algorithm.refuses(spec) or (_own_scores(spec, queries, topics) if name == "shared" else None),
+            ns=math.nan if refused else _cost(name, spec, queries, topics or queries, k, rows),
             for_comparing=algorithm.for_comparing,
         )
         for name, algorithm in MANY.items()
@@ -69,28 +75,54 @@ def plan(
     else:
         able = [choice for choice in choices if not choice.refused and not choice.for_comparing]
         name = min(able, key=lambda choice: choice.ns).algorithm
-        why = _REASONS[name]
+        why = _shared(spec, topics) if name == "shared" else _REASONS[name]
     ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
     return Plan(name, why, math.nan, ns, rows, assumed, choices)
 
 
 _REASONS: Final = {
     "scan": "to score each row for each query costs least",
-    "shared": "a row is worth the same to all queries, so one skyband answers for every k and every size",
     "cells": "most rows meet only the few queries of the cell they are in",
     "boxes": "most rows are known to be no answer to most queries by the box they are in",
 }
 
 
-def _cost(name: str, spec: Spec, queries: int, k: int, rows: float) -> float:
+def _shared(spec: Spec, topics: int) -> str:
+    """Which queries are answered from one skyband."""
+    score = spec.scoring.score
+    if score.seen_by:
+        names = dict.fromkeys(score.columns[column] for column, _ in score.seen_by)
+        return f"one skyband for each {', '.join(names)} that queries see answers for every k and every size"
+    if score.parameters:
+        return f"queries have {topics:,} different scores, and one skyband of each answers for every k and every size"
+    return "a row is worth the same to all queries, so one skyband answers for every k and every size"
+
+
+def _own_scores(spec: Spec, queries: int, topics: int) -> str | None:
+    """Why a skyband is not shared, although it could be."""
+    if spec.scoring.score.is_common or 0 < SHARING * topics <= queries:
+        return None
+    return "queries have scores of their own"
+
+
+def topics_of(queries: pa.Table, score: QueryScore) -> int:
+    """How many of the queries ask for different scores."""
+    names = list(dict.fromkeys(score.parameters))
+    return len(queries.select(names).group_by(names).aggregate([])) if names else 1
+
+
+def _cost(name: str, spec: Spec, queries: int, topics: int, k: int, rows: float) -> float:
     """What a row costs. Of a list's share of all rows follows how far a query sees, if rows are spread evenly."""
     costs = known_many_costs()
-    columns = max(1, len(spec.scoring.score.columns))
+    score = spec.scoring.score
+    columns = max(1, len(score.columns))
     share, ns = listed_share(k, rows), costs.ns
     if name == "scan":
         return queries * (costs.score(columns) + ns["listed"] * share)
     if name == "shared":
-        return costs.score(columns) + ns["shared"]
+        if score.seen_by:
+            return costs.score(columns) + ns["shared"] + ns["topic"]
+        return topics * costs.score(columns) + ns["shared"]
     if name == "boxes":
         found = ns["bound"] + 1.3 * seen_in_boxes(share, columns) * costs.score(columns)
         return costs.lay(columns) + queries * (found + ns["listed"] * share)

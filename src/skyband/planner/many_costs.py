@@ -22,6 +22,7 @@ PIECES: Final = {
     "drawn": "for a row and a query: the grid, which is made anew now and then",
     "listed": "for a row that comes into a query's list, and goes",
     "shared": "to put a row into the band of all queries",
+    "topic": "or into that of the queries that see it",
 }
 
 

@@ -44,6 +44,11 @@ SCORES = {
         False,
         lambda row, q: _greatest(row[0], q[0]) if row[1] >= q[1] else float("nan"),
     ),
+    "by topic": Scored(
+        "CASE WHEN y = q.y AND x < 3 THEN x END",
+        False,
+        lambda row, q: row[0] if row[1] == q[1] and row[0] < 3 else float("nan"),
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from skyband.operators.registry import MANY, find
 
 # With slack=0 lists run short all the time; with few=1 rows are taken in the smallest steps.
 OPTIONS = ["", "slack=0, few=1, parts=2, hits=1", "slack=1, few=1, parts=4", "slack=0, few=3, hits=20"]
-MORE = {"cells": [", resolution=1", ", resolution=3"], "shared": ["", "thinned_at=1"]}  # of one algorithm
+MORE = {"cells": [", resolution=1", ", resolution=3"], "shared": ["", "thinned_at=1", "room=1"]}  # of one algorithm
 CASES = 40
 CHOSEN = ["scan", "boxes", "cells", "shared"]
 COMPARED = ["recompute", "relaxed", "relaxed+probabilistic", "cpmw", "snn"]  # with the ones that are chosen
@@ -89,3 +89,19 @@ def test_a_late_row_is_shown_to_a_query_that_came_after_a_better_one() -> None:
     driver.finish()
     assert [len(lines) for lines in driver.lines.values()] == [1, 1]
     assert driver.lines == driver.expected(question, "shared", finished=True)
+
+
+def test_a_query_is_refused_that_would_see_rows_from_before_its_topic() -> None:
+    """Found with seed 522: a topic that had come late was taken to have all rows of the window."""
+    question = Question(k=1, size=4, every=2, by_count=True, emit="windows")
+    driver = Driver(question, "by topic", find("shared", MANY).open)
+    driver.add([Asked(1, 4, (0.0, 5.0))])
+    driver.feed([Point((1.0, 7.0)), Point((2.0, 7.0)), Point((0.5, 5.0))])
+    driver.add([Asked(1, 4, (0.0, 7.0))])
+    with pytest.raises(InvalidQuery):
+        driver.add([Asked(2, 4, (0.0, 7.0), backfill=True)])
+    driver.forget(1)
+    driver.feed([Point((0.2, 7.0)), Point((0.1, 7.0)), Point((0.3, 5.0)), Point((0.1, 9.0))])
+    driver.add([Asked(1, 4, (0.0, 7.0), backfill=True)])  # what came before the topic has left
+    driver.feed([Point((0.0, 7.0))])
+    assert driver.lines == driver.expected(question, "by topic", finished=False)

@@ -26,7 +26,7 @@ from skyband.operators.many.scoring import scoring_of
 from skyband.operators.many.thresholds import Thresholds
 from skyband.operators.protocol import Answer, Floats, Ints
 from skyband.operators.registry import MANY, find
-from skyband.planner.many import plan, specify
+from skyband.planner.many import plan, specify, topics_of
 from skyband.queries import TopKForEach
 from skyband.queries.many import ADDS, CHANGE, FEED, PASSED_OVER, REMOVES, as_table, check_backfill
 from skyband.windows import FOREVER, Span, parse_span, span_ticks
@@ -59,7 +59,7 @@ class ForEachSession(Session):
         self._answer_layout = many_layout(query, self._plain, "windows")
         on_type = measured_type(query.window.on, schema)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
-        chosen = plan(self._spec, len(query.queries), query.algorithm)
+        chosen = plan(self._spec, len(query.queries), query.algorithm, topics=topics_of(query.queries, score))
         self.algorithm = saved.algorithm if saved else chosen.algorithm
         self._operator = find(self.algorithm, MANY).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
@@ -101,7 +101,7 @@ class ForEachSession(Session):
 
     def _begin_with(self, batch: pa.RecordBatch, in_numbers: Queries, backfill: bool) -> pa.Table:
         before = len(self._keys)
-        known = self._keys.keys
+        known, of_queries = self._keys.keys, self._of_queries
         codes = self._keys.encode(batch)
         if len(self._keys) != before + len(codes):
             self._keys.load(known)
@@ -113,6 +113,8 @@ class ForEachSession(Session):
             answer = self._operator.add(self._with_parameters(in_numbers, batch, backfill), backfill=backfill)
         except SkybandError:
             self._keys.load(known)
+            self._of_queries = of_queries
+            self._compared.keep(of_queries)
             raise
         self._sizes = np.concatenate([self._sizes, in_numbers.size])
         return self._table(answer)
@@ -131,9 +133,8 @@ class ForEachSession(Session):
         found = np.array(parameters).reshape(len(parameters), batch.num_rows)
         compared = [score.parameters.index(name) for name in score.compared_parameters]
         self._of_queries = np.concatenate([self._of_queries, found[compared]], axis=1)
-        if any_new and backfill:
+        if any_new and backfill and isinstance(self._operator, Thresholds):  # others do not keep them
             # Rows that came before had another number, that of all values that no query has.
-            assert isinstance(self._operator, Thresholds), "others keep no rows, or read nothing of queries"
             held = self._operator.held()
             self._rows.join()
             rows = self._rows.take(held)

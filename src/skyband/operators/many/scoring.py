@@ -19,6 +19,7 @@ from skyband.expressions.many import QueryScore
 from skyband.operators.objects.relaxed_blocks import note
 from skyband.structures.compiling import inlined
 from skyband.structures.generating import callee, filled, loop
+from skyband.structures.moving import row_at
 
 BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again,
 PART: Final = 32  # part by part
@@ -48,6 +49,7 @@ class Scoring:
             "BLOCK": BLOCK,
             "PART": PART,
             "note": note,
+            "put": put_kept,
             "merge_last": merge_last,
             **{called: callee(theirs) for called, theirs in self.score.calls},
         }
@@ -62,6 +64,7 @@ class Scoring:
             "ROW": [f"a{c} = p{c}[x]" for c in columns],
             "RUN": [f"a{c}_low, a{c}_high = low_run[{c}, x], high_run[{c}, x]" for c in columns],
             "SCORE": list(self.score.lines),
+            "COMMON": list(self.score.common or ()),
             "AT": [f"a{c} = columns[{c}, i]" for c in columns],
             "CELL": [f"a{c}_low, a{c}_high = low[{c}, x], high[{c}, x]" for c in columns],
             "BOXES": [f"p{c}, r{c} = low[{c}, i:stop], high[{c}, i:stop]" for c in columns],
@@ -235,28 +238,61 @@ def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, en
                         member[ends[x]] = q
                     ends[x] += 1
 """,
-    # Of the rows [first, end), where all queries have one score: those that fewer than k later ones outrank, and some
-    # others perhaps, latest first, counted from `first`. `best` has room for 2 k scores.
+    # Of the rows [first, end), for each of the topics from `begin` on, by whose parameters they are scored: those that
+    # fewer than k later ones outrank, and some others perhaps, latest first, into `kept`; in place of their times and
+    # positions are their numbers, counted from `first`. `best` has room for 2 k scores; if it has not, all that are
+    # worth something. Returns how many there are, and the topic to go on with.
     "latest": """
-def latest(columns, first, end, k, best, kept, score):
-    n, count, limit = 0, 0, -np.inf
+def latest(columns, first, end, parameters, begin, topics, k, best, kept):
+    n, every = 0, 2 * k > len(best)
+    for q in range(begin, topics):
+        if n + end - first > len(kept):
+            return n, q
+        {QUERY}
+        count, limit = 0, -np.inf
+        stop = end
+        while stop > first:
+            i = max(first, stop - BLOCK // 2)
+            {SLICE}
+            hits = 0
+            for x in range(stop - i):
+                {ROW}
+                {SCORE}
+                hits += s > limit
+            if hits > 0 or count < k:
+                for x in range(stop - i - 1, -1, -1):
+                    {ROW}
+                    {SCORE}
+                    if s > limit or (count < k and s == s):
+                        put(kept, n, s, i - first + x, q)
+                        n += 1
+                        if not every:
+                            count, limit = note(best, count, k, s, limit)
+            stop = i
+    return n, topics
+""",
+    # The same where each row is of one topic, `of`, or of none, and is worth the same to all queries of it. `best` has
+    # room for 2 k scores of each topic, `counts` and `limits` for a number.
+    "latest_of": """
+def latest_of(columns, first, end, of, k, best, counts, limits, kept):
+    n, every = 0, 2 * k > best.shape[1]
+    for x in range(end - first):
+        if of[x] >= 0:
+            counts[of[x]], limits[of[x]] = 0, -np.inf
     stop = end
     while stop > first:
         i = max(first, stop - BLOCK // 2)
         {SLICE}
-        hits = 0
-        for x in range(stop - i):
-            {ROW}
-            {SCORE}
-            hits += s > limit
-        if hits > 0 or count < k:
-            for x in range(stop - i - 1, -1, -1):
+        for x in range(stop - i - 1, -1, -1):
+            t = of[i - first + x]
+            if t >= 0:
                 {ROW}
-                {SCORE}
-                if s > limit or (count < k and s == s):
-                    kept[n], score[n] = i - first + x, s
+                {COMMON}
+                if s > limits[t] or (counts[t] < k and s == s):
+                    put(kept, n, s, i - first + x, t)
                     n += 1
-                    count, limit = note(best, count, k, s, limit)
+                    if not every:
+                        counts[t], limits[t] = note(best[t], counts[t], k, s, limits[t])
         stop = i
     return n
 """,
@@ -322,6 +358,13 @@ def scoring_of(score: QueryScore) -> Scoring:
             f"says: {str(error).strip()[:600]}"
         ) from None
     return scoring
+
+
+@inlined
+def put_kept(kept, n, score, number, topic):  # type: ignore[no-untyped-def]
+    """A row that may matter to a topic: when and where it came is known to who asked."""
+    row = row_at(kept, n)
+    row.score, row.time, row.position, row.last, row.flag = score, number, number, topic, 0
 
 
 @inlined

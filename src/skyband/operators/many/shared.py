@@ -2,15 +2,18 @@
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, sections 4.1 and 6.3: one K-skyband answers every k up to K and
             every window up to the largest; Yang et al., EDBT 2011, name sharing between queries as future work.
-Invariant:  when a window closes, every row of it that fewer than K better ones outlive is in the band, K being the
-            largest k; and of the rows after it, every one that fewer than K better ones of its slide outlive waits.
-Cost:       a row is scored once and compared once; when a window closes, each query reads the band, best first, until
-            it has its k. State: about K (1 + ln(n/K)) rows, and by value the rows of a slide while they come.
-Choose it:  the score reads nothing of the query, and windows slide.
+Invariant:  when a window closes, every row of it that fewer than K better ones of its topic outlive is in the topic's
+            band, K being the largest k; and of the rows after it, every one that fewer than K better ones of its slide
+            outlive waits. Queries are of one topic if a row is worth the same to all of them.
+Cost:       a row is scored once and compared once, or where a score reads the query once for each topic; when a window
+            closes, each query reads its band, best first, until it has its k. State: about K (1 + ln(n/K)) rows of each
+            topic, by value the rows of a slide while they come, and what was told where changes are.
+Choose it:  there are few topics, or a condition says which rows are of each, and windows slide.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -20,27 +23,35 @@ from skyband.errors import InvalidQuery
 from skyband.operators.many.lists_kernels import LATEST
 from skyband.operators.many.protocol import Batch, Queries, Spec
 from skyband.operators.many.schedule import Schedule, due_at
+from skyband.operators.many.telling import Before
+from skyband.operators.many.topics import NONE, Topics
 from skyband.operators.protocol import ANSWER, ENTER, WINDOWS, Answer, Arrays, Floats, Ints
 from skyband.structures.compiling import allocating, part
 from skyband.structures.heap import push_heap
-from skyband.structures.ranking import ROW, Rows, sort_best_first
+from skyband.structures.moving import copy_row
+from skyband.structures.panes import exceeding
+from skyband.structures.ranking import ROW, Rows, ranks_before, sort_best_first
 from skyband.windows import FOREVER
 
 NAME = "shared"
 
 FIELDS = ROW.itemsize // 8
+TOPIC = "last"  # the field of a row in which its topic is: there are no panes here
 FROM_THE_START = -1  # as the first arrival that a query sees
 THINNED_AT = 1024  # rows wait, before it is worth asking which of them matter
+ROOM = 1 << 16  # for rows that are kept of a batch, at least
+COUNTED = 256  # rows of a topic that are put in order by counting
+K, SIZE, START, EVERY, OF = range(5)  # what is known of a query; START: the first arrival that it sees; OF: its topic
 _ONE_START = np.array([FROM_THE_START])
 
 
 def refuses(spec: Spec) -> str | None:
-    if not spec.scoring.score.is_shared:
-        return "queries have scores of their own"
-    if not spec.window.every or spec.window.size == FOREVER or spec.emit != WINDOWS:
-        return "it answers when windows close that slide and end, and gives windows"
+    if not spec.window.every or spec.window.size == FOREVER:
+        return "it answers when windows close that slide and end"
     if spec.backfill and spec.k is None:
         return "with backfill, what it keeps depends on the largest k that will come"
+    if spec.backfill and spec.scoring.score.parameters:
+        return "with backfill, what it keeps depends on what queries will ask for"
     return None
 
 
@@ -49,53 +60,86 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return min(window_rows, 10 * (1 + float(np.log(max(1.0, window_rows / 10)))))
 
 
-def open(spec: Spec, *, thinned_at: int = THINNED_AT) -> Shared:
-    return Shared(spec, thinned_at=thinned_at)
+def open(spec: Spec, *, thinned_at: int = THINNED_AT, room: int = ROOM) -> Shared:
+    return Shared(spec, thinned_at=thinned_at, room=room)
 
 
 class Shared(Schedule):
-    def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT) -> None:
+    def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT, room: int = ROOM) -> None:
         super().__init__(spec)
-        self._queries = np.empty((4, 0), np.int64)  # k, size, the first arrival that is seen, slide; by query
+        self._queries = np.empty((5, 0), np.int64)
+        self._topics = Topics(spec.scoring.score)
+        self._born = np.full(len(self._topics), -LATEST)  # by topic: from when on its rows are there
         self._know()
-        self._band = np.empty(0, ROW)  # of windows that have closed, best first
+        self._band = np.empty(0, ROW)  # of windows that have closed: by topic, best first
         self._waiting: list[Rows] = []  # of windows that have not
         self._count = 0  # of rows waiting
+        self._before = Before(spec.emit)
         self._thinned_at, self._thin_next = thinned_at, thinned_at
         # Of the rows in the window, those are there that matter to a k up to this; up to K, once rows that came before
         # K rose have left.
         self._complete = FOREVER
         self._rose = -FOREVER
-        self._kept, self._kept_score = np.empty(0, np.int64), np.empty(0)  # room
+        self._least_room = room
+        self._kept = np.empty(0, ROW)  # room
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
-        k = int(queries.k.max(initial=1))
+        k, known = int(queries.k.max(initial=1)), len(self._topics)
         if backfill and k > self._complete:
             raise InvalidQuery(
                 f"backfill=True with k = {k}: of the rows in the window those are kept that matter to a k up to "
                 f"{self._complete}, the largest so far. Add it without backfill, or begin with the largest k."
             )
+        topics = self._topics.of_queries(queries.parameters)
+        born = np.full(len(self._topics) - known, self._now + 1 if self._position else -LATEST)
+        self._born = np.concatenate([self._born, born])
+        if backfill and (self._born[topics] > self._next_end() - self.spec.window.size).any():
+            self._topics.keep(np.arange(known))
+            self._born = self._born[:known]
+            raise InvalidQuery(
+                "backfill=True, and in a part of the window no query asked for what this one does: of its rows those "
+                "are kept that matter to some query. Add it without backfill, or say backfill=True when the session "
+                "begins: TopKForEach(…, backfill=True)."
+            )
         if k > self._most:
             self._rose = self._now + 1
         start = FROM_THE_START if backfill or not self._position else self._position
-        added = np.stack([queries.k, queries.size, np.full(len(queries.k), start), queries.every])
+        added = np.stack([queries.k, queries.size, np.full(len(queries.k), start), queries.every, topics])
         self._queries = np.concatenate([self._queries, added], axis=1)
+        self._before.add(len(queries.k))
         self._know()
         return self._answer()
 
     def remove(self, kept: Ints) -> None:
         self._queries = np.ascontiguousarray(self._queries[:, kept])
+        self._before.remove(kept)
+        used, self._queries[OF] = np.unique(self._queries[OF], return_inverse=True)
+        if len(used) < len(self._topics) and self.spec.scoring.score.parameters:
+            self._forget_topics_but(used)
         self._know()
+
+    def _forget_topics_but(self, used: Ints) -> None:
+        number = np.full(len(self._topics), NONE)
+        number[used] = np.arange(len(used))
+        self._topics.keep(used)
+        self._born = self._born[used]
+        for rows in (self._band, *self._waiting):
+            rows[TOPIC] = number[rows[TOPIC]]
+        self._band, *self._waiting = (rows[rows[TOPIC] != NONE] for rows in (self._band, *self._waiting))
+        self._count = sum(map(len, self._waiting))
 
     def _know(self) -> None:
         """What follows from the queries."""
-        self._most = int(self._queries[0].max(initial=self.spec.k or 1))
-        self._lines = int(self._queries[0].sum())  # that a window shows at most
-        self._came_late = bool((self._queries[2] != FROM_THE_START).any())
-        self._own_slides = bool((self._queries[3] != self.spec.window.every).any())
-        self._longest_first = np.argsort(-self._queries[1], kind="stable")
+        self._most = int(self._queries[K].max(initial=self.spec.k or 1))
+        self._lines = int(self._queries[K].sum())  # that a window shows at most
+        self._came_late = bool((self._queries[START] != FROM_THE_START).any())
+        self._own_slides = bool((self._queries[EVERY] != self.spec.window.every).any())
+        self._earliest_first = np.lexsort((-self._queries[SIZE], self._queries[OF]))
+        topics = len(self._topics) if self._topics.looked_up else 1
+        self._best = np.empty((topics, 2 * self._most))  # room for scores, by topic
+        self._counts, self._limits = np.empty(topics, np.int64), np.empty(topics)
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -107,8 +151,10 @@ class Shared(Schedule):
         done: list[Answer] = []
         while u < columns.shape[1]:
             v = min(columns.shape[1], u + every - self._arrivals % every)
-            chosen, scores = self._scored(columns, u, v, self._most)
-            self._wait(scores, chosen + (self._arrivals - u), chosen + batch.first)
+            for rows in self._scored(columns, u, v, self._most):
+                rows["time"] += self._arrivals
+                rows["position"] += batch.first + u
+                self._wait(rows)
             self._arrivals += v - u
             self._position = batch.first + v
             self._now = self._arrivals - 1
@@ -125,22 +171,33 @@ class Shared(Schedule):
             slide = time // self.spec.window.every
             cuts, k = [0, *(np.flatnonzero(slide[1:] != slide[:-1]) + 1).tolist(), len(time)], self._most
         for u, v in pairwise(cuts):
-            chosen, scores = self._scored(columns, u, v, k)
-            self._wait(scores, time[chosen], position[chosen])
+            for rows in self._scored(columns, u, v, k):
+                rows["time"], rows["position"] = time[u + rows["time"]], position[u + rows["position"]]
+                self._wait(rows)
 
-    def _scored(self, columns: Floats, u: int, v: int, k: int) -> tuple[Ints, Floats]:
-        """Which of the rows [u, v), all of one slide, may matter to a k, and their scores."""
-        if v - u > len(self._kept):
-            self._kept, self._kept_score = np.empty(v - u, np.int64), np.empty(v - u)
-        best = np.empty(2 * min(k, v - u + 1))
-        n = self.spec.scoring.latest(columns, u, v, k, best, self._kept, self._kept_score)
-        if n < v - u:
-            self._complete = min(self._complete, max(k, self._most))
-        return self._kept[:n] + u, self._kept_score[:n]
+    def _scored(self, columns: Floats, u: int, v: int, k: int) -> Iterator[Rows]:
+        """The rows of [u, v), all of one slide, that may matter to a k, numbered from 0 in place of time and position.
 
-    def _wait(self, scores: Floats, time: Ints, position: Ints) -> None:
-        rows = np.zeros(len(scores), ROW)
-        rows["score"], rows["time"], rows["position"] = scores, time, position
+        With a k that is larger than any, all that are worth something.
+        """
+        rows, topics, scoring, begin = v - u, self._topics, self.spec.scoring, 0
+        if max(rows, self._least_room) > len(self._kept):
+            self._kept = np.empty(max(rows, self._least_room), ROW)
+        while begin < len(topics):
+            if topics.looked_up:
+                of, best = topics.of_rows(columns, u, v), (self._best, self._counts, self._limits)
+                n, end = scoring.latest_of(columns, u, v, of, k, *best, self._kept), len(topics)
+                is_all = n == rows
+            else:
+                asked = topics.values, begin, len(topics)
+                n, end = scoring.latest(columns, u, v, *asked, k, self._best[0], self._kept)
+                is_all = n == rows * (end - begin)
+            if not is_all:
+                self._complete = min(self._complete, max(k, self._most))
+            yield self._kept[:n].copy()
+            begin = end
+
+    def _wait(self, rows: Rows) -> None:
         self._waiting.append(rows)
         self._count += len(rows)
         if self._count > self._thin_next:
@@ -150,13 +207,15 @@ class Shared(Schedule):
         """Of the rows that wait, drop those that enough better ones of the same slide outlive."""
         rows = _joined(self._waiting)
         slide = rows["time"] // self.spec.window.every
-        self._waiting = [self._pruned(rows[slide == each], -LATEST) for each in np.unique(slide)]
+        none = np.empty(0, ROW)
+        self._waiting = [self._pruned(none, rows[slide == each], -LATEST) for each in np.unique(slide)]
         self._count = sum(map(len, self._waiting))
         self._thin_next = max(self._thinned_at, 2 * self._count)
 
-    def _pruned(self, rows: Rows, first: int) -> Rows:
-        kept: Rows = pruned(rows, first, self._most, self._starts())
-        if len(kept) < len(rows):
+    def _pruned(self, band: Rows, rows: Rows, first: int) -> Rows:
+        """A band and rows that come to it, without those that no longer matter."""
+        kept: Rows = pruned(band, rows, first, self._most, self._starts(), len(self._topics))
+        if len(kept) < len(band) + len(rows):
             self._complete = min(self._complete, self._most)
         return kept
 
@@ -164,33 +223,41 @@ class Shared(Schedule):
         """The first arrivals that queries see; one is enough where later rows have later times."""
         if self.spec.window.by_count or not self._came_late:
             return _ONE_START
-        return np.unique(np.append(self._queries[2], FROM_THE_START))
+        return np.unique(np.append(self._queries[START], FROM_THE_START))
 
     # -- windows ---------------------------------------------------------------------------------------------------
 
     def _close_window(self, end: int, done: list[Answer]) -> None:
-        rows = _joined([self._band, *self._waiting])
+        rows = _joined(self._waiting)
         if self.spec.window.by_count:
             self._waiting, self._count = [], 0
         else:
             later = rows["time"] >= end
             self._waiting, rows = [rows[later]], rows[~later]
             self._count = len(self._waiting[0])
-        self._band = self._pruned(rows, end - self.spec.window.size)
+        self._band = self._pruned(self._band, rows, end - self.spec.window.size)
         if end - self.spec.window.size >= self._rose:
             self._complete = max(self._complete, self._most)
         if self._came_late:
             held = (self._band, *self._waiting)
             earliest = min(int(rows["position"].min(initial=self._position)) for rows in held)
-            self._queries[2, self._queries[2] <= earliest] = FROM_THE_START
+            self._queries[START, self._queries[START] <= earliest] = FROM_THE_START
             self._know()
-        due = self._queries[0]
+        due = self._queries[K]
         if self._own_slides:
-            due = np.where(end % self._queries[3] == 0, due, 0)
-        done.append(self._read(self._band, due, end - self._queries[1], end))
+            due = np.where(end % self._queries[EVERY] == 0, due, 0)
+        answer, time = self._read(self._band, due, end - self._queries[SIZE], end)
+        if self.spec.emit != WINDOWS:
+            first = end + self._queries[EVERY] - self._queries[SIZE]
+            answer = self._before.tell(end, answer, time, due, first)
+        done.append(answer)
 
-    def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> Answer:
-        """For each query its k best of the rows, which are best first, from the time `first` on."""
+    def _is_showing(self) -> bool:
+        return self._before.is_showing()
+
+    def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> tuple[Answer, Ints]:
+        """For each query its k best of the rows, which are by topic, best first, from the time `first` on; and when
+        these came."""
         room = min(self._lines, len(k) * len(rows))
         answer = Answer(
             np.full(room, at),
@@ -200,13 +267,13 @@ class Shared(Schedule):
             np.empty(room, np.int64),
             np.full(room, ENTER),
         )
+        times = np.empty(room, np.int64)
         n = read(
-            *(np.ascontiguousarray(rows[name]) for name in ("score", "time", "position")),
-            *(k, first, self._queries[2], self._longest_first),
-            *(answer.group, answer.rank, answer.score, answer.position),
+            *(rows, len(self._topics), k, first, self._queries[START], self._queries[OF], self._earliest_first),
+            *(answer.group, answer.rank, answer.score, times, answer.position),
         )
         cut: list[Any] = [column[:n] for column in answer]
-        return Answer(*cut)
+        return Answer(*cut), times[:n]
 
     def _earliest_live(self) -> int:
         low = self._next_end() - self.spec.window.size
@@ -226,13 +293,12 @@ class Shared(Schedule):
             closing = self._next_end() if by_count else self._worth_closing()
             if closing is None:
                 return self._answer()
-            ends, later = due_at(closing, self._queries[3]), 0
-        rows = _joined([self._band, *self._waiting])
-        sort_rows(rows)
-        sizes = self._queries[1] if size is None else np.minimum(self._queries[1], size)
-        ks = self._queries[0] if k is None else np.minimum(self._queries[0], k)
+            ends, later = due_at(closing, self._queries[EVERY]), 0
+        rows = by_topic(_joined([self._band, *self._waiting]), len(self._topics))
+        sizes = self._queries[SIZE] if size is None else np.minimum(self._queries[SIZE], size)
+        ks = self._queries[K] if k is None else np.minimum(self._queries[K], k)
         done = [
-            self._read(rows[rows["time"] < end], np.where(ends == end, ks, 0), end - sizes, end + later)
+            self._read(rows[rows["time"] < end], np.where(ends == end, ks, 0), end - sizes, end + later)[0]
             for end in np.unique(ends).tolist()
         ]
         answer = self._answer(done)
@@ -242,32 +308,41 @@ class Shared(Schedule):
     # -- state -----------------------------------------------------------------------------------------------------
 
     def held(self) -> Ints:
-        return np.sort(_joined([self._band, *self._waiting])["position"])
+        return np.union1d(_joined([self._band, *self._waiting])["position"], self._before.rows["position"])
 
     def rows_held(self) -> int:
-        return len(self._band) + self._count
+        return len(self._band) + self._count + len(self._before.rows)
 
     def state(self) -> Arrays:
         return {
             "queries": self._queries.copy(),
+            "topics": self._topics.values.copy(),
+            "born": self._born.copy(),
             "band": self._band.copy(),
             "waiting": _joined(self._waiting),
             "counters": np.array([*self._clocks(), self._complete, self._rose], np.int64),
+            **self._before.state(),
         }
 
     def restore(self, state: Arrays) -> None:
         self._queries, self._band = state["queries"], state["band"]
+        self._topics.restore(state["topics"])
+        self._born = state["born"]
+        self._before.restore(state)
         self._know()
         self._waiting, self._count = [state["waiting"]], len(state["waiting"])
         *clocks, self._complete, self._rose = state["counters"].tolist()
         self._set_clocks(clocks)
 
     def check(self) -> None:
-        scores: Floats = self._band["score"]
-        assert (scores[1:] <= scores[:-1]).all(), "the band is best first"
+        scores, topics = self._band["score"], self._band[TOPIC]
+        assert (topics[1:] >= topics[:-1]).all(), "the band is by topic"
+        assert ((scores[1:] <= scores[:-1]) | (topics[1:] > topics[:-1])).all(), "and best first"
         rows = _joined([self._band, *self._waiting])
-        assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
-        assert len(rows) == self.rows_held(), "rows are counted"
+        assert len(np.unique(rows[["position", TOPIC]])) == len(rows), "no row is held twice by a topic"
+        assert len(rows) == len(self._band) + self._count, "rows are counted"
+        assert ((rows[TOPIC] >= 0) & (rows[TOPIC] < len(self._topics))).all(), "every row is of a topic"
+        self._before.check()
 
 
 def _joined(parts: list[Rows]) -> Rows:
@@ -280,21 +355,80 @@ def _joined(parts: list[Rows]) -> Rows:
 
 
 @allocating
-def pruned(rows, first, k, starts):  # type: ignore[no-untyped-def]
-    """The rows from `first` on that fewer than k better ones outlive, best first.
+def by_topic(rows, topics):  # type: ignore[no-untyped-def]
+    """The rows by topic, best first."""
+    n, ends, found = len(rows), np.zeros(topics + 1, np.int64), np.empty_like(rows)
+    number, score, place = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)
+    for x in range(n):
+        ends[rows[x].last + 1] += 1
+    for t in range(topics):
+        ends[t + 1] += ends[t]
+    for x in range(n):
+        t = rows[x].last
+        number[ends[t]], score[ends[t]] = x, rows[x].score
+        ends[t] += 1
+    begin = np.int64(0)
+    for t in range(topics):
+        some, best = slice(begin, ends[t]), found[begin : ends[t]]
+        if len(best) > COUNTED or not put_by_counting(rows, number[some], score[some], place, best):
+            for x in range(begin, ends[t]):
+                copy_row(found, x, rows, number[x])
+            sort_best_first(found, begin, ends[t])
+        begin = ends[t]
+    return found
+
+
+@part
+def put_by_counting(rows, number, score, place, found):  # type: ignore[no-untyped-def]
+    """Put the rows with these numbers into `found`, each behind as many as are better: nothing branches, so of few rows
+    that is faster than to sort them. False if scores are equal."""
+    n = len(number)
+    for x in range(n):
+        place[x] = NONE
+    for x in range(n):
+        place[exceeding(score, score[x])] = number[x]
+    for x in range(n):
+        if place[x] == NONE:
+            return False
+        copy_row(found, x, rows, place[x])
+    return True
+
+
+@allocating
+def merged(band, rows):  # type: ignore[no-untyped-def]
+    """Two bands as one: both are by topic, best first."""
+    found, a, b = np.empty(len(band) + len(rows), band.dtype), 0, 0
+    for x in range(len(found)):
+        takes = b == len(rows)
+        if a < len(band) and b < len(rows):
+            takes = band[a].last < rows[b].last if band[a].last != rows[b].last else ranks_before(band[a], rows[b])
+        if takes:
+            copy_row(found, x, band, a)
+            a += 1
+        else:
+            copy_row(found, x, rows, b)
+            b += 1
+    return found
+
+
+@allocating
+def pruned(band, more, first, k, starts, topics):  # type: ignore[no-untyped-def]
+    """Of a band and more rows, those from `first` on that fewer than k better ones of their topic outlive: a band.
 
     A query sees rows from one of the arrivals `starts` on, ascending: for a row, only those count that all queries see
     which see the row itself.
     """
+    rows = merged(band, by_topic(more, topics))
     n = len(rows)
-    sort_best_first(rows, np.int64(0), n)
     k = min(k, n + 1)
     heap, keeps, count = np.empty(k, np.int64), np.zeros(n, np.bool_), 0
     for e in range(len(starts)):
-        in_heap = np.int64(0)
+        in_heap, topic = np.int64(0), np.int64(NONE)
         until = starts[e + 1] if e + 1 < len(starts) else LATEST
         for x in range(n):
             row = rows[x]
+            if row.last != topic:
+                in_heap, topic = np.int64(0), row.last
             if row.time < first or row.position < starts[e] or (in_heap == k and heap[0] >= row.time):
                 continue
             in_heap = push_heap(heap, in_heap, k, row.time)
@@ -304,64 +438,78 @@ def pruned(rows, first, k, starts):  # type: ignore[no-untyped-def]
     kept, to = np.empty(count, rows.dtype), 0
     for x in range(n):
         if keeps[x]:
-            row, target = rows[x], kept[to]
-            target.score, target.time, target.position = row.score, row.time, row.position
-            target.last, target.flag = row.last, row.flag
+            copy_row(kept, to, rows, x)
             to += 1
     return kept
 
 
 @allocating
-def sort_rows(rows):  # type: ignore[no-untyped-def]
-    sort_best_first(rows, np.int64(0), len(rows))
+def read(  # type: ignore[no-untyped-def]
+    rows, topics, k, first, start, topic, earliest_first, out_group, out_rank, out_score, out_time, out_position
+):
+    """Write each query's k best of the band's rows of its topic; returns how many rows these are.
 
-
-@allocating
-def read(score, time, position, k, first, start, by_first, out_group, out_rank, out_score, out_position):  # type: ignore[no-untyped-def]
-    """Write each query's k best of the rows, which are best first; returns how many rows these are.
-
-    Queries whose windows begin between the same two rows read the same list. `by_first`: queries, earliest first.
+    Queries of a topic whose windows begin between the same two rows read the same list, where there are many.
+    `earliest_first`: queries by topic, those first whose windows begin first.
     """
-    rows, most, n, lists = len(score), 1, 0, 0
+    most, n, lists = 1, 0, 0
+    starts, queries = np.zeros(topics + 1, np.int64), np.zeros(topics, np.int64)
+    for x in range(len(rows)):
+        starts[rows[x].last + 1] += 1
+    for t in range(topics):
+        starts[t + 1] += starts[t]
     for q in range(len(k)):
         most = max(most, k[q])
-    most = min(most, rows)
-    times = np.sort(time)
-    list_of = np.full(rows + 1, -1, np.int64)  # by the number of rows that are too old
-    own = min(len(k), rows + 1)
-    listed_score, listed_position = np.empty((own + 1, most)), np.empty((own + 1, most), np.int64)
-    length = np.empty(own + 1, np.int64)
-    too_old, old = np.empty(len(k), np.int64), 0
-    for q in by_first:
-        while old < rows and times[old] < first[q]:
+        queries[topic[q]] += 1
+    most = min(most, len(rows))
+    times, too_old, before, old = np.empty(len(rows), np.int64), np.empty(len(k), np.int64), -1, 0
+    for q in earliest_first:
+        t = topic[q]
+        if queries[t] <= starts[t + 1] - starts[t]:
+            continue
+        if t != before:
+            before, old = t, starts[t]
+            for x in range(starts[t], starts[t + 1]):
+                times[x] = rows[x].time
+            times[starts[t] : starts[t + 1]].sort()
+        while old < starts[t + 1] and times[old] < first[q]:
             old += 1
         too_old[q] = old
+    # By topic, one entry more than it has rows, by how many of these are too old.
+    list_of = np.full(len(rows) + topics, -1, np.int64)
+    own = min(len(k), len(list_of))
+    length, listed_score = np.empty(own + 1, np.int64), np.empty((own + 1, most))
+    listed_time, listed_position = np.empty((own + 1, most), np.int64), np.empty((own + 1, most), np.int64)
     for q in range(len(k)):
         if k[q] == 0:  # it is not asked
             continue
-        old = too_old[q]
-        at = list_of[old] if start[q] == FROM_THE_START else own
+        t, at, wanted = topic[q], own, k[q]
+        if queries[t] > starts[t + 1] - starts[t] and start[q] == FROM_THE_START:
+            at = list_of[too_old[q] + t]
+            wanted = most
         if at < 0 or at == own:
             if at < 0:
-                at = list_of[old] = lists
+                at = list_of[too_old[q] + t] = lists
                 lists += 1
-            length[at] = seen(score, time, position, first[q], start[q], listed_score[at], listed_position[at])
-        best_score, best_position = listed_score[at], listed_position[at]
+            some = rows[starts[t] : starts[t + 1]]
+            length[at] = seen(some, first[q], start[q], wanted, listed_score[at], listed_time[at], listed_position[at])
+        score, time, position = listed_score[at], listed_time[at], listed_position[at]
         for rank in range(min(k[q], length[at])):
             out_group[n + rank], out_rank[n + rank] = q, rank + 1
-            out_score[n + rank], out_position[n + rank] = best_score[rank], best_position[rank]
+            out_score[n + rank], out_time[n + rank], out_position[n + rank] = score[rank], time[rank], position[rank]
         n += min(k[q], length[at])
     return n
 
 
 @part
-def seen(score, time, position, first, start, listed_score, listed_position):  # type: ignore[no-untyped-def]
-    """List the first rows that a query sees, as many as there is room for; returns how many these are."""
+def seen(rows, first, start, wanted, score, time, position):  # type: ignore[no-untyped-def]
+    """List the first of the rows that a query sees, at most as many as are wanted; returns how many."""
     n = 0
-    for x in range(len(time)):
-        if n == len(listed_score):
+    for x in range(len(rows)):
+        if n == min(wanted, len(score)):
             break
-        if time[x] >= first and position[x] >= start:
-            listed_score[n], listed_position[n] = score[x], position[x]
+        row = rows[x]
+        if row.time >= first and row.position >= start:
+            score[n], time[n], position[n] = row.score, row.time, row.position
             n += 1
     return n

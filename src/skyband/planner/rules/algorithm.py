@@ -41,9 +41,10 @@ def _(query: TopK, draft: Draft) -> Plan:
 
 @choose.register
 def _(query: TopKForEach, draft: Draft) -> Plan:
-    scoring = many_scoring(many_expressions.outline(query.score, query.ascending))
-    spec = many.in_numbers(query, ticks_of(query.window), scoring)
-    return many.plan(spec, len(query.queries), query.algorithm, window_rows=draft.window_rows)
+    score = many_expressions.outline(query.score, query.ascending)
+    spec = many.in_numbers(query, ticks_of(query.window), many_scoring(score))
+    topics = many.topics_of(query.queries, score)
+    return many.plan(spec, len(query.queries), query.algorithm, window_rows=draft.window_rows, topics=topics)
 
 
 @choose.register

@@ -415,3 +415,13 @@ def test_a_refused_query_leaves_no_trace() -> None:
         seen.filter(pc.field("id") == 100).drop_columns("id")
     )
     assert seen.filter(pc.field("id") == 100).num_rows == 2
+
+
+@pytest.mark.parametrize("window", [sb.sliding(8), sb.sliding(16, on="t"), sb.sliding(16, every=4, on="t")])
+@pytest.mark.parametrize("algorithm", ["scan", "boxes", "cells"])
+def test_lines_are_in_the_order_in_which_they_became_known(window: sb.Window, algorithm: str) -> None:
+    """Row by row, and for each query by query, whichever algorithm it is."""
+    rows = trades(120, 3)
+    queries = pa.table({"id": np.arange(6), "at": [3.0, 9.5, 1.0, 0.0, 14.0, 7.0], "n": [8, 8, 4, 5, 7, 6]})
+    asked = {"k": 2, "by": "abs(price - q.at)", "window": window, "for_each": queries, "emit": "changes", "size": "q.n"}
+    assert sb.top_k(rows, algorithm=algorithm, **asked).equals(sb.top_k(rows, algorithm="recompute", **asked))

@@ -9,6 +9,7 @@ Choose it:  to compare algorithms, and approximate ones with exact ones. `recomp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,20 @@ class Each:
     # -- rows ------------------------------------------------------------------------------------------------------
 
     def push(self, batch: Batch) -> Answer:
+        if self.spec.window.by_count or self.spec.window.every or not len(batch.time):
+            return self._push(batch)
+        # Answers say when they became known, not by which row: so that these tell them apart, none is pushed with
+        # another after which it is the same time.
+        now = np.maximum.accumulate(batch.time)
+        cuts = [0, *(np.flatnonzero(now[1:] == now[:-1]) + 1).tolist(), len(now)]
+        answers = [
+            self._push(Batch(np.ascontiguousarray(batch.columns[:, u:v]), batch.time[u:v], batch.first + u))
+            for u, v in pairwise(cuts)
+        ]
+        columns: list[Any] = [np.concatenate(parts) for parts in zip(*answers, strict=True)]
+        return Answer(*columns)
+
+    def _push(self, batch: Batch) -> Answer:
         n = batch.columns.shape[1]
         nothing = np.full(n, np.nan)
         self._clock.push(RowBatch(nothing, batch.time, _NO_GROUPS, batch.first))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skyband as sb
-from skyband.engines.embedded import pairs
+from skyband.engines.embedded import objects, pairs
 
 PAIRS = "SELECT {shown} FROM rows a, rows b WHERE a.n < b.n{where} ORDER BY |a.x - b.x| LIMIT {k} WINDOW [{window}]"
 BY_COUNT = [("20 ROWS EVERY 5 ROWS", 4), ("7 ROWS EVERY 5 ROWS", 2), ("5 ROWS EVERY 5 ROWS", 6)]
@@ -67,3 +67,61 @@ def test_what_differs_only_in_k_size_and_columns_shares_a_skyband(monkeypatch: p
     answers = sb.run_all({**alike, **other}, rows=some_rows(1, 40))
     assert [*answers] == [*alike, *other]
     assert len(opened) == 4
+
+
+ROWS = "SELECT {shown} FROM rows [WINDOW {window}] {where} ORDER BY {by} LIMIT {k}"
+ROWS_BY_COUNT = ["20 ROWS EVERY 5 ROWS", "7 ROWS EVERY 3 ROWS", "8 ROWS EVERY 4 ROWS", "20 ROWS EVERY 20 ROWS"]
+ROWS_BY_VALUE = ["20 EVERY 5 ON t", "11 EVERY 10 ON t", "4 EVERY 4 ON t", "9 EVERY 5 ON t"]
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 1_000),
+    count=st.integers(0, 60),
+    windows=st.sampled_from([ROWS_BY_COUNT, ROWS_BY_VALUE]),
+    by=st.sampled_from(["x", "x * 2 - y DESC", "x / y DESC"]),
+    where=st.sampled_from(["", "WHERE y < 2"]),
+    cut=st.integers(1, 20),
+)
+def test_statements_about_rows_answer_as_alone(
+    seed: int, count: int, windows: list[str], by: str, where: str, cut: int
+) -> None:
+    rows = some_rows(seed, count)
+    shown, k = ["n", "y, n", "*", "t, x + y AS z"], [3, 1, 2, 7]
+    statements = {
+        f"q{i}": ROWS.format(shown=shown[i], window=window, where=where, by=by, k=k[i])
+        for i, window in enumerate(windows)
+    }
+    together = sb.run_all(statements, rows=rows)
+    assert together == {name: sb.sql(text, rows=rows) for name, text in statements.items()}
+    reader = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=cut))
+    streamed = sb.run_all(statements, rows=reader)
+    assert {name: answer.read_all() for name, answer in streamed.items()} == together
+
+
+def test_of_rows_too_what_differs_only_in_k_size_and_slide_shares_a_skyband(monkeypatch: pytest.MonkeyPatch) -> None:
+    views: list[int] = []
+    open_session = objects.ViewsSession.__init__
+
+    def counted(self: objects.ViewsSession, widest: sb.TopK, schema: pa.Schema, seen: list[sb.TopK]) -> None:
+        views.append(len(seen))
+        open_session(self, widest, schema, seen)
+
+    monkeypatch.setattr(objects.ViewsSession, "__init__", counted)
+    alike = [ROWS.format(shown="n", window=window, where="", by="x", k=2) for window in ROWS_BY_COUNT]
+    others = [
+        ROWS.format(shown="n", window="20 ROWS EVERY 5 ROWS", where="", by="y", k=2),
+        ROWS.format(shown="n", window="20 ROWS EVERY 5 ROWS", where="", by="x DESC", k=2),
+        ROWS.format(shown="n", window="20 ROWS EVERY 5 ROWS", where="WHERE y > 1", by="x", k=2),
+        ROWS.format(shown="n", window="20 EVERY 5 ON t", where="", by="x", k=2),
+        ROWS.format(shown="n", window="20 ROWS", where="", by="x", k=2),
+    ]
+    statements = {str(i): text for i, text in enumerate([*alike, *others])}
+    rows = some_rows(1, 40)
+    sb.run_all(statements, rows=rows)
+    assert views == [len(alike)]
+    # A column whose name is taken comes out under another one, which depends on the columns beside it.
+    renamed = rows.rename_columns(["n", "t", "x", "rank"])
+    taken = {"a": alike[0], "b": alike[1].replace("SELECT n", "SELECT rank")}
+    assert sb.run_all(taken, rows=renamed) == {name: sb.sql(text, rows=renamed) for name, text in taken.items()}
+    assert views == [len(alike)]

@@ -24,6 +24,7 @@ _LEAD = {
     "entries": ["at"],
     "questions": ["question", "window_start", "window_end"],
 }
+TAKEN = {"rank", "score", *(name for names in _LEAD.values() for name in names)}  # a column called so is renamed
 _LEAD_TYPES = {"change": pa.string(), "question": pa.int32()}  # the others have the type of the window's column
 
 

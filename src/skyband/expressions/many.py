@@ -49,6 +49,10 @@ class QueryScore:
         return self.common is not None
 
 
+# A score that is known, in a column: what there is to compute has been.
+GIVEN: Final = QueryScore("score", ("score",), (), ("s = a0",), ("most = a0_high",), common=("s = a0",))
+
+
 def check_by(by: object) -> None:
     """Raise unless `by` can be such a score at all; what it means is known only with the columns."""
     if not isinstance(by, str) or not by.strip():

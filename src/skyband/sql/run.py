@@ -81,10 +81,11 @@ def _asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
 def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) -> dict[str, Any]:
     """The answers of several statements, by the names they are given under, over inputs that are each read once.
 
-    Statements about pairs that differ only in k, in how far they look back and in what they show are answered from one
-    skyband. Inputs are those of `sql`. Of a reader or an iterator every answer is a reader: what one of them has taken
-    in and another has not yet is kept until it has, so take batches from all of them in turn. On Spark every answer is
-    a DataFrame, and Spark decides how often it reads.
+    Statements about rows that differ only in k, in how far they look back, how often they are answered and what they
+    show are answered from one skyband, and so are those about pairs, if they are answered as often. Inputs are those of
+    `sql`. Of a reader or an iterator every answer is a reader: what one of them has taken in and another has not yet is
+    kept until it has, so take batches from all of them in turn. On Spark every answer is a DataFrame, and Spark decides
+    how often it reads.
     """
     if not isinstance(statements, Mapping):
         raise InvalidInput(f"Statements are given by name, such as {{'best': 'SELECT …'}}; got {statements!r}.")
@@ -106,35 +107,40 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
             if name.lower() in used[group[0]]
         }
         if len(group) > 1:
-            answers |= _pairs_together({called: understood[called] for called in group}, given)
+            answers |= _together({called: understood[called] for called in group}, given)
         else:
             answers[group[0]] = _answer(understood[group[0]], given, spark)
     return {called: answers[called] for called in statements}
 
 
 def _alike(statements: Mapping[str, Statement], sources: Mapping[str, Source]) -> list[list[str]]:
-    """The names of statements, those together that one skyband of pairs can answer."""
+    """The names of statements, those together that one skyband can answer."""
     schemas = {name.lower(): source.schema for name, source in sources.items()}
     groups: dict[Any, list[str]] = {}
     for called, statement in statements.items():
         key = None
         if statement.explain is None and all(one.name.lower() in schemas for one in statement.inputs):
             asked = _asked(statement, schemas)
-            if isinstance(asked.query, TopKPairs) and (common := pairs.alike(asked.query)):
+            common: Any = None
+            if isinstance(asked.query, TopKPairs):
+                common = pairs.alike(asked.query)
+            elif isinstance(asked.query, TopK):
+                common = objects.alike(asked.query, schemas[statement.inputs[0].name.lower()].names)
+            if common is not None:
                 key = common, replace(asked.rows[ONLY], columns=None)
         groups.setdefault(key or called, []).append(called)
     return list(groups.values())
 
 
-def _pairs_together(statements: Mapping[str, Statement], inputs: Mapping[str, Source]) -> dict[str, Any]:
-    """The answers of statements about pairs of the same rows, which differ in k, in how far they look back, and in what
-    they show."""
+def _together(statements: Mapping[str, Statement], inputs: Mapping[str, Source]) -> dict[str, Any]:
+    """The answers of statements about the same rows that one skyband can answer, whatever they show of them."""
     (source,) = inputs.values()
     asked = [_asked(one, {name: one.schema for name, one in inputs.items()}) for one in statements.values()]
     wanted = [one.rows[ONLY].columns for one in asked]
     columns = None if None in wanted else tuple(dict.fromkeys(name for names in wanted for name in names or ()))
     rows = _prepared(source, replace(asked[0].rows[ONLY], columns=columns))
-    running = pairs.start_together(rows, [one.query for one in asked if isinstance(one.query, TopKPairs)])
+    queries: list[Any] = [one.query for one in asked]
+    running = (objects if isinstance(queries[0], TopK) else pairs).start_together(rows, queries)
     return {
         called: _projected(one.collected(), meaning.shown, meaning.turn)
         for called, one, meaning in zip(statements, running, asked, strict=True)

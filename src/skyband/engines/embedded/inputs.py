@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, tee
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyband.errors import InvalidInput
 from skyband.operators.protocol import Ints
@@ -43,6 +44,24 @@ class Running(NamedTuple):
         """All of it: a table for a table, a reader for a reader or an iterator of batches."""
         batches = (batch for answer in self.answers for batch in answer.to_batches())
         return collect(self.is_whole, self.session.output_schema, batches)
+
+
+class _Seen(NamedTuple):
+    """What one of several queries gives out."""
+
+    output_schema: pa.Schema
+
+
+def apart(together: Running, queries: int) -> list[Running]:
+    """The answers of a session to each of its queries, whose number is the first column."""
+    seen = _Seen(together.session.output_schema.remove(0))
+    copies = tee(together.answers, queries)
+    return [Running(seen, _of_question(i, copy), together.is_whole) for i, copy in enumerate(copies)]
+
+
+def _of_question(number: int, answers: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    for answer in answers:
+        yield answer.filter(pc.equal(answer.column(0), number)).remove_column(0)
 
 
 def run(data: Any, open_session: Callable[[pa.Schema], TakesRows]) -> Running:

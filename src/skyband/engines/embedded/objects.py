@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from skyband import expressions
-from skyband.engines.embedded.inputs import Running, run
+from skyband.engines.embedded.inputs import Running, apart, run
 from skyband.engines.embedded.ranking import RankingSession
 from skyband.engines.embedded.session import Jumps, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import Codes, GroupCodes
-from skyband.engines.output import Layout, layout
+from skyband.engines.output import TAKEN, Layout, layout
 from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
+from skyband.expressions import many
+from skyband.operators.many import shared
+from skyband.operators.many.protocol import Batch as ManyBatch
+from skyband.operators.many.protocol import Queries
+from skyband.operators.many.protocol import Spec as ManySpec
+from skyband.operators.many.scoring import scoring_of
 from skyband.operators.objects.asking import top_many
-from skyband.operators.protocol import Answer, Batch, Ints, ObjectOperator
+from skyband.operators.protocol import WINDOWS, Answer, Batch, Ints, ObjectOperator
 from skyband.operators.registry import OBJECTS, find
 from skyband.planner.objects import plan, specify
 from skyband.queries import TopK
+from skyband.queries.checks import but
 
 _NO_GROUPS = np.empty(0, np.int32)
 
@@ -92,11 +102,14 @@ class TopKSession(RankingSession):
         self._jumps.accept()
         first = self._position
         self._position += batch.num_rows
-        answer = self._operator.push(Batch(score, time, group, first))
+        answer = self._rank(Batch(score, time, group, first))
         self._rows.append(first, batch.select(self._layout.rows_schema.names))
         result = self._table(answer)
         self._forget_groups()
         return result
+
+    def _rank(self, batch: Batch) -> Answer:
+        return self._operator.push(batch)
 
     def _codes(self, batch: pa.RecordBatch) -> Codes:
         return self._groups.encode(batch) if self._groups is not None else _NO_GROUPS
@@ -132,6 +145,34 @@ class TopKSession(RankingSession):
             self._recount_groups_at = max(1024, 2 * len(self._groups))
 
 
+class ViewsSession(TopKSession):
+    """Several queries about the same rows and scores, answered from one skyband: the column `question`, before all
+    others, says whose each answer is."""
+
+    _operator: Any  # for many queries
+
+    def __init__(self, widest: TopK, schema: pa.Schema, views: Sequence[TopK]) -> None:
+        """`views` differ from the widest one only in k, size and slide."""
+        super().__init__(widest, schema)
+        ticks = [view.window.ticks(schema) for view in views]
+        self._sizes = np.array([each.size for each in ticks])
+        self._layout = self._many_layout
+        self._operator = shared.open(ManySpec(self._ticks, scoring_of(many.GIVEN), WINDOWS))
+        slides = np.array([each.every for each in ticks])
+        queries = Queries(np.array([view.k for view in views]), self._sizes, slides, np.empty((0, len(views))))
+        self._operator.add(queries, backfill=False)
+
+    def _rank(self, batch: Batch) -> Answer:
+        answer: Answer = self._operator.push(ManyBatch(batch.score[None, :], batch.time, batch.first))
+        return answer
+
+    def _table(self, answer: Answer) -> pa.Table:
+        result = self._answer(answer, self._layout, self._sizes[answer.group], answer.group)
+        if self._rows.is_wasteful(self._operator.rows_held()):
+            self._rows.keep(self._operator.held())
+        return result
+
+
 def top_k(data: Any, query: TopK) -> pa.Table | pa.RecordBatchReader:
     """The answers of `query` over Arrow data."""
     return start(data, query).collected()
@@ -140,3 +181,34 @@ def top_k(data: Any, query: TopK) -> pa.Table | pa.RecordBatchReader:
 def start(data: Any, query: TopK) -> Running:
     """The same, as it runs."""
     return run(data, query.open)
+
+
+def start_together(data: Any, queries: Sequence[TopK]) -> list[Running]:
+    """Queries over the same rows that are alike (see below), from one skyband: that of the largest k and size."""
+    windows = [query.window for query in queries]
+    size = max(cast(Any, window.size) for window in windows)
+    window = replace(windows[0], size=size, every=common_slide([cast(Any, window.every) for window in windows]))
+    widest = but(queries[0], k=max(query.k for query in queries), window=window)
+    return apart(run(data, lambda schema: ViewsSession(widest, schema, queries)), len(queries))
+
+
+def alike(query: TopK, columns: Sequence[str]) -> Hashable | None:
+    """What queries have in common that one skyband can answer: all but k, size and slide. None: this one shares
+    nothing. Not if rows have a column whose name is taken: by which it is shown depends on which others are."""
+    window = query.window
+    if not TAKEN.isdisjoint(columns):
+        return None
+    if query.emit != "windows" or window.size is None or window.every is None or query.per:
+        return None
+    if query.algorithm is not None or query.error is not None or query.ad_hoc or query.expect is not None:
+        return None
+    kind = type(window.every)  # a number and a duration have no slide in common
+    return but(query, k=1, window=replace(window, size=None, every=None)), kind
+
+
+def common_slide(slides: Sequence[int | timedelta]) -> int | timedelta:
+    """The longest slide that all of these are multiples of."""
+    if all(isinstance(slide, timedelta) for slide in slides):
+        tick = timedelta(microseconds=1)
+        return math.gcd(*(slide // tick for slide in cast("Sequence[timedelta]", slides))) * tick
+    return math.gcd(*cast("Sequence[int]", slides))

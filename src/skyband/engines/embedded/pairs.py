@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from itertools import tee
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from skyband.engines.embedded.inputs import Running, read, run
+from skyband.engines.embedded.inputs import Running, apart, read, run
 from skyband.engines.embedded.ranking import RankingSession
 from skyband.engines.embedded.session import Jumps, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import GroupCodes
@@ -180,21 +178,12 @@ def start(data: Any, query: TopKPairs) -> Running:
     return run(data, query.open)
 
 
-class _Seen(NamedTuple):
-    """What one of several queries gives out."""
-
-    output_schema: pa.Schema
-
-
 def start_together(data: Any, queries: Sequence[TopKPairs]) -> list[Running]:
     """Queries over the same rows that are alike (see below), from one skyband: that of the largest k and size."""
     source = read(data)
     window = max((query.window for query in queries), key=lambda window: window.ticks(source.schema).size)
     widest = but(queries[0], k=max(query.k for query in queries), window=window)
-    together = run(source, lambda schema: PairsSession(widest, schema, views=queries))
-    seen = _Seen(together.session.output_schema.remove(0))
-    copies = tee(together.answers, len(queries))
-    return [Running(seen, _of_question(i, copy), together.is_whole) for i, copy in enumerate(copies)]
+    return apart(run(source, lambda schema: PairsSession(widest, schema, views=queries)), len(queries))
 
 
 def alike(query: TopKPairs) -> TopKPairs | None:
@@ -203,8 +192,3 @@ def alike(query: TopKPairs) -> TopKPairs | None:
     if query.emit != "windows" or window.every is None or window.size is None or query.algorithm is not None:
         return None
     return but(query, k=1, window=replace(window, size=window.every))
-
-
-def _of_question(number: int, answers: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    for answer in answers:
-        yield answer.filter(pc.equal(answer.column(0), number)).remove_column(0)

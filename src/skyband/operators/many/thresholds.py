@@ -228,12 +228,13 @@ class Thresholds(Schedule):
         v = u + max(1, int(np.searchsorted(now[u:], now[u] + small // self._parts, side="right")))
         if self.endless:
             return min(v, u + max(self._few, self._arrivals // 2))
-        alive = self._later(before - large, base + u, before, before - large)
-        if alive <= self._few:
+        sizes, low = (small, large), before - large
+        alive = [self._later(before - size, base + u, before, low) for size in sizes]
+        if alive[-1] <= self._few:
             return min(u + self._few, len(now))
-        v = min(v, u + max(self._few, alive))
-        survive = self._later(int(now[v - 1]) - small, base + u, before, before - large)
-        return v if survive * self._parts >= alive else u + 1
+        v = min(v, u + max(self._few, alive[-1]))
+        survive = [self._later(int(now[v - 1]) - size, base + u, before, low) for size in sizes]
+        return v if all(self._parts * s >= a for s, a in zip(survive, alive, strict=True)) else u + 1
 
     def _later(self, than: int, end: int, before: int, low: int) -> int:
         """How many of the first rows of the store, up to the time `before`, are later than that, which is `low` or

@@ -114,6 +114,38 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
     )
 
 
+def equalities(where: str | None) -> tuple[tuple[str, str], ...]:
+    """The columns of the row and of the query that have to be equal for a condition to hold: name = q.name."""
+    from sqlglot import exp
+
+    found: dict[tuple[str, str], None] = {}
+    nodes = [] if where is None else [_parse(where)]
+    while nodes:
+        node = nodes.pop(0).unnest()
+        if isinstance(node, exp.And):
+            nodes = [node.this, node.expression, *nodes]
+        elif isinstance(node, exp.EQ) and (names := _row_and_query(node)):
+            found[names] = None
+    return tuple(found)
+
+
+def _row_and_query(node: exp.Expr) -> tuple[str, str] | None:
+    """Of a comparison between a column of the row and one of the query, which these are."""
+    from sqlglot import exp
+
+    row, query = sorted(
+        (node.this.unnest(), node.expression.unnest()), key=lambda side: getattr(side, "table", "") == "q"
+    )
+    if not isinstance(row, exp.Column) or not isinstance(query, exp.Column) or row.table == query.table:
+        return None
+    return row.name, query.name
+
+
+def is_compared(of_row: pa.DataType, of_query: pa.DataType) -> bool:
+    """Are values of these types no numbers, but can be told to be equal or not?"""
+    return of_row == of_query and not is_number(of_row) and not pa.types.is_nested(of_row)
+
+
 def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of rows and of queries that are no numbers, and that are compared with one another: name = q.name."""
     from sqlglot import exp
@@ -121,16 +153,10 @@ def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tupl
     ours: dict[str, None] = {}
     theirs: dict[str, None] = {}
     for node in tree.find_all(exp.EQ, exp.NEQ):
-        sides = sorted(
-            (node.this.unnest(), node.expression.unnest()), key=lambda side: getattr(side, "table", "") == "q"
-        )
-        row, query = sides
-        if not isinstance(row, exp.Column) or not isinstance(query, exp.Column) or row.table == query.table:
-            continue
-        if row.name in rows.names and query.name in queries.names:
-            types = rows.field(row.name).type, queries.field(query.name).type
-            if types[0] == types[1] and not is_number(types[0]) and not pa.types.is_nested(types[0]):
-                ours[row.name] = theirs[query.name] = None
+        row, query = _row_and_query(node) or ("", "")
+        is_known = row in rows.names and query in queries.names
+        if is_known and is_compared(rows.field(row).type, queries.field(query).type):
+            ours[row] = theirs[query] = None
     return tuple(ours), tuple(theirs)
 
 

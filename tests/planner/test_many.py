@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.planner.distribution import spread
+from skyband.planner.windows import ticks_of
 
 
 def asked(queries: int, columns: int, by: str | None = None) -> sb.TopKForEach:
@@ -32,3 +34,20 @@ def test_the_planner_chooses_by_queries_and_columns(query: sb.TopKForEach, chose
     assert f"of {len(query.queries):,} queries, told apart by id" in said
     schema = pa.schema([(name, pa.float64()) for name in query.queries.column_names if name != "id"])
     assert query.open(schema).algorithm == chosen
+
+
+@pytest.mark.parametrize(
+    ("window", "where", "why"),
+    [
+        (sb.sliding(40, every=10, on="t"), "(s = q.s AND x0 > 1) AND q.n = n", "q.s, q.n: a row goes to the queries"),
+        (sb.sliding(40, every=10, on="t"), "s = q.s OR x0 > 1", "query: each of them gets every row"),
+        (sb.sliding(40, every=10, on="t"), "NOT (s = q.s)", "query: each of them gets every row"),
+        (sb.sliding(40, every=10, order="t"), "s = q.s", "query: each of them gets every row"),
+        (sb.sliding(40, on="t"), "s = q.s", "query: each of them gets every row"),
+        (sb.landmark(every=10, on="t"), "s = q.s", "query: each of them gets every row"),
+    ],
+)
+def test_on_spark_a_condition_may_say_where_rows_go(window: sb.Window, where: str, why: str) -> None:
+    queries = pa.table({"id": [1], "s": ["a"], "n": [1]})
+    query = sb.TopKForEach(queries=queries, k=9, by="x0", where=where, window=window)
+    assert why in spread(query, ticks_of(window)).why

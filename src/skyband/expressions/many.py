@@ -139,13 +139,19 @@ def _common(tree: exp.Expr, numbers: dict[str, int]) -> tuple[exp.Expr | None, t
     if isinstance(value, exp.Case) and not value.this and not value.args.get("default") and len(value.args["ifs"]) == 1:
         (branch,) = value.args["ifs"]
         value, conditions = branch.args["true"], _conjuncts(branch.this)
-    equated = [_sides(one) if isinstance(one, exp.EQ) else {} for one in conditions]
-    rest = [one for one, names in zip(conditions, equated, strict=True) if len(names) < 2]
+    equated = [_equated(one, "a", "b") for one in conditions]
+    rest = [one for one, names in zip(conditions, equated, strict=True) if names is None]
     if any(column.table == "b" for one in (value, *rest) for column in one.find_all(exp.Column)):
         return None, ()
     if rest:
         value = exp.Case(ifs=[exp.If(this=exp.and_(*rest), true=value.copy())])
-    return value, tuple((numbers[names["a"]], numbers[names["b"]]) for names in equated if len(names) == 2)
+    return value, tuple((numbers[names[0]], numbers[names[1]]) for names in equated if names)
+
+
+def equalities(where: str | None) -> tuple[tuple[str, str], ...]:
+    """The columns of the row and of the query that have to be equal for a condition to hold: name = q.name."""
+    conditions = [] if where is None else _conjuncts(_parse(where))
+    return tuple(dict.fromkeys(names for one in conditions if (names := _equated(one, "", "q"))))
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
@@ -156,12 +162,25 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
     return [*_conjuncts(node.this), *_conjuncts(node.expression)] if isinstance(node, exp.And) else [node]
 
 
-def _sides(node: exp.Expr) -> dict[str, str]:
-    """The columns on both sides of a comparison: their names, by the names of their tables."""
+def _equated(node: exp.Expr, row: str, query: str) -> tuple[str, str] | None:
+    """The columns of the row and of the query, tables of these names, if a condition is that they are equal."""
+    from sqlglot import exp
+
+    return _compares(node, row, query) if isinstance(node, exp.EQ) else None
+
+
+def _compares(node: exp.Expr, row: str, query: str) -> tuple[str, str] | None:
+    """The same of any comparison."""
     from sqlglot import exp
 
     sides = (node.this.unnest(), node.expression.unnest())
-    return {str(side.table): str(side.name) for side in sides if isinstance(side, exp.Column)}
+    names = {side.table: side.name for side in sides if isinstance(side, exp.Column)}
+    return (names[row], names[query]) if len(names) == 2 else None
+
+
+def is_compared(of_row: pa.DataType, of_query: pa.DataType) -> bool:
+    """Are values of these types no numbers, but can be told to be equal or not?"""
+    return of_row == of_query and not is_number(of_row) and not pa.types.is_nested(of_row)
 
 
 def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -171,12 +190,10 @@ def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tupl
     ours: dict[str, None] = {}
     theirs: dict[str, None] = {}
     for node in tree.find_all(exp.EQ, exp.NEQ):
-        names = _sides(node)
-        row, query = names.get(""), names.get("q")
-        if row in rows.names and query in queries.names:
-            types = rows.field(row).type, queries.field(query).type
-            if types[0] == types[1] and not is_number(types[0]) and not pa.types.is_nested(types[0]):
-                ours[str(row)] = theirs[str(query)] = None
+        row, query = _compares(node, "", "q") or ("", "")
+        is_known = row in rows.names and query in queries.names
+        if is_known and is_compared(rows.field(row).type, queries.field(query).type):
+            ours[row] = theirs[query] = None
     return tuple(ours), tuple(theirs)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import singledispatch
 
+from skyband.expressions.many import equalities
 from skyband.planner import join_spreading
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
 from skyband.queries.join_columns import BoundJoin
@@ -24,6 +25,15 @@ class Spread:
 def by_pane(ticks: Ticks) -> bool:
     """Do answers come at the ends of windows by value?"""
     return not ticks.by_count and ticks.every > 0
+
+
+def meeting_columns(query: TopKForEach, ticks: Ticks) -> tuple[tuple[str, str], ...]:
+    """The columns of the row and of the query that say where the two meet: rows need not go where other queries are.
+
+    In a window of arrivals, and without a slide, a row matters to queries that do not want it; and in one from the
+    start on its windows go on for all.
+    """
+    return equalities(query.where) if by_pane(ticks) and ticks.size != FOREVER else ()
 
 
 # A bucket by itself knows neither when the last row of all comes nor that others have rows where it has none.
@@ -58,6 +68,9 @@ def _(query: TopK, ticks: Ticks) -> Spread:
 
 @_by_key.register
 def _(query: TopKForEach, ticks: Ticks) -> Spread:
+    if by := meeting_columns(query, ticks):
+        asked = ", ".join(f"q.{name}" for _, name in by)
+        return Spread(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")
     return Spread(True, "over buckets by query: each of them gets every row")
 
 

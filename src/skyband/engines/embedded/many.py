@@ -161,7 +161,9 @@ class ForEachSession(Session):
             raise InvalidInput(f"There is no query {unknown}.")
         self._forget(gone)
 
-    def change(self, changes: Any, *, set_aside: bool = False) -> pa.Table:
+    def change(
+        self, changes: Any, *, set_aside: bool = False, elsewhere: npt.NDArray[np.bool_] | None = None
+    ) -> pa.Table:
         """Queries that come and go, one change after the other: a table with the queries' columns and `_change_type`.
 
         That is "insert" or "update_postimage" of a query that comes, and takes the place of one with the same key;
@@ -170,6 +172,9 @@ class ForEachSession(Session):
 
         A change that cannot be taken, such as one with a k of 0, raises, and nothing of the table is taken; with
         `set_aside` it is passed over, and counted in `queries_refused`.
+
+        Where the queries are spread over several sessions, all of which are told of every change, `elsewhere` says
+        which changes are another's: a query that comes there goes from here, if it was here, and another counts it.
         """
         table = as_table(changes)
         if CHANGE not in table.column_names:
@@ -181,13 +186,14 @@ class ForEachSession(Session):
         refused = self._refused(batch, kinds)
         if refused and not set_aside:
             raise next(iter(refused.values()))
-        self._stats.queries_refused += len(refused)
+        here = np.ones(len(kinds), np.bool_) if elsewhere is None else ~elsewhere
+        self._stats.queries_refused += int(here[list(refused)].sum())
         # With no row in between, of changes with the same key only the last one can be noticed.
         counts = [i for i, kind in enumerate(kinds) if i not in refused and kind not in PASSED_OVER]
         keys = batch.select(self._keys_schema.names)
         codes = GroupCodes(self._keys_schema).encode(keys.take(pa.array(counts, pa.int64())))
         last = sorted(dict(zip(codes.tolist(), counts, strict=True)).values())
-        coming = batch.take(pa.array([i for i in last if kinds[i] in ADDS], pa.int64()))
+        coming = batch.take(pa.array([i for i in last if kinds[i] in ADDS and here[i]], pa.int64()))
         numbers = self._find(keys.take(pa.array(last, pa.int64())))
         self._forget(numbers[numbers >= 0])
         return self._begin_with(coming, self._in_numbers(coming), self.query.backfill)

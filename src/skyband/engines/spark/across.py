@@ -46,7 +46,7 @@ class AcrossRecipe(Recipe):
 
     query: TopKAcross
 
-    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> BucketSession:
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketSession:
         return BucketSession(self.query, self.schema, state, external_clock=external_clock)
 
     def gatherer(self) -> Gatherer:

@@ -42,7 +42,7 @@ class BucketRunner:
         self._handle, self._state = handle, state
 
     def take(self, key: Any, rows: Iterator[Any], timers: TimerValues) -> Iterator[Row]:
-        session, timer_ms, held = self._open()
+        session, timer_ms, held = self._open(key)
         pages, tallies = zip(*map(read_page, rows), strict=True)
         watermark = self._watermark(timers)
         rows_first = self._clock is None or self._clock.rows_first
@@ -63,7 +63,7 @@ class BucketRunner:
         yield from _rows(pa.concat_tables(known), tallies, counts)
 
     def wake(self, key: Any, timers: TimerValues) -> Iterator[Row]:
-        session, _, held = self._open()
+        session, _, held = self._open(key)
         watermark = self._watermark(timers)
         assert watermark is not None, "a timer is set at a time, which only a watermark reaches"
         closed = session.advance(watermark)
@@ -73,7 +73,7 @@ class BucketRunner:
     def _watermark(self, timers: TimerValues) -> int | None:
         return self._clock.ticks(timers.getCurrentWatermarkInMs()) if self._clock else None
 
-    def _open(self) -> tuple[BucketSession, int, Held]:
+    def _open(self, key: Any) -> tuple[BucketSession, int, Held]:
         """The bucket's session, when its timer is set, and what it holds."""
         saved = self._state.get()
         fingerprint, timer_ms, rows_held, _, snapshot = saved or (self._fingerprint, _NO_TIMER, 0, 0, None)
@@ -82,7 +82,7 @@ class BucketRunner:
                 "This checkpoint was written by another query, over other columns, or with another number of buckets "
                 f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or start a new one."
             )
-        session = self._recipe.open(snapshot, external_clock=self._clock is not None)
+        session = self._recipe.open(key[-1], snapshot, external_clock=self._clock is not None)
         return session, timer_ms, Held(rows_held, len(snapshot or b""))
 
     def _save(self, session: BucketSession, timer_ms: int, held: Held) -> dict[str, int]:

@@ -23,8 +23,9 @@ def packer(recipe: Recipe) -> BatchFunction:
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
-        for rows, tally in recipe.gatherer().gather(batches):
-            yield page_batch(by_bucket(rows, recipe), tally)
+        gatherer = recipe.gatherer()
+        for rows, tally in gatherer.gather(batches):
+            yield page_batch(gatherer.pages(rows), tally)
 
     return pack
 
@@ -71,6 +72,10 @@ class Gatherer:
         """The rows of `table` that a session needs, and the counts of those they stand for."""
         timeless = self.timeless(table)
         return self.typed(table, ~timeless), Tally(table.num_rows, int(timeless.sum()), 0)
+
+    def pages(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """What was prepared, by the bucket it goes to."""
+        return by_bucket(rows, self._recipe)
 
     def timeless(self, table: pa.Table) -> npt.NDArray[np.bool_]:
         """Which rows have no time, so that no window by value can hold them?"""

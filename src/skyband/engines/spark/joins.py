@@ -74,7 +74,7 @@ class JoinRecipe(Recipe):
         for name, function in self.functions.items():
             functions.function(name, function)
 
-    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
         session = JoinSession(self.query, self.schemas, state, external_clock=external_clock)
         if state is None:
             for name, table in self.relations.items():

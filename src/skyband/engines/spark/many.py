@@ -1,12 +1,12 @@
-"""Top-k for many queries on Spark: queries are dealt to buckets, and every row goes to each of them.
+"""Top-k for many queries on Spark: queries are dealt to buckets, and a row goes to those it can matter to.
 
-    rows ─ a copy for each bucket ─ pack by bucket ─ one session per bucket, with its queries ─ all answers
+    rows ─ where to ─ pack by bucket ─ one session per bucket, with its queries ─ all answers
 
-A query has all of its rows in one place, so its answers are those of the embedded engine, with nothing to merge. What a
-row can matter to is found out in the bucket, by the index that runs there.
+A query has all of the rows that can matter to it in one place, so its answers are those of the embedded engine, with
+nothing to merge. Which buckets a row goes to, `routing.py` says; if nothing is known of it, to each.
 
-Where queries are a stream themselves, their changes are pages of another kind, each for the bucket of its key. In a
-micro-batch, windows close that the watermark has passed, then queries change, then rows come.
+Where queries are a stream themselves, their changes are pages of another kind. In a micro-batch, windows close that the
+watermark has passed, then queries change, then rows come.
 """
 
 from __future__ import annotations
@@ -17,21 +17,29 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from skyband.engines.embedded.many import ForEachSession
-from skyband.engines.embedded.session import Stats
 from skyband.engines.output import many_layout
 from skyband.engines.spark.clock import watermarked
-from skyband.engines.spark.copies import COPY, CopyGatherer
+from skyband.engines.spark.copies import COPY
 from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Tally, page_batch
+from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Ints, Tally, page_batch
 from skyband.engines.spark.part import Part
-from skyband.engines.spark.plan import run
+from skyband.engines.spark.plan import buckets_of, run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.routing import (
+    Meeting,
+    QueriesGatherer,
+    bucket_of_query,
+    bucket_of_row,
+    buckets_of_table,
+    meetings,
+)
 from skyband.errors import InvalidQuery
 from skyband.queries import TopKForEach
 from skyband.queries.many import ADDS, CHANGE, FEED, VERSION
@@ -43,72 +51,30 @@ class ManyRecipe(Recipe):
 
     query: TopKForEach
     buckets: int  # over which the queries are dealt
-    come_and_go: bool  # are the queries a stream? Then there are none to begin with
+    homes: Ints | None  # the bucket of each query; None: they are a stream, and there are none to begin with
+    meet_by: tuple[Meeting, ...]  # what says to which bucket a row goes; nothing: to each
 
-    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfQueries:
-        return BucketOfQueries(self, state, external_clock)
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> ForEachSession:
+        query = self.query
+        if state is None and self.homes is not None:  # a snapshot has its queries
+            query = query.of(query.queries.filter(pa.array(self.homes == bucket)))
+        return ForEachSession(query, self.schema, state, external_clock=external_clock)
 
     def gatherer(self) -> Gatherer:
-        return CopyGatherer(self)
+        return QueriesGatherer(self)
 
     def take(self, session: Any, pages: Sequence[pa.Table]) -> pa.Table:
         changes = [page for page in pages if KIND in page.column_names]
         rows = [page for page in pages if KIND not in page.column_names]
-        known = [] if not changes else [session.change(_in_order(pa.concat_tables(changes)))]
+        known = [self.output.empty_table()]
+        if changes:
+            changed, elsewhere = _in_order(pa.concat_tables(changes))
+            known.append(session.change(changed, set_aside=True, elsewhere=elsewhere))
         if rows:
             known.append(session.push(self.in_arrival_order(rows)))
-        return pa.concat_tables(known)
-
-    def queries_of(self, bucket: int) -> TopKForEach:
-        return self.query.of(self.query.queries.take(np.arange(bucket, len(self.query.queries), self.buckets)))
-
-
-class BucketOfQueries:
-    """A session that knows its queries once the first rows say which bucket it is; a snapshot has them."""
-
-    def __init__(self, recipe: ManyRecipe, state: bytes | None, external_clock: bool) -> None:
-        self._recipe = recipe
-        self._external_clock = external_clock
-        self._rows = pa.schema([field for field in recipe.schema if field.name not in recipe.added])
-        self._watermark: int | None = None
-        self._session: ForEachSession | None = None
-        if state is not None or recipe.come_and_go:
-            self._open(recipe.query, state)
-
-    def _open(self, query: TopKForEach, state: bytes | None) -> ForEachSession:
-        self._session = ForEachSession(query, self._rows, state, external_clock=self._external_clock)
-        return self._session
-
-    def change(self, changes: pa.Table) -> pa.Table:
-        assert self._session is not None, "it begins without queries"
-        return self._session.change(changes, set_aside=True)
-
-    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
-        session, before = self._session, []
-        if session is None:
-            session = self._open(self._recipe.queries_of(int(rows.column(COPY)[0].as_py())), None)
-            before = [] if self._watermark is None else [session.advance(self._watermark)]
-        known = session.push(rows.select(self._rows.names))
-        if self._recipe.come_and_go:
+        if self.homes is None:
             session.forget_rows()
-        return pa.concat_tables([*before, known])
-
-    def advance(self, watermark: int) -> pa.Table:
-        self._watermark = watermark
-        return self._recipe.output.empty_table() if self._session is None else self._session.advance(watermark)
-
-    def next_close(self) -> int | None:
-        return None if self._session is None else self._session.next_close()
-
-    def finish(self) -> pa.Table:
-        return self._recipe.output.empty_table() if self._session is None else self._session.finish()
-
-    def stats(self) -> Stats:
-        return Stats() if self._session is None else self._session.stats()
-
-    def snapshot(self) -> bytes:
-        assert self._session is not None, "a bucket is saved after it has got rows"
-        return self._session.snapshot()
+        return pa.concat_tables(known)
 
 
 def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
@@ -142,12 +108,13 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
             "table or as a batch DataFrame, or the rows as a stream."
         )
     recipe = resolve(df, query, come_and_go=changes is not None)
+    columns = [*(quoted(name).alias(plain) for name, plain in recipe.plain_names.items()), tie(df)]
+    if recipe.meet_by:
+        columns.append(bucket_of_row(df, recipe.meet_by, recipe.buckets))
     copies = [sf.struct(sf.lit(n).alias(BUCKET), sf.lit(n).alias(COPY)) for n in range(recipe.buckets)]
-    mine = Part(
-        recipe,
-        columns=lambda _: [*(quoted(name).alias(plain) for name, plain in recipe.plain_names.items()), tie(df)],
-        copies=lambda _: sf.array(*copies),
-    )
+    # A batch is put in order by Spark, bucket by bucket; of a stream, workers put the same rows into several pages.
+    are_copied = not recipe.meet_by and not df.isStreaming
+    mine = Part(recipe, lambda _: columns, (lambda _: sf.array(*copies)) if are_copied else None)
     return run(df, recipe, mine.rows, None if changes is None else _changes(changes, recipe))
 
 
@@ -159,21 +126,33 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
     query.open(schema)  # refuses what cannot be answered, and queries that cannot be told apart
     output = many_layout(query, schema, str(query.emit))
     shown = output.rows_schema.names
+    meet_by = meetings(df, schema, query, ticks)
+    few = _BUCKETS if come_and_go else max(1, min(_BUCKETS, len(query.queries)))
+    buckets = buckets_of(df) if meet_by else few
     asked = "queries that come and go" if come_and_go else _described(query.queries)
+    meeting = "".join(f" by {each.row} = q.{each.query}" for each in meet_by)
     return ManyRecipe(
         window=query.window,
         ticks=ticks,
-        schema=pa.schema([*schema, pa.field(COPY, pa.int32())]),
-        added=(COPY,),
+        schema=schema,
+        added=(),
         output=output.schema,
         sources=(*[None] * (len(output.schema) - len(shown)), *shown),
         changes=query.emit != "windows",
         is_spread=True,
-        fingerprint=f"{query.fingerprint(schema)} for {asked}",
+        fingerprint=f"{query.fingerprint(schema)} for {asked}{meeting}",
         query=query,
-        buckets=_BUCKETS if come_and_go else max(1, min(_BUCKETS, len(query.queries))),
-        come_and_go=come_and_go,
+        buckets=buckets,
+        homes=None if come_and_go else _homes(df, query.queries, meet_by, buckets),
+        meet_by=meet_by,
     )
+
+
+def _homes(df: DataFrame, queries: pa.Table, meet_by: tuple[Meeting, ...], buckets: int) -> Ints:
+    """The bucket of each query."""
+    if meet_by:
+        return buckets_of_table(df, queries, meet_by, buckets)
+    return np.arange(len(queries)) % buckets
 
 
 def _described(queries: pa.Table) -> str:
@@ -189,6 +168,7 @@ _BUCKETS = 4  # a row is copied to each, so no more than there are likely to be 
 # -- queries that come and go ------------------------------------------------------------------------------------------
 
 KIND: Final = PREFIX + "change"  # what a change does: only pages of changes have this column
+HERE: Final = PREFIX + "here"  # is the bucket where it comes, or where it is counted, the one that the page is for?
 _ORDER: Final = PREFIX + "version"
 
 
@@ -198,34 +178,47 @@ def _changes(df: DataFrame, recipe: ManyRecipe) -> DataFrame:
     columns = [quoted(name).alias(f"{PREFIX}{i}") for i, name in enumerate(names)]
     version = quoted(VERSION) if VERSION in df.columns else sf.lit(0)
     columns += [quoted(CHANGE).cast("string").alias(KIND), version.cast("long").alias(_ORDER), tie(df)]
-    placed = df.select(*columns, bucket(recipe.query.key, recipe.buckets))
-    return placed.mapInArrow(_changes_packer(recipe.query.queries.schema), PAGE_COLUMNS)
+    meet_by, buckets = recipe.meet_by, recipe.buckets
+    home = bucket_of_query(meet_by, buckets) if meet_by else bucket(recipe.query.key, buckets)
+    return df.select(*columns, home).mapInArrow(_changes_packer(recipe), PAGE_COLUMNS)
 
 
-def _changes_packer(schema: pa.Schema) -> BatchFunction:
-    """For mapInArrow: changes as pages, one row a bucket."""
+def _changes_packer(recipe: ManyRecipe) -> BatchFunction:
+    """For mapInArrow: changes as pages, one row a bucket.
+
+    Where a query is by the values it asks for, each bucket is told of all changes: where a query was that goes, or that
+    now asks for something else, they do not say.
+    """
+    schema = recipe.query.queries.schema
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if not batch.num_rows:
                 continue
             table = pa.Table.from_batches([batch])
-            buckets = table.column(BUCKET).to_numpy()
+            homes = table.column(BUCKET).to_numpy()
             table = table.drop_columns([BUCKET])
             extra = table.schema.names[len(schema) :]
             types = pa.schema([*schema, *(table.schema.field(name) for name in extra)])
             table = table.rename_columns(types.names).cast(types)
-            pages = ((int(number), table.filter(pa.array(buckets == number))) for number in np.unique(buckets))
-            yield page_batch(pages, Tally())
+            yield page_batch(_pages(table, homes, recipe), Tally())
 
     return pack
 
 
-def _in_order(changes: pa.Table) -> pa.Table:
+def _pages(changes: pa.Table, homes: npt.NDArray[np.int32], recipe: ManyRecipe) -> Iterator[tuple[int, pa.Table]]:
+    for number in range(recipe.buckets) if recipe.meet_by else np.unique(homes).tolist():
+        is_here = pa.array(homes == number)
+        page = changes.append_column(HERE, is_here)
+        yield number, page if recipe.meet_by else page.filter(is_here)
+
+
+def _in_order(changes: pa.Table) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
     """The changes of a micro-batch as a session takes them: by version and, where that leaves it open, what goes before
-    what comes, and then by a hash of their contents, which replays repeat."""
+    what comes, and then by a hash of their contents, which replays repeat. And which of them are of another bucket."""
     comes = pc.is_in(changes.column(KIND), value_set=pa.array(ADDS))
     keyed = changes.append_column("comes", pc.cast(comes, pa.int8()))
     order = pc.sort_indices(keyed, sort_keys=[(name, "ascending") for name in (_ORDER, "comes", TIE)])
-    kinds = changes.column(KIND)
-    return changes.drop_columns([KIND, _ORDER, TIE]).append_column(CHANGE, kinds).take(order)
+    changes = changes.take(order)
+    kinds, elsewhere = changes.column(KIND), pc.invert(changes.column(HERE))
+    return changes.drop_columns([KIND, _ORDER, TIE, HERE]).append_column(CHANGE, kinds), elsewhere.to_numpy()

@@ -46,7 +46,7 @@ class PairsRecipe(Recipe):
 
     query: TopKPairs  # what a bucket is asked
 
-    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> PairsSession:
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> PairsSession:
         return PairsSession(self.query, self.schema, state, external_clock=external_clock)
 
     def gatherer(self) -> Gatherer:

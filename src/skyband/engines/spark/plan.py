@@ -129,7 +129,7 @@ def _runner(recipe: Recipe) -> BatchFunction:
                 if session is None or number != open_bucket:
                     if session is not None:
                         yield from answer_batches(session.finish(), {})
-                    session, open_bucket = recipe.open(), number
+                    session, open_bucket = recipe.open(number), number
                 yield from answer_batches(session.push(part.select(recipe.schema.names)), counts)
                 counts = {}
         if session is not None:

@@ -59,7 +59,7 @@ class Recipe(ABC):
     fingerprint: str  # of the query as the user asked it, and its columns
 
     @abstractmethod
-    def open(self, state: bytes | None = None, *, external_clock: bool = False) -> BucketSession:
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketSession:
         """The session of a bucket: takes rows of `schema` by `push`. With an external clock only `advance` closes."""
 
     @abstractmethod
@@ -139,7 +139,12 @@ def tie(df: DataFrame) -> Column:
 
 def bucket(names: tuple[str, ...] | list[str], buckets: int) -> Column:
     """A bucket for each combination of values of these columns."""
-    return sf.pmod(sf.xxhash64(*map(quoted, names)), sf.lit(buckets)).cast("int").alias(BUCKET)
+    return bucket_of(list(map(quoted, names)), buckets).alias(BUCKET)
+
+
+def bucket_of(values: list[Column], buckets: int) -> Column:
+    """A bucket for each combination of these values."""
+    return sf.pmod(sf.xxhash64(*values), sf.lit(buckets)).cast("int")
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

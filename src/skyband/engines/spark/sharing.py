@@ -28,7 +28,7 @@ from pyspark.sql.types import TimestampType
 from skyband.engines.spark import joins, objects, pairs
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.clock import Clock, with_clock
-from skyband.engines.spark.gathering import GATHERED_ROWS, by_bucket
+from skyband.engines.spark.gathering import GATHERED_ROWS
 from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, read_table, unpacker
 from skyband.engines.spark.part import WEIGHT, Part
 from skyband.engines.spark.plan import buckets_of, check_state_store, counts, output_type
@@ -202,10 +202,10 @@ def _packer(parts: list[tuple[int, Recipe]]) -> BatchFunction:
         spare_the_collector()
         gatherers = [recipe.gatherer() for _, recipe in parts]
         for group in _grouped(batches):
-            for position, (number, recipe) in enumerate(parts):
+            for position, (number, _) in enumerate(parts):
                 mine = (_with_copies(batch.column(position).drop_null()) for batch in group)
                 for rows, tally in gatherers[position].gather(mine):
-                    page = page_batch(by_bucket(rows, recipe), tally)
+                    page = page_batch(gatherers[position].pages(rows), tally)
                     yield page.append_column(QUESTION, pa.array([number] * page.num_rows, pa.int32()))
 
     return pack

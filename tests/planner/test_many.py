@@ -51,3 +51,16 @@ def test_on_spark_a_condition_may_say_where_rows_go(window: sb.Window, where: st
     queries = pa.table({"id": [1], "s": ["a"], "n": [1]})
     query = sb.TopKForEach(queries=queries, k=9, by="x0", where=where, window=window)
     assert why in spread(query, ticks_of(window)).why
+
+
+def test_explain_says_what_queries_share_and_what_that_holds() -> None:
+    queries = pa.table({"id": np.arange(200), "symbol": ["oak", "elm"] * 100, "k": np.arange(200) % 5 + 1})
+    text = """EXPLAIN SELECT price FROM trades t [WINDOW 1000 ROWS EVERY 100 ROWS], people q
+              WHERE t.symbol = q.symbol ORDER BY t.price DESC LIMIT q.k BY q.id"""
+    trades = pa.table({"symbol": ["oak"], "price": [1.0]})
+    said = str(sb.sql(text, trades=trades, people=queries))
+    assert "for each of 200 queries, told apart by id" in said
+    assert "algorithm  shared: one skyband for each symbol that queries see answers for every k and every size" in said
+    assert "holds      about 98 of the 1,000 rows of a window, if scores come in random order" in said
+    reader = pa.RecordBatchReader.from_batches(queries.schema, queries.to_batches())
+    assert "for each query, told apart by id" in str(sb.sql(text, trades=trades, people=reader))

@@ -75,7 +75,7 @@ def _(query: TopK) -> str:
 
 @_title.register
 def _(query: TopKForEach) -> str:
-    of = f"for each of {len(query.queries):,} queries, told apart by {', '.join(query.key)}"
+    of = f"{query.for_each}, told apart by {', '.join(query.key)}"
     return f"top {query.k} by {query.by}{' (smallest first)' if query.ascending else ''} {of}"
 
 

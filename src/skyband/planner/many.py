@@ -77,7 +77,8 @@ def plan(
         name = min(able, key=lambda choice: choice.ns).algorithm
         why = _shared(spec, topics) if name == "shared" else _REASONS[name]
     ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
-    return Plan(name, why, math.nan, ns, rows, assumed, choices)
+    held = _held(k, topics, rows) if name.partition("(")[0] == "shared" else math.nan
+    return Plan(name, why, held, ns, rows, assumed, choices)
 
 
 _REASONS: Final = {
@@ -96,6 +97,12 @@ def _shared(spec: Spec, topics: int) -> str:
     if score.parameters:
         return f"queries have {topics:,} different scores, and one skyband of each answers for every k and every size"
     return "a row is worth the same to all queries, so one skyband answers for every k and every size"
+
+
+def _held(k: int, topics: int, rows: float) -> float:
+    """The rows of a window in skybands of so many topics, as many of each; where that is not known, of one."""
+    topics = max(1, topics)
+    return min(rows, topics * k * (1 + math.log(max(1.0, rows / topics / k))))
 
 
 def _own_scores(spec: Spec, queries: int, topics: int) -> str | None:

@@ -135,6 +135,11 @@ class TopKForEach:
         """What a row is worth: nothing if it does not meet the condition."""
         return filtered(self.by, self.where)
 
+    @property
+    def for_each(self) -> str:
+        """In words: how many queries there are, if they have come."""
+        return f"for each of {len(self.queries):,} queries" if len(self.queries) else "for each query"
+
     def of(self, queries: Any) -> TopKForEach:
         """The same for other queries, in the same columns."""
         return but(self, queries=as_table(queries))

@@ -56,6 +56,8 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
         schemas = {name: source.schema for name, source in data.items()}
     asked = recognise(statement, {one.alias: schemas[one.name] for one in statement.inputs})
     if statement.explain is not None:
+        if not on_spark:
+            asked, data = _with_queries(asked, data)
         draft = draft_of(asked, schemas, on_spark=bool(on_spark))
         if statement.explain == "PLAN":
             return explained(draft)
@@ -185,6 +187,14 @@ def _start(asked: Asked, sources: Mapping[str, Source]) -> Running:
             return many.start(prepared[ONLY], asked.query.of(_whole(sources[str(asked.queries)])))
         case JoinAggregate():
             return joins.start(prepared, asked.query)
+
+
+def _with_queries(asked: Asked, sources: dict[str, Source]) -> tuple[Asked, dict[str, Source]]:
+    """The same of the queries there are, where these are a table: what suits them depends on how many they are."""
+    if not isinstance(asked.query, TopKForEach) or not sources[str(asked.queries)].is_whole:
+        return asked, sources
+    queries = _reread(sources[str(asked.queries)], str(asked.queries))
+    return replace(asked, query=asked.query.of(_whole(queries))), {**sources, str(asked.queries): queries}
 
 
 def _whole(source: Source) -> pa.Table:

@@ -92,6 +92,8 @@ def _holds(draft: Draft, plan: Plan) -> str:
         )
     if isinstance(query, TopKForEach):
         rows = f"{plan.window_rows:,.0f} rows of a window{assumed}"
+        if not math.isnan(plan.rows):
+            return f"about {plan.rows:,.0f} of the {rows}, if scores come in random order"
         return f"the {rows}, once for all, and a list somewhat longer than k for each query"
     if isinstance(query, TopKPairs):
         rows = f"{plan.window_rows:,.0f} rows of a window{assumed}"

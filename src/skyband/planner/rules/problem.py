@@ -13,7 +13,7 @@ def problem(draft: Draft) -> Draft:
         case TopK():
             said = "the best rows of one input"
         case TopKForEach():
-            said = f"the best rows of one input, for each of {len(query.queries):,} queries"
+            said = f"the best rows of one input, {query.for_each}"
         case TopKPairs():
             said = "the best pairs of rows of one input"
         case TopKAcross():

@@ -16,6 +16,7 @@ from skyband.operators.across import staircase as staircase_across
 from skyband.operators.across.protocol import AcrossOperator, AcrossSpec
 from skyband.operators.many import boxes as many_boxes
 from skyband.operators.many import cells as many_cells
+from skyband.operators.many import common as many_common
 from skyband.operators.many import each as many_each
 from skyband.operators.many import grids as many_grids
 from skyband.operators.many import protocol as many
@@ -146,7 +147,7 @@ def _for_each(name: str, algorithm: ObjectAlgorithm) -> ManyAlgorithm:
 MANY: dict[str, ManyAlgorithm] = {
     **{
         module.NAME: ManyAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
-        for module in (many_scan, many_boxes, many_cells, many_shared)
+        for module in (many_scan, many_boxes, many_cells, many_shared, many_common)
     },
     **{
         name: ManyAlgorithm(

@@ -28,6 +28,7 @@ ASSUMED_K: Final = 10  # where it is a column
 ASSUMED_QUERIES: Final = 1_000  # where they are still to come
 
 BLOCK_ROWS: Final = 5_000  # that are put into boxes together
+LOOKED_UP: Final = 3  # times a comparison with a threshold: to find out who sees a row
 SHARING: Final = 4  # queries with the same score, on average, before these share a skyband
 
 
@@ -82,6 +83,7 @@ def plan(
 
 
 _REASONS: Final = {
+    "common": "a row is worth the same to all queries that see it, so it is scored once",
     "scan": "to score each row for each query costs least",
     "cells": "most rows meet only the few queries of the cell they are in",
     "boxes": "most rows are known to be no answer to most queries by the box they are in",
@@ -126,6 +128,9 @@ def _cost(name: str, spec: Spec, queries: int, topics: int, k: int, rows: float)
     share, ns = listed_share(k, rows), costs.ns
     if name == "scan":
         return queries * (costs.score(columns) + ns["listed"] * share)
+    if name == "common":
+        looked_up = LOOKED_UP * costs.score(1) if score.seen_by else 0.0
+        return costs.score(columns) + looked_up + queries * (ns["bound"] + ns["listed"] * share)
     if name == "shared":
         if score.seen_by:
             return costs.score(columns) + ns["shared"] + ns["topic"]

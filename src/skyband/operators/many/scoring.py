@@ -307,6 +307,16 @@ def scores(columns, first, end, parameters, q, out):
         {SCORE}
         out[x] = s
 """,
+    # The same where it is one for all queries that see the row.
+    "common": """
+def common(columns, first, end, out):
+    i, stop = first, end
+    {SLICE}
+    for x in range(stop - i):
+        {ROW}
+        {COMMON}
+        out[x] = s
+""",
     # The score of one row for one query, and the most that a row in one box can have.
     "one": """
 def one(columns, i, parameters, q):

@@ -425,3 +425,11 @@ def test_lines_are_in_the_order_in_which_they_became_known(window: sb.Window, al
     queries = pa.table({"id": np.arange(6), "at": [3.0, 9.5, 1.0, 0.0, 14.0, 7.0], "n": [8, 8, 4, 5, 7, 6]})
     asked = {"k": 2, "by": "abs(price - q.at)", "window": window, "for_each": queries, "emit": "changes", "size": "q.n"}
     assert sb.top_k(rows, algorithm=algorithm, **asked).equals(sb.top_k(rows, algorithm="recompute", **asked))
+
+
+def test_an_algorithm_for_one_query_takes_its_options() -> None:
+    asked = {"k": 2, "by": NEAR, "window": sb.sliding(3), "for_each": QUERIES}
+    expected = sb.top_k(ROWS, **asked)
+    assert sb.top_k(ROWS, algorithm="relaxed(gamma=0.5)", **asked).equals(expected)
+    with pytest.raises(sb.InvalidQuery, match="'relaxed' has no option 'delta'"):
+        sb.top_k(ROWS, algorithm="relaxed(delta=0.5)", **asked)

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from typing import Generic, TypeVar
 
 from skyband.errors import InvalidQuery
@@ -130,8 +130,9 @@ ManyAlgorithm = Algorithm[many.Spec, many.ManyOperator]
 def _for_each(name: str, algorithm: ObjectAlgorithm) -> ManyAlgorithm:
     """An algorithm for rows, once for each query."""
 
-    def open_each(spec: many.Spec) -> many.ManyOperator:
-        return many_each.Each(spec, algorithm.open)
+    @wraps(algorithm.open)  # whose options it has
+    def open_each(spec: many.Spec, **options: int | float) -> many.ManyOperator:
+        return many_each.Each(spec, partial(algorithm.open, **options))
 
     def refuses(spec: many.Spec) -> str | None:
         if refused := many_each.refuses(spec):

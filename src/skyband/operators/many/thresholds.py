@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from skyband.operators.many.arriving import arrive
+from skyband.operators.many.arriving import arrive, room_for_lists
 from skyband.operators.many.lists_kernels import (
     EVERY_ROW,
     LATEST,
@@ -99,6 +99,7 @@ class Thresholds(Schedule):
         self._classes: list[Class] = []  # the same, apart if their windows are not about as long
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
         self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
+        self._room = room_for_lists(1024)
         self._scores = np.empty(BLOCK)
         self._sampled = 0, 0, 0  # how many rows the last guess was from, the first and the last of them; and a sample
         self._sample, self._sample_time = np.empty((0, 0)), np.empty(0, np.int64)
@@ -277,13 +278,14 @@ class Thresholds(Schedule):
                 else:
                     at, failures = arrive(
                         which, begin, at, reached, self._hits, arrivals, self._counted, u, self._queries,
-                        self._threshold, self._pool, self.spec.emit, self._told, self._failed,
+                        self._threshold, self._pool, self.spec.emit, self._told, self._failed, self._room,
                     )  # fmt: skip
                     failed.append(which[self._failed[:failures]])
                 if at < reached:
                     length = int(self._queries["length"][which[at]]) + v - u
                     self._make_room(4 * length + 16)
                     self._make_room_out(4 * length)
+                    self._make_room_lists(length)
             begin = reached
         return np.concatenate(failed) if failed else np.empty(0, np.int64)
 
@@ -389,6 +391,10 @@ class Thresholds(Schedule):
         lines, written = self._told
         if len(lines) - written[0] < more:
             self._told = Told(grown(lines, max(2 * len(lines), int(written[0]) + more)), written)
+
+    def _make_room_lists(self, rows: int) -> None:
+        if len(self._room.hit) < rows:
+            self._room = room_for_lists(2 * rows)
 
     def _make_room_hits(self, rows: int) -> None:
         if len(self._hits.row) <= rows:  # with room for one that is none

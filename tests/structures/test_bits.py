@@ -12,7 +12,7 @@ from skyband.structures.bits import NONE, count_below, delete, fill, insert, las
 from skyband.structures.compiling import kernel
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def _asked(bits, count, gone, back, found):  # type: ignore[no-untyped-def]
     """All numbers below `count` but some; what is asked of each place goes into the rows of `found`."""
     fill(bits, count)

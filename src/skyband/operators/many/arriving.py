@@ -19,6 +19,7 @@ from skyband.operators.many.lists_kernels import (
     shift,
     time_of,
     trim,
+    without_outlived,
 )
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Floats, Ints
 from skyband.structures.bits import NONE, count_below, delete, fill, insert, last_until, next_from
@@ -48,7 +49,8 @@ class Room(NamedTuple):
 
 
 def room_for_lists(rows: int) -> Room:
-    return Room(*(np.empty(rows, np.float64 if name == "score" else np.int64) for name in Room._fields))
+    whole = (np.empty(rows, np.int64) for _ in Room._fields[1:])
+    return Room(next(whole), np.empty(rows), *whole)
 
 
 @kernel
@@ -159,6 +161,8 @@ def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold,
         if query.length > most_rows(query):
             sort_list(pool.rows, query, expired)
             query.length = trim(pool.rows, query.offset, query.length, q, query, threshold, lasting, LATEST)
+            if query.length > most_rows(query):
+                query.length = without_outlived(pool.rows, query.offset, query.length, query.k, room.key)
             query.sorted = query.length
         query.sorted = min(query.sorted, 2 * query.k + SORTED)
         if some == p_end:

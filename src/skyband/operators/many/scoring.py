@@ -333,6 +333,19 @@ def scores(columns, first, end, parameters, q, out):
         {SCORE}
         out[x] = s
 """,
+    # The same of several queries: for which[j] into out[j].
+    "scores_of_each": """
+def scores_of_each(columns, first, end, parameters, which, out):
+    for j in range(len(which)):
+        q = which[j]
+        {QUERY}
+        i, stop = first, end
+        {SLICE}
+        for x in range(stop - i):
+            {ROW}
+            {SCORE}
+            out[j, x] = s
+""",
     # The score of one row for one query, and the most that a row in one box can have.
     "one": """
 def one(columns, i, parameters, q):

@@ -18,10 +18,11 @@ from skyband.bench.many import ROWS, WINDOW, opened, same, spec_of
 from skyband.expressions import many
 from skyband.operators.many.boxes import Boxes
 from skyband.operators.many.cells import Cells
+from skyband.operators.many.lists import Hits
 from skyband.operators.many.protocol import Batch, Queries, Spec
 from skyband.operators.many.scan import Scan
 from skyband.operators.many.scoring import scoring_of
-from skyband.operators.many.thresholds import Hits, Index
+from skyband.operators.many.thresholds import Index
 from skyband.operators.protocol import WINDOWS
 from skyband.operators.registry import MANY, find
 from skyband.planner.figures import machine

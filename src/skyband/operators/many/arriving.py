@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from skyband.operators.many.lists_kernels import (
     EVERY_ROW,
     LATEST,
@@ -15,8 +19,10 @@ from skyband.operators.many.lists_kernels import (
     shift,
     time_of,
     trim,
+    without_outlived,
 )
-from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Floats, Ints
+from skyband.structures.bits import NONE, count_below, delete, fill, insert, last_until, next_from
 from skyband.structures.compiling import inlined, kernel, part
 from skyband.structures.moving import copy_row, row_at
 from skyband.structures.prefetching import prefetch
@@ -25,11 +31,31 @@ from skyband.structures.slabs import CLASSES, reserve
 
 MORE = 64  # hits that a short list takes in at a time
 SORTED = 8  # rows of a list that are kept best first, beside twice those of an answer
+PLACE = 32  # bits for a place in a list
+LAST_PLACE = (1 << PLACE) - 1
+
+
+class Room(NamedTuple):
+    """For what happens to one list: as much as it has rows, old and new."""
+
+    hit: Ints  # what comes and may be in an answer: which hit it is, as they arrive,
+    score: Floats
+    best: Ints  # the numbers of these, best first,
+    place: Ints  # and by number, where it is in the list
+    behind: Ints  # what comes and is in none yet
+    key: Ints  # when rows leave the window, and where in the list they are, as one number
+    leaving: Ints  # the same in order
+    alive: Ints  # bits: the places of the rows that are in the window
+
+
+def room_for_lists(rows: int) -> Room:
+    whole = (np.empty(rows, np.int64) for _ in Room._fields[1:])
+    return Room(next(whole), np.empty(rows), *whole)
 
 
 @kernel
 def arrive(  # type: ignore[no-untyped-def]
-    which, swept, begin, stop, hits, arrivals, counted, order, queries, threshold, pool, emit, told, failed
+    which, swept, begin, stop, hits, arrivals, counted, order, queries, threshold, pool, emit, told, failed, room
 ):
     """Rows come, one by one, and after each the answer is due: the hits of the queries which[begin:stop].
 
@@ -49,12 +75,14 @@ def arrive(  # type: ignore[no-untyped-def]
         need = query.length + p_end - p
         if len(told.lines) - told.written[0] < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
             return j, failures
+        if len(room.hit) < need:
+            return j, failures
         near = nearest(pool.rows, query, threshold[q], horizon, arrivals.before - query.size)
         if near < 0 and query.edge_position != EVERY_ROW:
             failed[failures] = j
             failures += 1
             continue
-        take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told)
+        take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told, room)
     return stop, failures
 
 
@@ -112,7 +140,7 @@ def sort_list(rows, query, expired):  # type: ignore[no-untyped-def]
 
 
 @part
-def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told):  # type: ignore[no-untyped-def]
+def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told, room):  # type: ignore[no-untyped-def]
     """Rows come to one query, hits [p, p_end), and others leave its window.
 
     Hits are taken as many at a time as the list has rows, and in between it is trimmed: so it stays short.
@@ -125,12 +153,16 @@ def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold,
         stop = hits.row[some] if some < p_end else last + 1
         expired = clock_after(arrivals, stop - 1) - query.size
         reserve(pool, query, query.length + some - p)
-        meet(query, q, near, p, some, begin, stop, hits, arrivals, counted, order, threshold, pool.rows, emit, told)
+        meet(
+            query, q, near, p, some, begin, stop, hits, arrivals, counted, order, threshold, pool.rows, emit, told, room
+        )  # fmt: skip
         if query.length > most_rows(query):
             query.length, _ = gather(pool.rows, query.offset, query.sorted, query.sorted, query.length, expired, LATEST)
         if query.length > most_rows(query):
             sort_list(pool.rows, query, expired)
             query.length = trim(pool.rows, query.offset, query.length, q, query, threshold, lasting, LATEST)
+            if query.length > most_rows(query):
+                query.length = without_outlived(pool.rows, query.offset, query.length, query.k, room.key)
             query.sorted = query.length
         query.sorted = min(query.sorted, 2 * query.k + SORTED)
         if some == p_end:
@@ -141,81 +173,60 @@ def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold,
 
 @inlined
 def meet(  # type: ignore[no-untyped-def]
-    query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, threshold, rows, emit, told
+    query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, threshold, rows, emit, told, room
 ):
     """Rows [begin, stop) come to one query, hits [p, p_end), and others leave its window.
 
-    Meanwhile its list is in four parts: in [0, w), best first, the answer and what may yet be in one; in [far, loose),
-    best first, what ranks behind the last row of these, which stays where it is; in [loose, old) what is in no order,
-    and in [old, n) what comes and is not among the first. If the nearest are not known, all are near.
+    Meanwhile its list is in three parts: in [0, far), best first, all that is in an answer before the end, whether it
+    has come yet or is still there; in [far, loose), best first, what ranks behind the last row of these, which stays;
+    in [loose, n) what is in no order. If the nearest are not known, all are near.
     """
-    k, size, base = query.k, query.size, query.offset
-    w, coming, head = query.sorted, p_end - p, query.sorted
-    if near >= 0:
-        w, coming = near, better(row_at(rows, base + near - 1), p, p_end, hits, arrivals)
-    far, loose, old = w + coming, head + coming, query.length + coming
+    base, head = query.offset, query.sorted
+    w = near if near >= 0 else head
+    expired = clock_after(arrivals, stop - 1) - query.size
+    coming, behind = 0, 0
+    for h in range(p, p_end):
+        i = hits.row[h]
+        score, time, position = hits.score[h], time_of(arrivals, i), position_of(arrivals, i)
+        if near >= 0 and not trails(row_at(rows, base + w - 1), score, time, position):
+            room.behind[behind] = h
+            behind += 1
+        elif time > clock_after(arrivals, i) - query.size:  # if not, it came late
+            room.hit[coming], room.score[coming] = h, score
+            coming += 1
+    far, loose, n = w + coming, head + coming, query.length + coming
     moved = min(coming, query.length - head)  # rows in no order make way for others
     for x in range(moved):
-        copy_row(rows, base + old - moved + x, rows, base + head + x)
+        copy_row(rows, base + n - moved + x, rows, base + head + x)
     shift(rows, base + far, base + w, head - w)
-    n, oldest = old, oldest_of(rows, base, min(k, w))  # of the answer
-    by_time = expires(arrivals, oldest, size)
-    while True:
-        by_hit = hits.row[p] if p < p_end else stop
-        i = min(by_hit, by_time)
-        if i >= stop:
-            break
-        at, expired, before = clock_after(arrivals, i) + counted, clock_after(arrivals, i) - size, oldest
-        shown, new = min(k, w), k  # rows of the answer that stay; the place of the row that comes, if it is before them
-        if by_time == i:
-            if emit == CHANGES:
-                say_expired(rows, base, shown, expired, told, at, q, order + i)
-            w, shown = drop_until(rows, base, w, shown, expired)
-            oldest = oldest_of(rows, base, min(k, w))
-        if by_hit == i:
-            score, time, position = hits.score[p], time_of(arrivals, i), position_of(arrivals, i)
-            p += 1
-            if near >= 0 and not trails(row_at(rows, base + w - 1), score, time, position):
-                put(rows, base + n, score, time, position)
-                n += reaches(score, time, position, threshold[q], query)  # if not, it was trimmed since
-            elif time > expired:  # if not, it came late
-                x = place(rows, base, w, score, time, position)
-                w += 1
-                oldest = min(oldest, time)
-                if x < shown:
-                    new = x
-                    if shown < k:
-                        shown += 1
-                    elif emit == CHANGES:
-                        say(told, at, q, k, row_at(rows, base + k), order + i, LEAVE)
-        if new < k:
-            enter(rows, base, new, told, at, q, order + i, emit)
-        for x in range(shown, min(k, w)):
-            enter(rows, base, x, told, at, q, order + i, emit)
-        if oldest != before:
-            by_time = expires(arrivals, oldest, size)
-    expired = clock_after(arrivals, stop - 1) - size
-    w, oldest = gather(rows, base, min(k, w), min(k, w), w, expired, oldest)
+    rank(coming, hits, arrivals, room)
+    shown = min(query.k, w)
+    last = merge(rows, base, w, shown, coming, hits, arrivals, room)
+    leaving = find_leaving(rows, base, far, expired, query.size, arrivals, room)
+    if coming + leaving > 0:
+        fill(room.alive, far)
+        for x in range(coming):
+            delete(room.alive, room.place[x])
+        follow(query, q, shown, last, far, coming, leaving, hits, arrivals, counted, order, rows, emit, told, room)
+    w, oldest = gather(rows, base, 0, 0, far, expired, LATEST)
     head, oldest = gather(rows, base, w, far, loose, expired, oldest)
-    while old < n:
-        row = row_at(rows, base + old)
-        score, time, position = row.score, row.time, row.position
-        if time <= expired:  # it came late
-            n -= 1
-            copy_row(rows, base + old, rows, base + n)
-        elif not trails(row_at(rows, base + head - 1), score, time, position):
-            old += 1
-        else:
-            if head == loose:
-                copy_row(rows, base + old, rows, base + loose)
-                loose += 1
-                old += 1
-            else:
-                n -= 1
-                copy_row(rows, base + old, rows, base + n)
-            place(rows, base + w, head - w, score, time, position)
-            oldest = min(oldest, time)
-            head += 1
+    for y in range(behind):
+        h = room.behind[y]
+        i = hits.row[h]
+        score, time, position = hits.score[h], time_of(arrivals, i), position_of(arrivals, i)
+        if time <= expired or not reaches(score, time, position, threshold[q], query):
+            continue  # it came late, or the list was trimmed since it was found
+        if not trails(row_at(rows, base + head - 1), score, time, position):
+            put(rows, base + n, score, time, position)
+            n += 1
+            continue
+        if head == loose:
+            copy_row(rows, base + n, rows, base + loose)
+            loose += 1
+            n += 1
+        place(rows, base + w, head - w, score, time, position)
+        oldest = min(oldest, time)
+        head += 1
     last = min(loose - head, n - loose)  # rows that fill the gap
     for x in range(last):
         copy_row(rows, base + head + x, rows, base + n - last + x)
@@ -223,30 +234,117 @@ def meet(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def better(row, p, p_end, hits, arrivals):  # type: ignore[no-untyped-def]
-    """How many of the hits [p, p_end) rank before the row."""
-    found = 0
-    for h in range(p, p_end):
+def rank(coming, hits, arrivals, room):  # type: ignore[no-untyped-def]
+    """Sort what comes: to count what is better needs no branches, and is the faster way where it is not very many."""
+    for number in range(coming):
+        score, x, equal = room.score[number], 0, 0
+        for other in range(coming):
+            x += room.score[other] > score
+            equal += room.score[other] == score
+        if equal > 1:
+            i = hits.row[room.hit[number]]
+            time = time_of(arrivals, i)
+            for other in range(coming):
+                if room.score[other] == score:
+                    other_time = time_of(arrivals, hits.row[room.hit[other]])
+                    x += other_time > time or (other_time == time and other > number)
+        room.best[x] = number
+
+
+@inlined
+def merge(rows, base, w, shown, coming, hits, arrivals, room):  # type: ignore[no-untyped-def]
+    """Merge what comes into the first w rows, from the last place on, and note where each is put.
+
+    Returns where the last of the first `shown` is.
+    """
+    x, to, last = w - 1, w + coming - 1, shown - 1
+    for y in range(coming - 1, -1, -1):
+        number = room.best[y]
+        h = room.hit[number]
         i = hits.row[h]
-        found += trails(row, hits.score[h], time_of(arrivals, i), position_of(arrivals, i))
+        score, time, position = hits.score[h], time_of(arrivals, i), position_of(arrivals, i)
+        while x >= 0 and trails(row_at(rows, base + x), score, time, position):
+            copy_row(rows, base + to, rows, base + x)
+            x -= 1
+            to -= 1
+        put(rows, base + to, score, time, position)
+        last += x < shown - 1
+        room.place[number] = to
+        to -= 1
+    return last
+
+
+@inlined
+def find_leaving(rows, base, m, expired, size, arrivals, room):  # type: ignore[no-untyped-def]
+    """Which of the first m rows leave the window: when each does, then where it is, as one number, in order."""
+    found = 0
+    for x in range(m):
+        room.leaving[found] = x
+        found += row_at(rows, base + x).time <= expired
+    for y in range(found):
+        x = room.leaving[y]
+        room.key[y] = (expires(arrivals, row_at(rows, base + x).time, size) << PLACE) + x
+    for y in range(found):
+        key, z = room.key[y], 0
+        for other in range(found):
+            z += room.key[other] < key
+        room.leaving[z] = key
     return found
 
 
 @inlined
-def enter(rows, base, x, told, at, q, order, emit):  # type: ignore[no-untyped-def]
-    """Say that a row is in the answer; of entries only once."""
-    row = row_at(rows, base + x)
-    if emit == CHANGES or row.flag == 0:
-        say(told, at, q, x + 1, row, order, ENTER)
-        row.flag = emit == ENTRIES
+def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, order, rows, emit, told, room):  # type: ignore[no-untyped-def]
+    """Tell what is in the answer, row by row as they come and leave.
+
+    All these rows lie best first; `alive` has the places of those in the window. The answer is the first `shown` of
+    them, k or all, up to place `last`.
+    """
+    k, base, alive = query.k, query.offset, room.alive
+    h, y = 0, 0
+    while h < coming or y < leaving:
+        by_hit = hits.row[room.hit[h]] if h < coming else LATEST
+        i = min(by_hit, room.leaving[y] >> PLACE if y < leaving else LATEST)
+        at = clock_after(arrivals, i) + counted
+        if emit == CHANGES:
+            for z in range(y, leaving):  # all at once: their ranks are those before any has left
+                x = room.leaving[z] & LAST_PLACE
+                if room.leaving[z] >> PLACE > i or x > last:
+                    break
+                say(told, at, q, count_below(alive, x) + 1, row_at(rows, base + x), order + i, LEAVE)
+        while y < leaving and room.leaving[y] >> PLACE <= i:
+            x = room.leaving[y] & LAST_PLACE
+            delete(alive, x)
+            shown -= x <= last
+            y += 1
+        last = last_until(alive, last)
+        if by_hit == i:
+            x = room.place[h]
+            h += 1
+            insert(alive, x)
+            if x < last:
+                if shown < k:
+                    shown += 1
+                else:
+                    if emit == CHANGES:
+                        say(told, at, q, k, row_at(rows, base + last), order + i, LEAVE)
+                    last = last_until(alive, last - 1)
+                enter(rows, base, x, count_below(alive, x) + 1, told, at, q, order + i, emit)
+        while shown < k:
+            following = next_from(alive, last + 1, m)
+            if following == NONE:
+                break
+            last = following
+            shown += 1
+            enter(rows, base, last, shown, told, at, q, order + i, emit)
 
 
 @inlined
-def say_expired(rows, base, t, expired, told, at, q, order):  # type: ignore[no-untyped-def]
-    """Say which rows of the answer have expired."""
-    for x in range(t):
-        if row_at(rows, base + x).time <= expired:
-            say(told, at, q, x + 1, row_at(rows, base + x), order, LEAVE)
+def enter(rows, base, x, rank, told, at, q, order, emit):  # type: ignore[no-untyped-def]
+    """Say that a row is in the answer; of entries only once."""
+    row = row_at(rows, base + x)
+    if emit == CHANGES or row.flag == 0:
+        say(told, at, q, rank, row, order, ENTER)
+        row.flag = emit == ENTRIES
 
 
 @inlined
@@ -276,26 +374,3 @@ def expires(arrivals, oldest, size):  # type: ignore[no-untyped-def]
         else:
             low = middle + 1
     return low
-
-
-@inlined
-def oldest_of(rows, base, n):  # type: ignore[no-untyped-def]
-    oldest = LATEST
-    for x in range(base, base + n):
-        oldest = min(oldest, row_at(rows, x).time)
-    return oldest
-
-
-@inlined
-def drop_until(rows, base, n, shown, expired):  # type: ignore[no-untyped-def]
-    """Drop the rows that have expired. Returns how many are left, and how many of the first ones."""
-    x = 0
-    while x < n and row_at(rows, base + x).time > expired:
-        x += 1
-    kept, stay = x, min(x, shown)
-    for y in range(x + 1, n):
-        copy_row(rows, base + kept, rows, base + y)
-        lives = row_at(rows, base + y).time > expired
-        kept += lives
-        stay += lives & (y < shown)
-    return kept, stay

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.operators.many.lists import Hits
 from skyband.operators.many.lists_kernels import SLACK
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import BLOCK, Scoring
-from skyband.operators.many.thresholds import FEW, HITS, PARTS, Hits, Thresholds
+from skyband.operators.many.thresholds import FEW, HITS, PARTS, Thresholds
 from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import kernel, part
 
@@ -29,7 +30,7 @@ ROWS = 40  # in a box, about
 SPLIT = 4  # columns at most by which rows are split
 TOGETHER = 16  # queries that are asked together, if there are many
 SAMPLE = 512  # values from which it is known where to split
-FULLEST = 4  # times as many rows as should be in a box: then it is known no longer
+FULLEST = 4  # times as many rows as should be in a box: then it is asked again where to split
 TOO_FULL = -1
 
 
@@ -87,7 +88,7 @@ class Boxes:
         self._rows = rows
         self._together = together
         self._columns, self._first = np.empty((0, 0)), 0
-        self._parts, self._cuts = 0, np.empty((0, 0))
+        self._parts, self._cuts, self._fullest = 0, np.empty((0, 0)), 0
         self._runs = 0
         self._make_room(0, 0)
 
@@ -111,10 +112,12 @@ class Boxes:
         # Where rows are spread as those before them, the cuts do as well.
         self._runs = TOO_FULL
         if parts == self._parts:
-            self._runs = lay_boxes(columns, first, end, self._cuts, parts, FULLEST * self._rows, self._laid, self._room)
+            self._runs = lay_boxes(columns, first, end, self._cuts, parts, self._fullest, self._laid, self._room)
         if self._runs == TOO_FULL:
             self._parts, self._cuts = parts, self._cut(columns[:split, first:end], parts)
             self._runs = lay_boxes(columns, first, end, self._cuts, parts, n, self._laid, self._room)
+            # Columns may depend on each other, so that no cuts make all boxes alike.
+            self._fullest = max(FULLEST * self._rows, 2 * int(self._room.size[: parts**split].max()))
 
     def _cut(self, columns: Floats, parts: int) -> Floats:
         """Where parts of each column begin, so that each has about as many rows."""

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.operators.many import boxes
+from skyband.operators.many.lists import Hits
 from skyband.operators.many.lists_kernels import SLACK
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scan import Scan
 from skyband.operators.many.scoring import Scoring
-from skyband.operators.many.thresholds import FEW, HITS, PARTS, Hits, Thresholds
+from skyband.operators.many.thresholds import FEW, HITS, PARTS, Thresholds
 from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import allocating
 

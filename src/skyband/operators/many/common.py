@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.operators.many.lists import Hits
 from skyband.operators.many.lists_kernels import SLACK
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import BLOCK, Scoring
-from skyband.operators.many.thresholds import FEW, HITS, PARTS, Hits, Thresholds
+from skyband.operators.many.thresholds import FEW, HITS, PARTS, Thresholds
 from skyband.operators.many.topics import NONE, Topics
 from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import allocating, part

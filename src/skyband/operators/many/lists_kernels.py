@@ -166,6 +166,27 @@ def trim(rows, base, n, q, query, threshold, first, end):  # type: ignore[no-unt
     return kept
 
 
+@part
+def without_outlived(rows, base, n, k, latest):  # type: ignore[no-untyped-def]
+    """Of rows that are best first, leave out what k better ones outlive, which will be in no answer; returns how many
+    stay. `latest` has room for k times, or for as many as there are rows."""
+    kept = 0
+    for x in range(n):
+        time = rows[base + x].time
+        if kept >= k and time <= latest[k - 1]:
+            continue
+        # The latest times of the rows before, as many as k, in falling order.
+        y = min(kept, k - 1)
+        while y > 0 and latest[y - 1] < time:
+            latest[y] = latest[y - 1]
+            y -= 1
+        latest[y] = time
+        if kept != x:
+            copy_row(rows, base + kept, rows, base + x)
+        kept += 1
+    return kept
+
+
 @inlined
 def most_rows(query):  # type: ignore[no-untyped-def]
     """A list that is longer is trimmed."""

@@ -6,6 +6,7 @@ array, parameters of queries in those of another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,9 +21,11 @@ from skyband.operators.objects.relaxed_blocks import note
 from skyband.structures.compiling import inlined
 from skyband.structures.generating import callee, filled, loop
 from skyband.structures.moving import row_at
+from skyband.structures.widening import widen
 
 BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again,
 PART: Final = 32  # part by part
+IN_TURN: Final = 16  # queries that such rows meet one after the other, while they are near
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,8 @@ class Scoring:
         scope = {
             "BLOCK": BLOCK,
             "PART": PART,
+            "IN_TURN": IN_TURN,
+            "widen": widen,
             "note": note,
             "put": put_kept,
             "merge_last": merge_last,
@@ -77,8 +82,41 @@ class Scoring:
             "VALUE": [f"a{c}_low = a{c}_high = p{c}[x]" for c in columns],
             "FOUND": [f"found[{c}, x] = columns[{c}, first + near[x]]" for c in columns],
             "NEAR": [f"p{c} = found[{c}, i:stop]" for c in columns],
+            **_without_root(self.score.lines),
         }
         return filled(LOOPS[name], parts)
+
+
+_ROOT: Final = re.compile(r"(\w+) = math\.sqrt\((\w+)\)")
+_LAST: Final = re.compile(r"s = (-?)\((\w+)\)")
+
+
+def _without_root(lines: tuple[str, ...]) -> dict[str, list[str]]:
+    """A score in two parts: `u`, which says whether it `may` reach the limit, and what is left to do for those that do.
+
+    A root, and its sign, are left: they keep the order, so that squares can be compared, which are there much sooner.
+    What rounding does to a root and to a square is less than what `reach` leaves room for; where they are the smallest
+    numbers there are, or too large for any, that is so, too.
+    """
+    last, root = _LAST.fullmatch(lines[-1]), _ROOT.fullmatch(lines[-2]) if len(lines) > 1 else None
+    if last is None or root is None or last[2] != root[1]:
+        return {
+            "ARGUMENT": [*lines, "u = s"],
+            "REACH": ["reach = limit"],
+            "MAY": ["may = u >= reach"],
+            "REST": ["s = u"],
+        }
+    nearer = bool(last[1])
+    return {
+        "ARGUMENT": [*lines[:-2], f"u = {root[2]}"],
+        "REACH": [
+            "reach = limit * limit * (1 + 2.0**-50) + 1e-323"
+            if nearer
+            else "reach = limit * (limit * (1 - 2.0**-50)) - 1e-323 if limit > 0 else 0.0"
+        ],
+        "MAY": [f"may = u {'<=' if nearer else '>='} reach"],
+        "REST": [f"s = {last[1]}math.sqrt(u)"],
+    }
 
 
 def _widened(c: int) -> tuple[str, ...]:
@@ -97,35 +135,59 @@ LOOPS: Final = {
     # go on if there was no room for all that a query may have.
     "sweep": """
 def sweep(columns, first, end, parameters, threshold, which, begin, hit, score, ends, scores):
-    n = 0
-    for j in range(begin, len(which)):
-        if n + end - first >= len(hit):
+    widen()
+    n, rows, j = 0, end - first, begin
+    while j < len(which):
+        if n + rows >= len(hit):
             return n, j
-        q = which[j]
-        {QUERY}
-        limit = threshold[q]
+        # Some queries meet a block of rows in turn. Meanwhile each has room for as many hits as there are rows.
+        j_end = min(j + min(IN_TURN, (len(hit) - n) // max(1, rows)), len(which))
+        for y in range(j, j_end):
+            ends[y] = n + (y - j) * rows
         i = first
         while i < end:
             stop = min(i + BLOCK, end)
             {SLICE}
-            hits = 0
-            for x in range(stop - i):
-                {ROW}
-                {SCORE}
-                scores[x] = s
-                hits += s >= limit
-            if hits > 0:
-                for y in range(0, stop - i, PART):
-                    z = min(y + PART, stop - i)
+            for y in range(j, j_end):
+                q = which[y]
+                {QUERY}
+                limit = threshold[q]
+                {REACH}
+                hits = 0
+                for x in range(stop - i):
+                    {ROW}
+                    {ARGUMENT}
+                    {MAY}
+                    scores[x] = u
+                    hits += may
+                if hits == 0:
+                    continue
+                m = ends[y]
+                for begun in range(0, stop - i, PART):
+                    z = min(begun + PART, stop - i)
                     hits = 0
-                    for x in range(y, z):
-                        hits += scores[x] >= limit
+                    for x in range(begun, z):
+                        u = scores[x]
+                        {MAY}
+                        hits += may
                     if hits > 0:
-                        for x in range(y, z):
-                            hit[n], score[n] = i - first + x, scores[x]
-                            n += scores[x] >= limit
+                        for x in range(begun, z):
+                            u = scores[x]
+                            {MAY}
+                            if may:
+                                {REST}
+                                hit[m], score[m] = i - first + x, s
+                                m += s >= limit
+                ends[y] = m
             i = stop
-        ends[j] = n
+        at = n
+        for y in range(j, j_end):
+            for x in range(at, ends[y]):
+                hit[n], score[n] = hit[x], score[x]
+                n += 1
+            ends[y] = n
+            at += rows
+        j = j_end
     return n, len(which)
 """,
     # The same where rows lie in boxes: those of box i are [starts[i], starts[i + 1]) of `laid`, `order` says when each
@@ -317,6 +379,19 @@ def common(columns, first, end, out):
         {COMMON}
         out[x] = s
 """,
+    # The same of several queries: for which[j] into out[j].
+    "scores_of_each": """
+def scores_of_each(columns, first, end, parameters, which, out):
+    for j in range(len(which)):
+        q = which[j]
+        {QUERY}
+        i, stop = first, end
+        {SLICE}
+        for x in range(stop - i):
+            {ROW}
+            {SCORE}
+            out[j, x] = s
+""",
     # The score of one row for one query, and the most that a row in one box can have.
     "one": """
 def one(columns, i, parameters, q):
@@ -335,6 +410,7 @@ def most(low, high, x, parameters, q):
     # Every row is scored for every query, in the order in which `sweep` does it, and that is all: the lower bound.
     "score_all": """
 def score_all(columns, first, end, parameters, queries, out):
+    widen()
     for q in range(queries):
         {QUERY}
         i = first

@@ -50,12 +50,19 @@ class Store:
         first = self.count - live
         kept = slice(first, self.count) if alive[first:].all() else np.flatnonzero(alive)
         columns, whole = self._columns, self._whole
-        if 2 * live + 4 * n + 1024 > whole.shape[1]:
-            room = 2 * (live + live // 2 + 4 * n + 1024)
-            columns, whole = np.empty((len(columns), room)), np.empty((len(whole), room), np.int64)
+        if live + live // 2 + 2 * n > whole.shape[1]:
+            room = 2 * live + 4 * n + 1024
+            # Written to now, all at once: the system would find each page when it is first met, which takes longer.
+            columns, whole = np.full((len(columns), room), 0.0), np.full((len(whole), room), 0)
         columns[:, :live] = self._columns[:, kept]
         whole[:, :live] = self._whole[:, kept]
         self._columns, self._whole, self.count = columns, whole, live
+
+    def put(self, column: int, position: Ints, values: Floats) -> None:
+        """Other values in a column, for the rows of these positions that are there."""
+        at = np.minimum(np.searchsorted(self.position, position), max(0, self.count - 1))
+        is_there = self.position[at] == position if self.count else np.zeros(len(at), np.bool_)
+        self._columns[column, at[is_there]] = values[is_there]
 
     def state(self) -> Arrays:
         return {

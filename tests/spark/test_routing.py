@@ -6,18 +6,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from spark.streams import INSTANTS, START_US, Line, lines, read_batches, run_stream, run_to_files, split, write_batches
 
 import skyband as sb
 from skyband.engines.embedded.many import ForEachSession
 from skyband.engines.spark import many
-from skyband.engines.spark.routing import bucket_of_row, buckets_of_table
+from skyband.engines.spark.part import WEIGHT
+from skyband.engines.spark.recipe import BUCKET, tie
+from skyband.engines.spark.routing import bucket_of_row, buckets_of_table, sifted
+from skyband.engines.spark.sifting import QuerySieve, panes_of
 
 pytestmark = pytest.mark.spark
 
@@ -26,22 +32,22 @@ BATCHES = 4
 BUCKETS = 16  # unless set
 
 
-def trades() -> pa.Table:
-    """Four rows a second, with few prices, so that many are equal; some without a time, a symbol or a lot, and some
+def trades(rows: int = ROWS) -> pa.Table:
+    """150 s of rows, with few prices, so that many are equal; some without a time, a symbol or a lot, and some
     that come when their windows have closed. Most symbols end before the others."""
     rng = np.random.default_rng(3)
-    number = np.arange(ROWS)
-    second = number // 4
+    number = np.arange(rows)
+    second = number // (rows // 150)
     second = np.where(number % 50 == 7, second - 70, second)  # four micro-batches of 37 s, windows of 25 s
-    code = rng.integers(0, 6, ROWS)
+    code = rng.integers(0, 6, rows)
     code = np.where(second > 130, code % 2, code)
     return pa.table(
         {
             "ts": pa.array(START_US + second * 1_000_000, INSTANTS, mask=number % 60 == 11),
             "seq": pa.array(number),
             "symbol": pa.array([f"S{each}" for each in code], mask=number % 40 == 9),
-            "lot": pa.array(rng.integers(0, 3, ROWS), pa.int32(), mask=number % 45 == 13),
-            "price": pa.array(rng.integers(1, 30, ROWS).astype(np.float64)),
+            "lot": pa.array(rng.integers(0, 3, rows), pa.int32(), mask=number % 45 == 13),
+            "price": pa.array(rng.integers(1, 30, rows).astype(np.float64)),
         }
     )
 
@@ -127,7 +133,8 @@ def test_streaming(spark: SparkSession, tmp_path: Path, emit: str) -> None:
 
 
 def test_rows_go_to_one_bucket_or_to_none(spark: SparkSession, tmp_path: Path) -> None:
-    """Of one query, 16 buckets have none, and all rows but those of its own bucket are left out before the shuffle."""
+    """Of one query, 16 buckets have none, and all rows but those of its own bucket are left out before the shuffle. It
+    shows so many that none is left out for others that are better."""
     folder = write_batches(tmp_path / "rows", split(trades(), BATCHES))
     gathered = []
     for options in (
@@ -135,13 +142,117 @@ def test_rows_go_to_one_bucket_or_to_none(spark: SparkSession, tmp_path: Path) -
         {"for_each": queries().slice(3, 1), "where": "symbol = q.symbol AND lot < q.price"},
         {"for_each": queries(), "where": "symbol <> q.symbol"},
     ):
-        outcome = run_stream(spark, folder, lambda df, options=options: sb.top_k(df, **ASKED | options))
+        outcome = run_stream(spark, folder, lambda df, options=options: sb.top_k(df, **ASKED | {"k": 1_000} | options))
         assert outcome.observed("rows_in") == ROWS
         gathered.append(outcome.observed("rows_gathered"))
     of_symbol, timed = of_rows({"S3"}), ROWS - 10
     assert 0 < gathered[0] < of_symbol, "of some lots"
     assert of_symbol <= gathered[1] < timed / 2, "of some symbols"
     assert gathered[2] == 4 * timed, "nothing says where they go"
+
+
+# -- without such a condition ------------------------------------------------------------------------------------------
+
+MANY_ROWS = 18_000
+SIZES = pa.array(["13 seconds", "11 seconds", "25 seconds"] * 4)  # a slide is cut after 2, after 4 and after 5 s
+ODD = queries(12).set_column(queries().schema.get_field_index("last"), "last", SIZES)
+OTHERS: dict[str, Any] = {"where": "symbol <> q.symbol", "k": 1, "queries": ODD}  # most rows are not shown
+
+
+def for_others(df: DataFrame, **options: Any) -> DataFrame:
+    return sb.top_k(df, **{**ASKED, "where": OTHERS["where"], "k": 1, **options}, for_each=ODD)
+
+
+def in_batches() -> list[pa.Table]:
+    """The first has no row with a time. Each price comes twice, in the same second and file, and not again: if many
+    rows were as good as the best, the latest of a pane would be all that matters."""
+    table, number = trades(MANY_ROWS), np.arange(MANY_ROWS)
+    price = 30 * np.random.default_rng(5).random(MANY_ROWS)[number // 4 * 2 + number % 2]
+    table = table.set_column(table.schema.get_field_index("price"), "price", pa.array(price))
+    timeless = table.slice(0, 10).set_column(0, "ts", pa.nulls(10, INSTANTS))
+    return [timeless, *split(table, BATCHES)]
+
+
+@pytest.mark.parametrize("where", [OTHERS["where"], ASKED["where"]])
+def test_rows_that_no_query_shows_are_left_out_and_counted(spark: SparkSession, tmp_path: Path, where: str) -> None:
+    rows, options = in_batches(), {"emit": "changes", "where": where}
+    expected, stats = driven(rows, **OTHERS | options)
+    folder = write_batches(tmp_path / "rows", rows)
+    outcome = run_stream(spark, folder, lambda df: for_others(df, **options), mode="update")
+    assert sorted(outcome.lines, key=str) == expected
+    assert len(expected) > 300
+    for name in ("rows_in", "rows_late", "rows_null_time"):
+        assert outcome.observed(name) == getattr(stats, name) > 0, name
+    assert 0 < outcome.observed("rows_gathered") < MANY_ROWS / 4, "of some, and not four of each"
+
+
+def test_they_are_left_out_before_and_after_a_stop(spark: SparkSession, tmp_path: Path) -> None:
+    rows = in_batches()
+    for begin, end in ((0, 3), (3, 5)):
+        write_batches(tmp_path / "rows", rows[begin:end], first=begin)
+        run_to_files(for_others(read_batches(spark, tmp_path / "rows")), tmp_path)
+    written = lines(spark.read.parquet(str(tmp_path / "answers")).toArrow())
+    assert sorted(written, key=str) == driven(rows, **OTHERS)[0]
+
+
+def test_of_a_batch_too(spark: SparkSession, tmp_path: Path) -> None:
+    rows = in_batches()
+    df = spark.read.parquet(str(write_batches(tmp_path / "rows", rows)))
+    in_order = pa.concat_tables(rows).sort_by([("ts", "ascending"), ("seq", "ascending")])
+    asked = {**ASKED, "where": OTHERS["where"], "k": 1}
+    expected = lines(sb.top_k(in_order, **asked, for_each=ODD))
+    assert sorted(lines(for_others(df).toArrow()), key=str) == sorted(expected, key=str)
+    recipe = many.resolve(df, sb.TopKForEach(queries=ODD, **asked))
+    columns = [sf.col(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    left = sifted(df.select(*columns, tie(df)), recipe).toArrow()
+    on = recipe.plain_names["ts"]
+    counted = left.filter(pc.less(left[BUCKET], 0))
+    timeless = counted.filter(pc.is_null(counted[on]))
+    assert left.num_rows - counted.num_rows < MANY_ROWS / 4
+    assert sum(left[WEIGHT].to_pylist()) == sum(counted[WEIGHT].to_pylist()) == MANY_ROWS + 10
+    assert sum(timeless[WEIGHT].to_pylist()) == pa.concat_tables(rows)["ts"].null_count
+
+
+@pytest.mark.parametrize("worth", [0, 1.5])
+def test_what_is_left_of_a_pane(worth: float) -> None:
+    """For each query as many of the best as it shows, of the panes that have enough rows, and all of the others."""
+    table = trades(900).filter(pc.is_valid(trades(900)["ts"]))
+    asked = sb.TopKForEach(**ASKED | OTHERS | {"k": "q.k"})
+    sizes = asked.open(table.schema).sizes
+    panes, ks = panes_of(sizes, 5_000_000), ODD["k"].to_pylist()
+    recipe: Any = SimpleNamespace(
+        query=asked,
+        schema=table.schema,
+        window=asked.window,
+        arrival_order=["ts", "seq"],
+        panes=panes,
+        meet_by=(),
+        homes=np.arange(12) % 4,
+        buckets=4,
+    )
+    expected, passed, number = set(), set(), panes.of(table["ts"].cast(pa.int64()).to_numpy())
+    for pane in np.unique(number):
+        rows = [(row, i) for i, row in enumerate(table.to_pylist()) if number[i] == pane]
+        if len(rows) * 4 < worth * sum(ks):
+            passed.update(i for _, i in rows)
+            continue
+        for j, query in enumerate(ODD.to_pylist()):
+            seen = [
+                (-abs(row["price"] - query["price"]), row["ts"], row["seq"], i)
+                for row, i in rows
+                if None not in (row["symbol"], query["symbol"]) and row["symbol"] != query["symbol"]
+            ]
+            expected.update((best[-1], j % 4) for best in sorted(seen)[-query["k"] :])
+    sieve = QuerySieve(recipe, worth=worth)
+    for _ in range(2):  # what it has seen before does not matter
+        found = sieve.sift(table)
+        assert found is not None
+        assert set(zip(found.rows.tolist(), found.buckets.tolist(), strict=True)) == expected
+        assert set(found.all_else.tolist()) == passed
+    assert bool(passed) == bool(worth)
+
+
+# -- queries that come and go ------------------------------------------------------------------------------------------
 
 
 def changes(*changed: tuple[str, int, str | None, float | None, int | None, int]) -> pa.Table:

@@ -27,13 +27,13 @@ def by_pane(ticks: Ticks) -> bool:
     return not ticks.by_count and ticks.every > 0
 
 
-def meeting_columns(query: TopKForEach, ticks: Ticks) -> tuple[tuple[str, str], ...]:
-    """The columns of the row and of the query that say where the two meet: rows need not go where other queries are.
+def by_its_rows(ticks: Ticks) -> bool:
+    """Does what a window shows depend on nothing but the rows that it shows, and time?
 
-    In a window of arrivals, and without a slide, a row matters to queries that do not want it; and in one from the
-    start on its windows go on for all.
+    In a window of arrivals, and without a slide, a row matters to queries that do not want it; and one from the start
+    on is shown as long as any row comes.
     """
-    return equalities(query.where) if by_pane(ticks) and ticks.size != FOREVER else ()
+    return by_pane(ticks) and ticks.size != FOREVER
 
 
 # A bucket by itself knows neither when the last row of all comes nor that others have rows where it has none.
@@ -68,9 +68,11 @@ def _(query: TopK, ticks: Ticks) -> Spread:
 
 @_by_key.register
 def _(query: TopKForEach, ticks: Ticks) -> Spread:
-    if by := meeting_columns(query, ticks):
+    if by_its_rows(ticks) and (by := equalities(query.where)):
         asked = ", ".join(f"q.{name}" for _, name in by)
         return Spread(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")
+    if by_its_rows(ticks) and len(query.queries):  # else they are a stream, and there are none yet
+        return Spread(True, "over buckets by query: each of them gets the rows of a pane that its queries may show")
     return Spread(True, "over buckets by query: each of them gets every row")
 
 

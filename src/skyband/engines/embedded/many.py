@@ -83,6 +83,11 @@ class ForEachSession(Session):
         """The keys of the queries there are, in the order in which they came."""
         return self._keys.keys
 
+    @property
+    def sizes(self) -> Ints:
+        """How far each of them looks back, in ticks of what the window measures."""
+        return self._sizes
+
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def add(self, queries: Any, *, backfill: bool | None = None) -> pa.Table:

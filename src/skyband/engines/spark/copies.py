@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.engines.spark.candidates import pane_tally, times_of
@@ -21,12 +22,16 @@ class CopyGatherer(Gatherer):
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         timeless = self.timeless(table)
-        weights = np.ones(table.num_rows, np.int32)
-        if COPY in table.column_names:
-            weights = (table.column(COPY).to_numpy() == 0).astype(np.int32)
+        weights = self.weights(table)
         tally = Tally(int(weights.sum()), int(weights[timeless].sum()), 0)
         if self._recipe.by_pane:
             times = times_of(table.column(str(self._recipe.window.on)))[~timeless]
             shape = shape_of(self._recipe.ticks.size, self._recipe.ticks.every)
             tally.ends, tally.rows = pane_tally(times, weights[~timeless], shape)
         return self.typed(table, ~timeless), tally
+
+    def weights(self, table: pa.Table) -> npt.NDArray[np.int32]:
+        """How many input rows each row stands for."""
+        if COPY not in table.column_names:
+            return np.ones(table.num_rows, np.int32)
+        return (table.column(COPY).to_numpy() == 0).astype(np.int32)

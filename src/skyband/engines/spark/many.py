@@ -3,7 +3,8 @@
     rows ─ where to ─ pack by bucket ─ one session per bucket, with its queries ─ all answers
 
 A query has all of the rows that can matter to it in one place, so its answers are those of the embedded engine, with
-nothing to merge. Which buckets a row goes to, `routing.py` says; if nothing is known of it, to each.
+nothing to merge. Which buckets a row goes to, `routing.py` says by the condition of the queries, and `sifting.py` by
+what they can show; if nothing is known of it, to each.
 
 Where queries are a stream themselves, their changes are pages of another kind. In a micro-batch, windows close that the
 watermark has passed, then queries change, then rows come.
@@ -39,7 +40,10 @@ from skyband.engines.spark.routing import (
     bucket_of_row,
     buckets_of_table,
     meetings,
+    needs_only_what_it_shows,
+    sifted,
 )
+from skyband.engines.spark.sifting import Panes, panes_of
 from skyband.errors import InvalidQuery
 from skyband.queries import TopKForEach
 from skyband.queries.many import ADDS, CHANGE, FEED, VERSION
@@ -53,6 +57,12 @@ class ManyRecipe(Recipe):
     buckets: int  # over which the queries are dealt
     homes: Ints | None  # the bucket of each query; None: they are a stream, and there are none to begin with
     meet_by: tuple[Meeting, ...]  # what says to which bucket a row goes; nothing: to each
+    panes: Panes | None  # of whose rows those are left out that no query shows; None: all rows go on
+
+    @property
+    def everywhere(self) -> int:
+        """As the bucket of a row: it goes to each of them."""
+        return self.buckets
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> ForEachSession:
         query = self.query
@@ -113,9 +123,14 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
         columns.append(bucket_of_row(df, recipe.meet_by, recipe.buckets))
     copies = [sf.struct(sf.lit(n).alias(BUCKET), sf.lit(n).alias(COPY)) for n in range(recipe.buckets)]
     # A batch is put in order by Spark, bucket by bucket; of a stream, workers put the same rows into several pages.
-    are_copied = not recipe.meet_by and not df.isStreaming
+    are_copied = not df.isStreaming and not recipe.meet_by and recipe.panes is None
     mine = Part(recipe, lambda _: columns, (lambda _: sf.array(*copies)) if are_copied else None)
-    return run(df, recipe, mine.rows, None if changes is None else _changes(changes, recipe))
+
+    def rows_of(df: DataFrame, buckets: int) -> DataFrame:
+        rows = mine.rows(df, buckets)
+        return rows if df.isStreaming or recipe.panes is None else sifted(rows, recipe)
+
+    return run(df, recipe, rows_of, None if changes is None else _changes(changes, recipe))
 
 
 def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> ManyRecipe:
@@ -123,10 +138,13 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
     schema = arrow_schema(df.schema)
     check_order(query.window, schema)
     ticks = query.window.ticks(schema, query.lateness)
-    query.open(schema)  # refuses what cannot be answered, and queries that cannot be told apart
+    session = query.open(schema)  # refuses what cannot be answered, and queries that cannot be told apart
     output = many_layout(query, schema, str(query.emit))
     shown = output.rows_schema.names
-    meet_by = meetings(df, schema, query, ticks)
+    is_choosy = needs_only_what_it_shows(df, query, ticks)
+    meet_by = meetings(df, schema, query) if is_choosy else ()
+    # The rows of a batch would cross to Python once more for it: that costs more than it saves, if none is copied.
+    is_sifted = is_choosy and not come_and_go and (df.isStreaming or not meet_by)
     few = _BUCKETS if come_and_go else max(1, min(_BUCKETS, len(query.queries)))
     buckets = buckets_of(df) if meet_by else few
     asked = "queries that come and go" if come_and_go else _described(query.queries)
@@ -145,6 +163,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
         buckets=buckets,
         homes=None if come_and_go else _homes(df, query.queries, meet_by, buckets),
         meet_by=meet_by,
+        panes=panes_of(session.sizes, ticks.every) if is_sifted else None,
     )
 
 

@@ -5,8 +5,10 @@ hash of its value, and a row goes to the bucket of the hash of its own, and to n
 embedded engine must have equal hashes here, so numbers are compared as it does, as float64, and what is not known to be
 cast alike (decimals) routes no row.
 
-This is for windows by value that slide and end. In a window of arrivals a row that no query wants takes a place all the
-same, without a slide every row moves the clock, and a window from the start on is shown as long as any row comes.
+Where the queries are a table, rows that none of a bucket can show do not go there, either (`sifting.py`).
+
+All this is for windows by value that slide and end. In a window of arrivals a row that no query wants takes a place all
+the same, without a slide every row moves the clock, and a window from the start on is shown as long as any row comes.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -25,6 +28,7 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DoubleType,
+    IntegerType,
     LongType,
     StringType,
     StructField,
@@ -34,11 +38,14 @@ from pyspark.sql.types import (
 )
 
 from skyband.engines.spark.copies import CopyGatherer
-from skyband.engines.spark.pages import Ints, Tally
-from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, bucket_of, quoted, tie
+from skyband.engines.spark.pages import BatchFunction, Ints, Tally
+from skyband.engines.spark.part import WEIGHT
+from skyband.engines.spark.recipe import BUCKET, PREFIX, bucket_of, quoted, tie
+from skyband.engines.spark.sifting import QuerySieve, Sifted
+from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions import as_floats, is_number
-from skyband.expressions.many import is_compared
-from skyband.planner.distribution import meeting_columns
+from skyband.expressions.many import equalities, is_compared
+from skyband.planner.distribution import by_its_rows
 from skyband.queries import TopKForEach
 from skyband.windows import Ticks
 
@@ -57,12 +64,19 @@ class Meeting(NamedTuple):
     type: DataType  # in which they are hashed
 
 
-def meetings(df: DataFrame, rows: pa.Schema, query: TopKForEach, ticks: Ticks) -> tuple[Meeting, ...]:
-    """By what the rows of `df` find their queries; none: every row goes to each bucket."""
-    if query.emit == "changes" and not df.isStreaming:
-        return ()  # At the end of the input, windows close up to the last row of all, whose leaving rows are told.
+def needs_only_what_it_shows(df: DataFrame, query: TopKForEach, ticks: Ticks) -> bool:
+    """Are the answers of a query the same if no other rows come than those it can show?
+
+    Of a batch, not with changes: at the end of the input, windows close up to the last row of all, and what leaves them
+    is told.
+    """
+    return by_its_rows(ticks) and (df.isStreaming or query.emit != "changes")
+
+
+def meetings(df: DataFrame, rows: pa.Schema, query: TopKForEach) -> tuple[Meeting, ...]:
+    """By what the rows of `df` find their queries, which need no others; none: every row goes to each bucket."""
     found = []
-    for row, asked in meeting_columns(query, ticks):
+    for row, asked in equalities(query.where):
         types = rows.field(row).type, query.queries.schema.field(asked).type
         spark_type = df.schema[row].dataType
         if all(is_number(each) and not pa.types.is_decimal(each) for each in types):
@@ -120,16 +134,75 @@ class QueriesGatherer(CopyGatherer):
     def __init__(self, recipe: ManyRecipe) -> None:
         super().__init__(recipe)
         self._used = np.arange(recipe.buckets) if recipe.homes is None else np.unique(recipe.homes)
+        self._sieve = None if recipe.panes is None else QuerySieve(recipe)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        """With the bucket of each row; one of which nothing is known goes everywhere."""
         rows, tally = super().prepare(table)
-        if BUCKET in rows.column_names:
+        if BUCKET not in rows.column_names:
+            everywhere = np.full(rows.num_rows, self._recipe.everywhere, np.int32)
+            rows = rows.append_column(BUCKET, pa.array(everywhere))
+        else:
             rows = rows.filter(pa.array(np.isin(rows.column(BUCKET).to_numpy(), self._used)))
+        is_new = WEIGHT not in table.column_names
+        if self._sieve is not None and is_new and rows.num_rows and (sifted := self._sieve.sift(rows)):
+            rows = _sent(rows, sifted)
         return rows, tally
 
+    def weights(self, table: pa.Table) -> npt.NDArray[np.int32]:
+        return table.column(WEIGHT).to_numpy() if WEIGHT in table.column_names else super().weights(table)
+
     def pages(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """Rows of which it is not said where they go are in a page for each bucket."""
-        if BUCKET in rows.column_names or not rows.num_rows:
-            return super().pages(rows)
-        page = rows.select([*self._recipe.schema.names, TIE])
-        return ((number, page) for number in range(self._recipe.buckets))
+        """Rows that go everywhere are in a page for each bucket."""
+        for number, page in super().pages(rows):
+            for each in range(self._recipe.buckets) if number == self._recipe.everywhere else (number,):
+                yield each, page
+
+
+def _sent(rows: pa.Table, sifted: Sifted) -> pa.Table:
+    """The rows that are left, once for each bucket that they go to, and those that were not looked at."""
+    as_before = rows.column(BUCKET).to_numpy()[sifted.all_else]
+    buckets = pa.array(np.concatenate([sifted.buckets, as_before]), pa.int32())
+    sent = rows.take(pa.array(np.concatenate([sifted.rows, sifted.all_else])))
+    return sent.set_column(sent.schema.get_field_index(BUCKET), BUCKET, buckets)
+
+
+def sifted(rows: DataFrame, recipe: ManyRecipe) -> DataFrame:
+    """The rows of a batch that queries may show, each once for every bucket that it goes to.
+
+    WEIGHT says how many rows each stands for in the counts: those that are left for none, and two for all the others,
+    one of them without a time, which go to no bucket.
+    """
+    added = [StructField(name, IntegerType()) for name in (BUCKET, WEIGHT)]
+    # What is only counted has nulls where rows may have none.
+    fields = [StructField(field.name, field.dataType) for field in rows.schema]
+    found = rows.mapInArrow(_sifter(recipe, rows.columns), StructType([*fields, *added]))
+    everywhere = sf.array(*map(sf.lit, range(recipe.buckets)))
+    here = sf.when(sf.col(BUCKET) == recipe.everywhere, everywhere).otherwise(sf.array(BUCKET))
+    return found.select(*rows.columns, WEIGHT, sf.explode(here).alias(BUCKET))
+
+
+def _sifter(recipe: ManyRecipe, columns: list[str]) -> BatchFunction:
+    """For mapInArrow: these columns of what is left, BUCKET and WEIGHT."""
+
+    def sift(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_the_collector()
+        for rows, tally in recipe.gatherer().gather(batches):
+            table = rows.rename_columns([recipe.plain_names.get(name, name) for name in rows.column_names])
+            none = pa.array(np.zeros(rows.num_rows, np.int32))
+            table = table.select([*columns, BUCKET]).append_column(WEIGHT, none)
+            yield from pa.concat_tables([_standing_for(tally, table.schema, recipe), table]).to_batches()
+
+    return sift
+
+
+def _standing_for(tally: Tally, schema: pa.Schema, recipe: ManyRecipe) -> pa.Table:
+    """Rows that are only counted."""
+    on = recipe.plain_names[str(recipe.window.on)]
+    counts = [tally.rows_null_time, tally.rows_in - tally.rows_null_time]
+    known = {on: [None, 0], BUCKET: [-1, -1], WEIGHT: counts}
+    columns = [
+        pa.array(known[field.name], pa.int64()).cast(field.type) if field.name in known else pa.nulls(2, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)

@@ -160,3 +160,17 @@ def test_queries_that_come_see_what_is_in_the_window(spark: SparkSession, tmp_pa
     assert sorted(outcome.lines, key=str) == driven(options, rows)
     assert outcome.observed("queries_refused") == 2
     assert outcome.observed("rows_in") == 100
+
+
+def test_workers_know_the_functions_that_a_score_calls(spark: SparkSession) -> None:
+    sb.function("twice", lambda value: 2 * value)
+    rows = pa.table({"t": range(40), "x": [float(i % 7) for i in range(40)]})
+    window = sb.sliding(20, every=10, on="t")
+    for ask, asked in (
+        (sb.top_k, {"k": 1, "by": "twice(x) - q.price", "window": window, "for_each": QUERIES.slice(0, 2)}),
+        (sb.top_k_pairs, {"k": 1, "by": "twice(a.x) - b.x", "window": window}),
+    ):
+        told = ask(spark.createDataFrame(rows.to_pandas()), **asked).toArrow().to_pylist()
+        expected = ask(rows, **asked).to_pylist()
+        assert sorted(map(str, told)) == sorted(map(str, expected))
+        assert told

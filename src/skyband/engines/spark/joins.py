@@ -43,7 +43,6 @@ from skyband.engines.spark.part import Merge, Part
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.expressions import functions
 from skyband.planner.join_spreading import Spread, spread
 from skyband.queries import JoinAggregate
 from skyband.queries.checks import but
@@ -65,14 +64,7 @@ class JoinRecipe(Recipe):
     arguments: dict[str, int]  # of aggregates: how many each stream has
     schemas: dict[str, pa.Schema]  # by input
     relations: dict[str, pa.Table]
-    functions: dict[str, functions.Function]  # of the user's, that the query calls
     panes: Panes | None = None  # how Spark has added up the rows; None: it has not
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """In a worker, which knows of no functions but ours."""
-        self.__dict__.update(state)
-        for name, function in self.functions.items():
-            functions.function(name, function)
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
         session = JoinSession(self.query, self.schemas, state, external_clock=external_clock)
@@ -326,7 +318,6 @@ def _recipe(
         arguments=arguments,
         schemas=schemas,
         relations=dict(relations),
-        functions=functions.called(repr(query)),
     )
 
 

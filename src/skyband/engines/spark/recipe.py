@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantT
 
 from skyband.engines.embedded.session import Stats
 from skyband.errors import InvalidInput, InvalidQuery
+from skyband.expressions import functions
 from skyband.planner.distribution import by_pane
 from skyband.windows import Ticks, Window
 
@@ -44,6 +45,9 @@ class BucketSession(Protocol):
     def snapshot(self) -> bytes: ...
 
 
+_FUNCTIONS: Final = "functions of the user's"
+
+
 @dataclass(frozen=True)
 class Recipe(ABC):
     """All that a worker has to know. It travels in Spark's own closures, so it holds values and functions only."""
@@ -57,6 +61,16 @@ class Recipe(ABC):
     changes: bool  # does it say what changed, rather than the answers of closed windows?
     is_spread: bool  # over several buckets; else there is only bucket 0
     fingerprint: str  # of the query as the user asked it, and its columns
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the user's functions that expressions in it call."""
+        return {**self.__dict__, _FUNCTIONS: functions.called(repr(self))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In a worker, which knows of no functions but ours."""
+        for name, function in state.pop(_FUNCTIONS).items():
+            functions.function(name, function)
+        self.__dict__.update(state)
 
     @abstractmethod
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketSession:

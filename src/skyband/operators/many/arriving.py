@@ -16,7 +16,6 @@ from skyband.operators.many.lists_kernels import (
     put,
     reaches,
     say,
-    shift,
     time_of,
     trim,
     without_outlived,
@@ -113,14 +112,13 @@ def nearest(rows, query, threshold, horizon, expired):  # type: ignore[no-untype
 def nearest_sorted(rows, query, threshold, horizon):  # type: ignore[no-untyped-def]
     """The same of those that are best first."""
     left, x = query.k, query.offset
-    while x < query.offset + query.sorted:
-        row = row_at(rows, x)
-        if not reaches(row.score, row.time, row.position, threshold, query):
-            return -1
+    end = query.offset + query.sorted
+    while x < end:
+        left -= row_at(rows, x).time > horizon
         x += 1
-        left -= row.time > horizon
         if left == 0:
-            return x - query.offset
+            row = row_at(rows, x - 1)
+            return x - query.offset if reaches(row.score, row.time, row.position, threshold, query) else -1
     return -1
 
 
@@ -177,60 +175,50 @@ def meet(  # type: ignore[no-untyped-def]
 ):
     """Rows [begin, stop) come to one query, hits [p, p_end), and others leave its window.
 
-    Meanwhile its list is in three parts: in [0, far), best first, all that is in an answer before the end, whether it
-    has come yet or is still there; in [far, loose), best first, what ranks behind the last row of these, which stays;
-    in [loose, n) what is in no order. If the nearest are not known, all are near.
+    Meanwhile its list is in two parts: in [0, m), best first, what was so, with what comes and ranks before the last of
+    these, whether it has come yet or is still there; in [m, n) what is in no order. Up to the last of the nearest,
+    which stays, is all that is in an answer before the end. If the nearest are not known, all are near.
     """
-    base, head = query.offset, query.sorted
-    w = near if near >= 0 else head
+    base, head, n = query.offset, query.sorted, query.length
     expired = clock_after(arrivals, stop - 1) - query.size
     coming, behind = 0, 0
     for h in range(p, p_end):
         i = hits.row[h]
         score, time, position = hits.score[h], time_of(arrivals, i), position_of(arrivals, i)
-        if near >= 0 and not trails(row_at(rows, base + w - 1), score, time, position):
-            room.behind[behind] = h
-            behind += 1
-        elif time > clock_after(arrivals, i) - query.size:  # if not, it came late
-            room.hit[coming], room.score[coming] = h, score
-            coming += 1
-    far, loose, n = w + coming, head + coming, query.length + coming
+        if not reaches(score, time, position, threshold[q], query) or time <= clock_after(arrivals, i) - query.size:
+            continue  # the list was trimmed since it was found, or it came late
+        is_before = near < 0 or trails(row_at(rows, base + head - 1), score, time, position)
+        room.hit[coming], room.score[coming], room.behind[behind] = h, score, h
+        coming += is_before
+        behind += not is_before
+    m, n = head + coming, n + coming
     moved = min(coming, query.length - head)  # rows in no order make way for others
     for x in range(moved):
         copy_row(rows, base + n - moved + x, rows, base + head + x)
-    shift(rows, base + far, base + w, head - w)
-    rank(coming, hits, arrivals, room)
-    shown = min(query.k, w)
-    last = merge(rows, base, w, shown, coming, hits, arrivals, room)
-    leaving = find_leaving(rows, base, far, expired, query.size, arrivals, room)
-    if coming + leaving > 0:
-        fill(room.alive, far)
-        for x in range(coming):
-            delete(room.alive, room.place[x])
-        follow(query, q, shown, last, far, coming, leaving, hits, arrivals, counted, order, rows, emit, told, room)
-    w, oldest = gather(rows, base, 0, 0, far, expired, LATEST)
-    head, oldest = gather(rows, base, w, far, loose, expired, oldest)
     for y in range(behind):
         h = room.behind[y]
         i = hits.row[h]
-        score, time, position = hits.score[h], time_of(arrivals, i), position_of(arrivals, i)
-        if time <= expired or not reaches(score, time, position, threshold[q], query):
-            continue  # it came late, or the list was trimmed since it was found
-        if not trails(row_at(rows, base + head - 1), score, time, position):
-            put(rows, base + n, score, time, position)
-            n += 1
-            continue
-        if head == loose:
-            copy_row(rows, base + n, rows, base + loose)
-            loose += 1
-            n += 1
-        place(rows, base + w, head - w, score, time, position)
-        oldest = min(oldest, time)
-        head += 1
-    last = min(loose - head, n - loose)  # rows that fill the gap
+        put(rows, base + n + y, hits.score[h], time_of(arrivals, i), position_of(arrivals, i))
+    n += behind
+    rank(coming, hits, arrivals, room)
+    shown = min(query.k, head)
+    last, end = merge(rows, base, head, shown, near, coming, hits, arrivals, room)
+    # Of what comes, only what ranks before the last of the nearest is met.
+    met = 0
+    for x in range(coming):
+        room.hit[met], room.place[met] = room.hit[x], room.place[x]
+        met += room.place[x] < end
+    leaving = find_leaving(rows, base, end, expired, query.size, arrivals, room)
+    if met + leaving > 0:
+        fill(room.alive, end)
+        for x in range(met):
+            delete(room.alive, room.place[x])
+        follow(query, q, shown, last, end, met, leaving, hits, arrivals, counted, order, rows, emit, told, room)
+    head, oldest = gather(rows, base, 0, 0, m, expired, LATEST)
+    last = min(m - head, n - m)  # rows that fill the gap
     for x in range(last):
         copy_row(rows, base + head + x, rows, base + n - last + x)
-    query.length, query.sorted, query.oldest = head + n - loose, head, oldest
+    query.length, query.sorted, query.oldest = head + n - m, head, oldest
 
 
 @inlined
@@ -252,12 +240,12 @@ def rank(coming, hits, arrivals, room):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def merge(rows, base, w, shown, coming, hits, arrivals, room):  # type: ignore[no-untyped-def]
-    """Merge what comes into the first w rows, from the last place on, and note where each is put.
+def merge(rows, base, n, shown, near, coming, hits, arrivals, room):  # type: ignore[no-untyped-def]
+    """Merge what comes into the first n rows, from the last place on, and note where each is put.
 
-    Returns where the last of the first `shown` is.
+    Returns where the last of the first `shown` rows is now, and where the nearest end.
     """
-    x, to, last = w - 1, w + coming - 1, shown - 1
+    x, to, last, end = n - 1, n + coming - 1, shown - 1, near
     for y in range(coming - 1, -1, -1):
         number = room.best[y]
         h = room.hit[number]
@@ -269,9 +257,10 @@ def merge(rows, base, w, shown, coming, hits, arrivals, room):  # type: ignore[n
             to -= 1
         put(rows, base + to, score, time, position)
         last += x < shown - 1
+        end += x < near - 1
         room.place[number] = to
         to -= 1
-    return last
+    return last, end if near >= 0 else n + coming
 
 
 @inlined

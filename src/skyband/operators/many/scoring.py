@@ -198,6 +198,7 @@ def sweep(columns, first, end, parameters, threshold, which, begin, hit, score, 
     "sweep_boxes": """
 def sweep_boxes(laid, order, starts, low, high, runs, low_run, high_run, columns, first, parameters, threshold, which,
                 begin, together, hit, score, ends, scores, in_run, in_box, near, others, found):
+    widen()
     n, j = 0, begin
     while j < len(which):
         j_end = min(j + together, len(which))
@@ -210,6 +211,8 @@ def sweep_boxes(laid, order, starts, low, high, runs, low_run, high_run, columns
             {WIDEN}
         if unknown:
             {UNKNOWN}
+        {QUERY}
+        {REACH}
         for x in range(len(runs) - 1):
             {RUN}
             {BOUND}
@@ -229,10 +232,17 @@ def sweep_boxes(laid, order, starts, low, high, runs, low_run, high_run, columns
                     continue
                 i, stop, before = starts[box], starts[box + 1], m
                 {LAID}
-                for x in range(stop - i):
-                    {VALUE}
-                    {BOUND}
-                    others[x] = not (most < limit)
+                if j_end == j + 1:
+                    for x in range(stop - i):
+                        {ROW}
+                        {ARGUMENT}
+                        {MAY}
+                        others[x] = may
+                else:
+                    for x in range(stop - i):
+                        {VALUE}
+                        {BOUND}
+                        others[x] = not (most < limit)
                 for x in range(stop - i):
                     near[m] = order[i + x]
                     m += others[x]

@@ -35,7 +35,7 @@ QUERIES: Final = 400
 TURNS: Final = 7  # the fastest counts
 KS: Final = (9, 81)
 TOPICS: Final = 100
-NOBODY: Final = np.inf  # as a threshold: no row reaches it
+NOBODY: Final = -1e-9  # as a threshold: no row is so near
 
 
 class Effort(NamedTuple):

@@ -130,7 +130,8 @@ def _cost(name: str, spec: Spec, queries: int, topics: int, k: int, rows: float)
         return queries * (costs.score(columns) + ns["listed"] * share)
     if name == "common":
         looked_up = LOOKED_UP * costs.score(1) if score.seen_by else 0.0
-        return costs.score(columns) + looked_up + queries * (ns["bound"] + ns["listed"] * share)
+        kept = costs.lay(columns) / 2  # in order of arrival, which is about as much less
+        return costs.score(columns) + looked_up + kept + queries * (ns["bound"] + ns["listed"] * share)
     if name == "shared":
         if score.seen_by:
             return costs.score(columns) + ns["shared"] + ns["topic"]

@@ -1,7 +1,8 @@
 """The lists of many queries: rows best first, in slabs of one pool; how they change as rows come and time goes.
 
-A list is *complete* down to its edge: every row of the window that ranks before the edge is in it. What ranks behind it
-may be there too (rows that were shown, which must not be shown again), and is never part of an answer.
+A list is *complete* down to its edge: every row of the window that ranks before the edge is in it, or, if an answer is
+due with each arrival, k better ones are that outlive it. What ranks behind the edge may be there too (rows that were
+shown, which must not be shown again), and is never part of an answer.
 """
 
 from __future__ import annotations

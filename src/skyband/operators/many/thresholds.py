@@ -4,7 +4,8 @@ Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 6 (a buffer of
             thresholds that an index is built on); the lists are longer than k, and are filled again when they run
             short, as materialised top-k views are (Yi, Yu, Yang, Xia, Chen, ICDE 2003).
 Invariant:  a query's list has every row of its window that ranks before its edge, and at least k of these outlive the
-            rows that come next; or it has all rows of the window.
+            rows that come next; or it has all rows of the window. With an answer due with each arrival, rows may be
+            missing that k better ones in it outlive.
 Cost:       a row is put into the lists of about m/n of all queries, m being k and some more, n the rows of a window; to
             find these is the index's affair. State: the rows of the window, once, and about m entries per query.
 Choose it:  always, unless all queries ask for the same score.

@@ -16,9 +16,9 @@ from skyband.operators.across import staircase as staircase_across
 from skyband.operators.across.protocol import AcrossOperator, AcrossSpec
 from skyband.operators.many import boxes as many_boxes
 from skyband.operators.many import cells as many_cells
-from skyband.operators.many import common as many_common
 from skyband.operators.many import each as many_each
 from skyband.operators.many import grids as many_grids
+from skyband.operators.many import once as many_once
 from skyband.operators.many import protocol as many
 from skyband.operators.many import scan as many_scan
 from skyband.operators.many import shared as many_shared
@@ -148,7 +148,7 @@ def _for_each(name: str, algorithm: ObjectAlgorithm) -> ManyAlgorithm:
 MANY: dict[str, ManyAlgorithm] = {
     **{
         module.NAME: ManyAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
-        for module in (many_scan, many_boxes, many_cells, many_shared, many_common)
+        for module in (many_scan, many_boxes, many_cells, many_shared, many_once)
     },
     **{
         name: ManyAlgorithm(

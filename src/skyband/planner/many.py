@@ -83,7 +83,7 @@ def plan(
 
 
 _REASONS: Final = {
-    "common": "a row is worth the same to all queries that see it, so it is scored once",
+    "once": "a row is worth the same to all queries that see it, so it is scored once",
     "scan": "to score each row for each query costs least",
     "cells": "most rows meet only the few queries of the cell they are in",
     "boxes": "most rows are known to be no answer to most queries by the box they are in",
@@ -128,7 +128,7 @@ def _cost(name: str, spec: Spec, queries: int, topics: int, k: int, rows: float)
     share, ns = listed_share(k, rows), costs.ns
     if name == "scan":
         return queries * (costs.score(columns) + ns["listed"] * share)
-    if name == "common":
+    if name == "once":
         looked_up = LOOKED_UP * costs.score(1) if score.seen_by else 0.0
         kept = costs.lay(columns) / 2  # in order of arrival, which is about as much less
         return costs.score(columns) + looked_up + kept + queries * (ns["bound"] + ns["listed"] * share)

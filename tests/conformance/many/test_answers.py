@@ -21,7 +21,7 @@ from skyband.operators.registry import MANY, find
 OPTIONS = ["", "slack=0, few=1, parts=2, hits=1", "slack=1, few=1, parts=4", "slack=0, few=3, hits=20"]
 MORE = {"cells": [", resolution=1", ", resolution=3"], "shared": ["", "thinned_at=1", "room=1"]}  # of one algorithm
 CASES = 40
-CHOSEN = ["scan", "boxes", "cells", "common", "shared"]
+CHOSEN = ["scan", "boxes", "cells", "once", "shared"]
 COMPARED = ["recompute", "relaxed", "relaxed+probabilistic", "cpmw", "snn"]  # with the ones that are chosen
 
 

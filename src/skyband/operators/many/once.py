@@ -22,7 +22,7 @@ from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import allocating, part
 from skyband.structures.panes import reaching
 
-NAME = "common"
+NAME = "once"
 
 
 def refuses(spec: Spec) -> str | None:
@@ -35,10 +35,10 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 
 def open(spec: Spec, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW) -> Thresholds:
-    return Thresholds(spec, Common(spec.scoring), slack=slack, hits=hits, parts=parts, few=few)
+    return Thresholds(spec, Once(spec.scoring), slack=slack, hits=hits, parts=parts, few=few)
 
 
-class Common:
+class Once:
     def __init__(self, scoring: Scoring) -> None:
         self._scoring = scoring
         self._parameters = np.empty((0, 0))  # of the queries that are known
@@ -61,7 +61,7 @@ class Common:
             self._seen_by = self._topics.of_rows(columns, first, end)
 
     def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
-        found: tuple[int, int] = sweep_common(
+        found: tuple[int, int] = sweep_once(
             *(self._scores, self._seen_by, len(self._topics), self._topic_of, threshold, which, begin),
             *(hits.row, hits.score, hits.ends),
         )
@@ -69,7 +69,7 @@ class Common:
 
 
 @allocating
-def sweep_common(scores, seen_by, topics, topic_of, threshold, which, begin, hit, score, ends):  # type: ignore[no-untyped-def]
+def sweep_once(scores, seen_by, topics, topic_of, threshold, which, begin, hit, score, ends):  # type: ignore[no-untyped-def]
     """Find the rows that reach the thresholds of the queries which[begin:], in order of arrival. Returns as `sweep`."""
     least, starts = np.full(topics, np.inf), np.zeros(topics + 1, np.int64)
     for j in range(begin, len(which)):

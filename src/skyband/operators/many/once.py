@@ -5,7 +5,7 @@ Invariant:  as `thresholds`.
 Cost:       a row is scored once, and looked up if a condition says who sees it; of a block of rows those that reach the
             lowest threshold of a topic are compared with the thresholds of its queries.
 Choose it:  the score reads nothing of the query but what a row must have for it to be seen, and windows slide with each
-            arrival, or never end. Where they do both, `shared` needs no lists.
+            arrival, or never end. Where they slide by more and end, `shared` needs no lists.
 """
 
 from __future__ import annotations

@@ -55,3 +55,12 @@ def test_streaming(spark: SparkSession, table: pa.Table, folder: Path, asked: As
         assert outcome.lines == expected, "one ranking comes in the order in which it became known"
     assert len(expected) >= 20
     assert outcome.observed("rows_in") == ROWS
+
+
+def test_at_the_end_of_a_batch_groups_are_told_what_leaves(spark: SparkSession) -> None:
+    """Windows close up to the last row of all, which is of another group, and was in another bucket."""
+    rows = pa.table({"t": [0, 1, 2, 30, 31, 32, 60], "g": list("AABBCDE"), "x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]})
+    asked = {"k": 1, "by": "x", "window": sb.sliding(10, every=5, on="t"), "per": "g", "emit": "changes"}
+    answer = sb.top_k(spark.createDataFrame(rows.to_pandas()), **asked).toArrow()
+    assert sorted(lines(answer)) == sorted(lines(sb.top_k(rows, **asked)))
+    assert answer.column("change").to_pylist().count("leave") == 5

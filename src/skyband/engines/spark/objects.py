@@ -28,9 +28,10 @@ from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
 from skyband.errors import InvalidExpression, UnknownColumn
 from skyband.expressions import Score
-from skyband.planner.distribution import spread
+from skyband.planner.distribution import by_pane, spread
 from skyband.planner.objects import plan, specify
 from skyband.queries import TopK
+from skyband.windows import Ticks
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,18 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         output=output.schema,
         sources=(*[None] * added_first, *query.per, None, None, *others),
         changes=query.emit != "windows",
-        is_spread=spread(query, ticks).is_spread,
+        is_spread=spread(query, ticks).is_spread and not _ends_for_all(df, query, ticks),
         fingerprint=query.fingerprint(schema),
         query=asked_of_a_bucket,
         score=function,
     )
     return recipe, score
+
+
+def _ends_for_all(df: DataFrame, query: TopK, ticks: Ticks) -> bool:
+    """Does the last row of all say what is told of other groups? At the end of a batch, windows close up to it, and
+    with changes what leaves them is told; a bucket by itself would not know."""
+    return not df.isStreaming and query.emit == "changes" and by_pane(ticks)
 
 
 def _columns(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> list[Column]:

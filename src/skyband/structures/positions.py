@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from numba import types
-from numba.extending import intrinsic
 
+from skyband.structures.bits import ones
 from skyband.structures.compiling import allocating, inlined, kernel
 
 Ints = npt.NDArray[np.int64]
@@ -44,10 +41,10 @@ def locate(positions, first, wanted):  # type: ignore[no-untyped-def]
     count = 0
     for word in range(words):
         before[word] = count
-        count += bits_in(bits[word])
+        count += ones(bits[word])
     for i in range(len(wanted)):
         word, bit = place(min(wanted[i], last) - base)
-        listed = before[word] + bits_in(bits[word] & (bit - np.uint64(1)))
+        listed = before[word] + ones(bits[word] & (bit - np.uint64(1)))
         found[i] = n + wanted[i] - first if wanted[i] >= first else listed
     return found
 
@@ -74,7 +71,7 @@ def write_ascending(positions, base, bits, ordered):  # type: ignore[no-untyped-
         left = bits[word]
         while left:
             lowest = left & (~left + np.uint64(1))
-            ordered[n] = base + WORD * word + bits_in(lowest - np.uint64(1))
+            ordered[n] = base + WORD * word + ones(lowest - np.uint64(1))
             left ^= lowest
             n += np.uint64(1)
 
@@ -84,16 +81,6 @@ def place(offset):  # type: ignore[no-untyped-def]
     """The word of a number, and its bit in it."""
     number = np.uint64(offset)
     return number >> np.uint64(6), np.uint64(1) << (number & np.uint64(WORD - 1))
-
-
-@intrinsic
-def bits_in(_: Any, word: Any) -> Any:
-    """How many bits of a word are set."""
-
-    def codegen(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), codegen
 
 
 @kernel

@@ -20,7 +20,8 @@ def layout(**aggregates: str) -> Layout:
 
 
 def merged(lines: Layout, **columns: list[Any]) -> list[dict[str, Any]]:
-    parts = pa.table({"window_end": [10, 10], "g": [1, 1], **columns}, schema=lines.schema)
+    n = len(next(iter(columns.values())))
+    parts = pa.table({"window_end": [10] * n, "g": [1] * n, **columns}, schema=lines.schema)
     return lines.merged(parts, adds_up=True).to_pylist()  # type: ignore[no-any-return]
 
 
@@ -35,5 +36,9 @@ def test_parts_of_a_group_are_added_up() -> None:
 def test_large_sums_are_exact_and_too_large_ones_refused() -> None:
     lines = layout(total="SUM(x)")
     assert merged(lines, total=[2**62, 2**61 + 1])[0]["total"] == 2**62 + 2**61 + 1
-    with pytest.raises(sb.SkybandError, match="total exceeds what 64 bits hold"):
-        merged(lines, total=[2**62, 2**62])
+    assert merged(lines, total=[2**62, 2**62 - 1])[0]["total"] == 2**63 - 1
+    assert merged(lines, total=[2**62, 2**62, -1])[0]["total"] == 2**63 - 1
+    assert merged(lines, total=[-(2**62), 2**62, -(2**62), -(2**62)])[0]["total"] == -(2**63)
+    for parts in ([2**62, 2**62], [-(2**63), -1]):
+        with pytest.raises(sb.SkybandError, match="total exceeds what 64 bits hold"):
+            merged(lines, total=parts)

@@ -23,7 +23,7 @@ from skyband.queries.join_columns import BoundJoin
 from skyband.queries.joins import JoinAggregate
 
 _CHANGES = pa.array(["upsert", "delete"])
-_LARGEST = 2.0**63 * (1 - 1e-9)  # a sum of floats beyond this may be of whole numbers that no int64 holds
+_WIDE = pa.decimal128(38)  # holds sums of more int64 than there can be
 
 Key = tuple[int, ...]
 
@@ -89,19 +89,21 @@ class Layout:
     def _added_up(self, parts: pa.Table, keys: list[str]) -> pa.Table:
         """One line for each window and group, out of lines of some of its rows each."""
         ways = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
-        asked = [(each.name, ways[each.function]) for each in self._bound.aggregates]
-        sums = [name for name, way in asked if way == "sum"]
-        rough = parts.select(keys)
-        for name in sums:
-            rough = rough.append_column(name, parts[name].cast(pa.float64(), safe=False))
-        rough = rough.group_by(keys).aggregate([(name, "sum") for name in sums])
-        for name in sums:
-            if pc.any(pc.greater(pc.abs(rough[f"{name}_sum"]), _LARGEST)).as_py():
-                raise AggregateOverflow(f"{name} exceeds what 64 bits hold.")
-        added = parts.group_by(keys).aggregate(asked)
-        return added.select([*keys, *(f"{name}_{way}" for name, way in asked)]).rename_columns(
-            [*keys, *(name for name, _ in asked)]
-        )
+        asked = [
+            (each.name, ways[each.function], parts.schema.field(each.name).type) for each in self._bound.aggregates
+        ]
+        for name, way, _ in asked:
+            if way == "sum":
+                # On the way a sum may be larger than it is in the end.
+                parts = parts.set_column(parts.column_names.index(name), name, parts[name].cast(_WIDE))
+        added = parts.group_by(keys).aggregate([(name, way) for name, way, _ in asked])
+        lines = added.select(keys)
+        for name, way, kind in asked:
+            try:
+                lines = lines.append_column(name, added[f"{name}_{way}"].cast(kind))
+            except pa.ArrowInvalid:
+                raise AggregateOverflow(f"{name} exceeds what 64 bits hold.") from None
+        return lines
 
     def _ranked(self, at: Ints, turn: Ints, shown: pa.RecordBatch) -> pa.Table:
         """Lines in order of their turns and, within one, of their groups: those to show, ranked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import NamedTuple
 
@@ -41,11 +42,17 @@ class Case(NamedTuple):
     rows: list[Row]
 
 
-WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([2**40, -(2**40), 2**53 + 1, 7]))
-FRACTION = st.one_of(
+WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([2**40, -(2**40), 2**53 + 1, 7]), st.integers(-(2**50), 2**50))
+# Numbers of one magnitude, of any, and of a few powers of two up and down: a sum becomes wider in small steps, too.
+SIMILAR = st.builds(math.ldexp, st.integers(-(2**53), 2**53), st.integers(-80, -20))
+SPECIAL = st.sampled_from([0.1, 1e16, -1e16, 1e300, 1.7e308, -1.7e308, 5e-324, -2.5e-310, math.inf, -math.inf, -0.0])
+FRACTIONS = st.sampled_from([
     st.integers(-6, 6).map(lambda n: n / 4),
-    st.sampled_from([0.1, 1e16, -1e16, 1e300, 5e-324, -2.5e-310, float("inf"), float("-inf"), -0.0]),
-)
+    SIMILAR,
+    SIMILAR,
+    st.floats(allow_nan=False),
+    st.one_of(st.integers(-6, 6).map(lambda n: n / 4), SIMILAR, SPECIAL),
+])  # fmt: skip
 
 
 @st.composite
@@ -74,7 +81,7 @@ def specs(draw: st.DrawFn, *, linear: bool = False) -> Spec:
     inputs = []
     for i, variables in enumerate(graph):
         floats = tuple(draw(st.lists(st.booleans(), max_size=2)))
-        size = draw(st.one_of(st.integers(max(1, every), 12), st.just(FOREVER)))
+        size = draw(st.one_of(st.integers(max(1, every), 12), st.sampled_from([50, FOREVER])))  # 50: many slides
         is_relation = i == relation
         inputs.append(Input(FOREVER if is_relation else size, variables, draw(st.booleans()), floats, is_relation))
     functions = [COUNT, SUM, SUM, 2, *(() if linear else (MIN, MAX))]
@@ -105,12 +112,13 @@ def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24) -> Case:
     rows: list[Row] = []
     step = draw(st.sampled_from([st.integers(0, 2), st.integers(-4, 6), st.sampled_from([0, 1, -9, 12, 40])]))
     time = draw(st.sampled_from([0, -17, 1_000_000_007]))
+    fraction = draw(FRACTIONS)
     for position in range(draw(st.integers(0, most))):
         i = draw(st.integers(0, len(spec.inputs) - 1))
         source = spec.inputs[i]
         time += draw(step)
         cell = draw(st.integers(UNMATCHED, len(cells[i].part) - 1))
-        arguments = tuple(draw(st.one_of(st.none(), FRACTION if f else WHOLE)) for f in source.floats)
+        arguments = tuple(draw(st.one_of(st.none(), fraction if f else WHOLE)) for f in source.floats)
         rows.append(Row(i, position if spec.by_count else time, cell, arguments))
     # A relation is there before the streams.
     rows.sort(key=lambda row: not spec.inputs[row.input].relation)

@@ -36,25 +36,22 @@ class Term:
     def width(self) -> int:
         return self.plain + self.limbs
 
-    def seeing(self, values: Ints, valid: Ints) -> Term:
-        """The same, wide enough for these numbers."""
+    def fitting(self, values: Ints, valid: Ints, row_bits: int) -> Term:
+        """The same, wide enough for these numbers too, and for sums of so many rows, as a power of two."""
         if not self.is_summed:
             return self
         low, high = extent(values, valid, self.argument, self.is_float)
-        if low >= self.low and high <= self.high:
-            return self
-        if self.low == NO_LOW:
-            return replace(self, low=low, high=max(high, self.high))
-        # Down by whole limbs, so that sums so far only have to be moved.
-        down = max(0, -(-(self.low - low) // BITS))
-        return replace(self, low=self.low - down * BITS, high=max(high, self.high))
-
-    def holding(self, row_bits: int) -> Term:
-        """The same, with limbs for sums of so many rows, as a power of two."""
-        if not self.is_summed:
-            return self
-        bits = (self.high - self.low if self.high > self.low else 0) + row_bits + 2
-        return replace(self, limbs=max(self.limbs, 1 if bits <= ONE_LIMB else math.ceil(bits / BITS)))
+        down = 0
+        if self.low != NO_LOW:
+            # Down by whole limbs, so that sums so far only have to be moved.
+            down = max(0, -(-(self.low - low) // BITS))
+            low = self.low - down * BITS
+        high = max(high, self.high)
+        bits = (high - low if high > low else 0) + row_bits + 2
+        needed = 1 if bits <= ONE_LIMB else math.ceil(bits / BITS)
+        # What is moved keeps all its limbs, also those that were needed for more rows than there are now.
+        moved = self.limbs if self.limbs <= 1 else self.limbs + down
+        return replace(self, low=low, high=high, limbs=max(needed, moved))
 
 
 def terms_of(spec: Spec) -> tuple[Term, ...]:
@@ -65,7 +62,7 @@ def terms_of(spec: Spec) -> tuple[Term, ...]:
         for i, source in enumerate(spec.inputs)
         for a, is_float in enumerate(source.floats)
     ]
-    return tuple(term.holding(0) for term in terms)
+    return tuple(replace(term, limbs=1) if term.is_summed else term for term in terms)
 
 
 def sums_width(terms: Sequence[Term], source: int | None = None) -> int:

@@ -288,10 +288,8 @@ class Joined:
         self._weight = [have + int(new.weight.sum()) for have, new in zip(self._weight, moves.coming, strict=True)]
         row_bits = sum(weight.bit_length() for weight in self._weight)
         terms = tuple(
-            term.seeing(moves.coming[term.input].arguments[:, term.argument], moves.coming[term.input].valid).holding(
-                row_bits
-            )
-            for term in self._terms
+            term.fitting(rows.arguments[:, term.argument], rows.valid, row_bits)
+            for term, rows in ((term, moves.coming[term.input]) for term in self._terms)
         )
         is_pair = len(self.spec.inputs) == 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
         self._counters[arrays.PAIR] = is_pair and row_bits <= SAFE_BITS

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,7 +179,10 @@ class Recompute:
             elif not values:
                 yield None
             elif aggregate.function == SUM:
-                yield _sum(values)
+                total = _sum(values)
+                if isinstance(total, int) and not -(2**63) <= total < 2**63:
+                    raise AggregateOverflow(f"A sum of whole numbers, {total}, exceeds 64 bits.")
+                yield total
             elif aggregate.function == AVG:
                 yield float(_sum(values)) / len(values)
             else:
@@ -327,17 +331,17 @@ def _arriving(batch: Batch) -> Iterator[tuple[int, int, int, tuple[int, ...], in
 
 
 def _sum(values: list[Any]) -> int | float:
+    """The sum, rounded once if it is of floats: beyond all floats it is infinite."""
     if isinstance(values[0], int):
-        total = sum(values)
-        if not -(2**63) <= total < 2**63:
-            raise AggregateOverflow(f"A sum of whole numbers, {total}, exceeds 64 bits.")
-        return total
-    if any(math.isinf(value) for value in values):
-        return math.nan if math.inf in values and -math.inf in values else sum(values)
+        return sum(values)
+    infinite = {value for value in values if math.isinf(value)}
+    if infinite:
+        return math.nan if len(infinite) > 1 else infinite.pop()
+    exact = sum(map(Fraction, values))
     try:
-        return math.fsum(values)
+        return float(exact)
     except OverflowError:
-        return math.inf if sum(value > 0 for value in values) * 2 > len(values) else -math.inf
+        return math.inf if exact > 0 else -math.inf
 
 
 def _bits(value: int | float, is_float_value: bool) -> int:

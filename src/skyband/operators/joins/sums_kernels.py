@@ -36,8 +36,11 @@ def add_scaled(target, row, to, source, source_row, start, plain, limbs, factor)
             _add_limbs(target, row, to + plain, source, source_row, start + plain, limbs, factor)
         else:
             # In two steps, so that no product exceeds 62 bits.
-            _add_limbs(target, row, to + plain, source, source_row, start + plain, limbs, factor & MASK)
-            _add_limbs(target, row, to + plain + 1, source, source_row, start + plain, limbs - 1, factor >> BITS)
+            low, high, top = factor & MASK, factor >> BITS, limbs - 1
+            _add_limbs(target, row, to + plain, source, source_row, start + plain, limbs, low)
+            _add_limbs(target, row, to + plain + 1, source, source_row, start + plain, top, high)
+            # The last limb belongs one above the last of the target: there is room for the product, so it is a sign.
+            target[row, to + plain + top] += (source[source_row, start + plain + top] * high) << BITS
 
 
 @part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,72 @@ def run_with(monkeypatch: pytest.MonkeyPatch, constants: Constants, run: Any) ->
     monkeypatch.setattr("skyband.planner.joins.known_constants", lambda: constants)
     monkeypatch.setattr("skyband.engines.embedded.joins.choose", lambda query, spec: "early:a,p")
     return run()
+
+
+FEW_OF_MANY = sb.JoinAggregate(
+    inputs={"a": sb.sliding(500, on="t"), "b": sb.sliding(500, on="t")},
+    on="a.id = b.id",
+    aggregates={"n": "COUNT(*)", "low": "MIN(a.x)"},
+    every=100,
+)
+
+
+def plans_of(monkeypatch: pytest.MonkeyPatch, each_step: Any) -> tuple[list[str], pa.Table]:
+    """The plan of FEW_OF_MANY after each 1,000 rows. Most of a have keys of their own; b has many of the others."""
+    monkeypatch.setattr("skyband.engines.embedded.joins._LOOK_AT", 10_000)
+    monkeypatch.setattr(
+        "skyband.planner.joins.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
+    )
+    monkeypatch.setattr("skyband.engines.embedded.joins.choose", lambda query, spec: "late")
+    schema = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("x", pa.int64())])
+    session, plans, found = FEW_OF_MANY.open({"a": schema, "b": schema}), [], []
+    for start in range(0, 20_000, 500):
+        t = np.arange(start, start + 500)
+        a = pa.table([t, np.where(t % 100 == 0, t % 7, t + 7), t % 13], schema=schema)
+        b = pa.table([t, t % 7, t % 11], schema=schema)
+        found += [session.push(a, "a"), session.push(b, "b")]
+        session = each_step(session)
+        plans.append(session.algorithm)
+    return plans, pa.concat_tables([*found, session.finish()])
+
+
+def test_rates_are_known_when_cells_were_just_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most keys of a come once: their cells are dropped again and again, and the rates must outlive that."""
+    cells, rates = list[int](), list[float]()
+
+    def watch(session: Any) -> Any:
+        cells.append(sum(map(len, session._codes.inputs)))
+        rates.append(session.statistics()["b"].rate)
+        return session
+
+    plans, answer = plans_of(monkeypatch, watch)
+    assert any(after < before for before, after in pairwise(cells)), "cells were forgotten"
+    assert rates[1:] == pytest.approx([100.0] * (len(rates) - 1), rel=0.1)
+    assert plans[9] != "late", "once 10,000 rows have come, their rates tell that an early plan is cheaper"
+    restarted, same = plans_of(monkeypatch, lambda session: FEW_OF_MANY.open(session.schemas, session.snapshot()))
+    assert restarted == plans
+    alone, also = plans_of(monkeypatch, lambda session: session)
+    assert alone == plans, "to ask what is known changes nothing"
+    assert answer.equals(same)
+    assert answer.equals(also)
+
+
+def test_no_plan_is_chosen_before_a_window_has_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing has come to the windows then; the choice waits, but not for another so many rows."""
+    monkeypatch.setattr("skyband.engines.embedded.joins._LOOK_AT", 1_000)
+    monkeypatch.setattr(
+        "skyband.planner.joins.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
+    )
+    monkeypatch.setattr("skyband.engines.embedded.joins.choose", lambda query, spec: "late")
+    rows = pa.table({"t": np.arange(3_000) // 40, "id": np.arange(3_000) % 7, "x": np.arange(3_000)})
+    session = FEW_OF_MANY.open({"a": rows.schema, "b": rows.schema})
+    for name in "ab":
+        session.push(rows, name)
+    assert session.algorithm == "late"
+    last = pa.table({"t": [100], "id": [1], "x": [1]})
+    session.push(last, "a")
+    session.push(last, "b")
+    assert session.algorithm != "late"
 
 
 def test_names_of_plans() -> None:

@@ -141,7 +141,7 @@ class JoinSession(Session):
         return Stats(**asdict(self._stats))
 
     def _saved(self) -> Saved:
-        counters = {"position": self._position, "started": int(self._started)}
+        counters = {"position": self._position, "started": int(self._started), "look_at": self._look_at}
         return Saved(counters, self._layout.state(), self._codes.state())
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
@@ -151,6 +151,7 @@ class JoinSession(Session):
         self._operator.restore(arrays)
         counters = dict(saved.counters)
         self._position, self._started = counters.pop("position"), bool(counters.pop("started"))
+        self._look_at = counters.pop("look_at")
         self._stats = Stats(**counters)
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -174,18 +175,21 @@ class JoinSession(Session):
         return table
 
     def statistics(self) -> dict[str, Statistics]:
-        """What the inputs are like: rates, in rows a slide, since the last time this was asked; the rest, now."""
+        """What the inputs are like: rates, in rows a slide, of late; the rest, now."""
+        moments = self._operator.moments or 1.0
         return {
-            name: Statistics(known.came / max(known.moments, 1), known.rows, known.cells, known.keys, known.groups)
+            name: Statistics(known.came / moments, known.rows, known.cells, known.keys, known.groups)
             for name, known in zip(self.query.names, self._operator.known(), strict=True)
         }
 
     def _plan_again(self) -> None:
         """Switch to another plan when one has become so much cheaper that it pays; the answer stays the same."""
-        if self.query.plan is not None or self._stats.rows_in < self._look_at:
+        is_due = self._stats.rows_in >= self._look_at and self._operator.moments
+        if self.query.plan is not None or not is_due:
             return
         self._look_at = self._stats.rows_in + max(_LOOK_AT, 4 * self._operator.rows_held())
         name = better(self.algorithm, self.query, self._spec, list(self.statistics().values()))
+        self._operator.age()
         if name is not None:
             # What is saved is the live rows, from which any plan can go on.
             state = self._operator.state()

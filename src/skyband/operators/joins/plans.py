@@ -80,8 +80,8 @@ class Joined:
         self._counters = np.zeros(arrays.COUNTERS, np.int64)
         self._counters[[arrays.TAU, arrays.KTH]] = arrays.MISSING
         self._counters[GROUPS] = 0 if spec.grouped_inputs else 1
-        self._turns = self._moments = 0
-        self._came = [0 for _ in spec.inputs]
+        self._turns = 0
+        self._pace = np.zeros(1 + len(spec.inputs))  # moments, and by input the rows that came; older ones count less
         self._weight = [0 for _ in spec.inputs]  # rows that the live ones stand for
         room = max(1, initial_room)
         self._entries = EntryTable(spec, self._graph, plan.early, self._layout, room)
@@ -157,9 +157,15 @@ class Joined:
         found = []
         for source, queue in enumerate(self._schedule.queues):
             counts = self._entries.count(source, queue.slot)
-            found.append(Known(self._came[source], self._moments, self._weight[source], *counts))
-        self._came, self._moments = [0 for _ in self._came], 0
+            found.append(Known(float(self._pace[1 + source]), self._weight[source], *counts))
         return tuple(found)
+
+    @property
+    def moments(self) -> float:
+        return float(self._pace[0])
+
+    def age(self) -> None:
+        self._pace /= 2
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
         found = []
@@ -173,6 +179,7 @@ class Joined:
     def state(self) -> Arrays:
         saved = self._schedule.state() | self._entries.state()
         saved["turns"] = np.array([self._turns])
+        saved["pace"] = self._pace.copy()
         for source, queue in enumerate(self._schedule.queues):
             saved |= {
                 f"live {source} last": queue.last.copy(),
@@ -187,6 +194,7 @@ class Joined:
         """Everything else follows from the rows that are live: sums are exact, whatever the order they came in."""
         self._schedule.restore(state)
         self._turns = int(state["turns"][0])
+        self._pace = state["pace"].copy()
         for source in range(len(self.spec.inputs)):
             self._add_cells(source, self._entries.saved_cells(state, source))
         live = []
@@ -242,8 +250,7 @@ class Joined:
             counters[[arrays.FIRST_TURN, arrays.SILENT]] = self._turns, moves.silent
             if not moves.silent:
                 self._turns += len(moments)
-                self._moments += len(moments)
-                self._came = [n + int(new.weight.sum()) for n, new in zip(self._came, moves.coming, strict=True)]
+                self._pace += [len(moments), *(new.weight.sum() for new in moves.coming)]
             while (status := self._step(events, moments)) != DONE:
                 if status == MORE_RECORDS:
                     parts.append(self._take_records())

@@ -133,8 +133,7 @@ class Answer(NamedTuple):
 class Known(NamedTuple):
     """What a running operator knows of an input."""
 
-    came: int  # rows since the last time this was asked
-    moments: int  # since then
+    came: float  # rows, of late
     rows: int  # live
     cells: int
     keys: int  # values of its join variables
@@ -158,6 +157,15 @@ class JoinOperator(Operator[Batch, Answer], Protocol):
 
     def known(self) -> tuple[Known, ...]:
         """What the planner may want to know, by input."""
+        ...
+
+    @property
+    def moments(self) -> float:
+        """In which rows came, of late; 0: none has come to a window."""
+        ...
+
+    def age(self) -> None:
+        """From now on, what came before counts half as much as what came of late."""
         ...
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:

@@ -259,9 +259,16 @@ class Recompute:
 
     def known(self) -> tuple[Known, ...]:
         return tuple(
-            Known(0, 0, len(rows), len({r.cell for r in rows}), len({tuple(r.variables.values()) for r in rows}), 1)
+            Known(0, len(rows), len({r.cell for r in rows}), len({tuple(r.variables.values()) for r in rows}), 1)
             for rows in self._rows
         )
+
+    @property
+    def moments(self) -> float:
+        return 0.0
+
+    def age(self) -> None:
+        """It does not count what comes: no plan is compared with it."""
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
         used = [{row.cell for row in rows} for rows in self._rows]

@@ -130,10 +130,11 @@ def _live(question: Question, events: list[oracle.Event], finished: bool) -> Ite
                 now = max(old.time for old in arrived)
                 yield now, [old for old in arrived if question.size is None or old.time > now - question.size]
     else:
-        ranked = [member for member in oracle.members(question, events) if member.ranked]
+        arrived = list(oracle.members(question, events))
+        ranked = [member for member in arrived if member.ranked]
         until = oracle.watermark_of(question, events)
         if finished:
-            until = max([until, *(oracle._finishing_end(question, member) for member in ranked)])
+            until = max([until, *(oracle._finishing_end(question, member) for member in arrived)])
         for end in oracle._interesting_ends(question, ranked, until):
             if end <= until:
                 yield end, [member for member in ranked if oracle._counts_in(question, member, end)]

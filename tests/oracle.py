@@ -208,10 +208,11 @@ def _after_each_time(question: Question, events: Sequence[Event]) -> Answers:
 
 
 def _closed_windows(question: Question, events: Sequence[Event], finished: bool) -> Answers:
-    ranked = [member for member in members(question, events) if member.ranked]
+    arrived = list(members(question, events))
+    ranked = [member for member in arrived if member.ranked]
     until = watermark_of(question, events)
     if finished:
-        until = max([until, *(_finishing_end(question, member) for member in ranked)])
+        until = max([until, *(_finishing_end(question, member) for member in arrived)])
     shown: Answers = []
     for end in _interesting_ends(question, ranked, until):
         if end <= until:
@@ -235,10 +236,13 @@ def last_window_end(question: Question, time: int) -> int:
 
 
 def _finishing_end(question: Question, member: Member) -> float:
-    """The input is over: up to where windows close so that this row was in all its windows (from the start: in one)."""
+    """The input is over: up to where windows close so that this row was in all its windows (from the start: in one).
+
+    A row without a score is in windows like any other.
+    """
     if question.size is not None:
         return last_window_end(question, member.time)
-    if member.watermark == -INFINITY:
+    if member.watermark == -INFINITY or not member.ranked:
         return _first_end(question, member.time)
     return max(_first_end(question, member.time), _first_end(question, int(member.watermark)))
 

@@ -50,6 +50,10 @@ class TooManyGroups(SkybandError):
     """A join gives more groups than can be held, whatever the plan."""
 
 
+class SessionFailed(SkybandError):
+    """A session failed in the middle of an earlier call, so what it holds is incomplete. The cause says why."""
+
+
 class SnapshotError(SkybandError):
     """A snapshot cannot be restored. Nothing was read from it."""
 

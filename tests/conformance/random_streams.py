@@ -41,10 +41,12 @@ def random_case(kinds: list[Kind], draw: random.Random) -> Case:
     score, step, groups = draw.choice(SCORES), draw.choice(STEPS), draw.choice([1, 3, 10])
     events: list[Event] = []
     time = draw.choice([0, -30, 1_000])
-    for i in range(draw.choice([draw.randint(0, 30), draw.randint(0, 120)])):
+    rows = draw.choice([draw.randint(0, 30), draw.randint(0, 120)])
+    silent_from = draw.choice([rows, rows, draw.randint(0, rows)])  # the rows from here on have no score
+    for i in range(rows):
         time += step(draw)
         group = draw.randrange(groups) if kind.grouped else 0
-        events.append(Row(score(draw, i), None if kind.by_count else time, group))
+        events.append(Row(score(draw, i) if i < silent_from else None, None if kind.by_count else time, group))
         if kind.external_clock and draw.random() < 0.25:
             events.append(Advance(time + draw.randint(-15, 15)))
     return Case(question, kind.spec(question), events)

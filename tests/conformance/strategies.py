@@ -86,7 +86,13 @@ ANY = st.floats(allow_nan=True)
 
 @st.composite
 def scores(draw: st.DrawFn, n: int) -> list[float | None]:
-    """Random, tied, strange, all equal, rising or falling."""
+    """Random, tied, strange, all equal, rising or falling; from some row on, none may have a score."""
+    silent_from = draw(st.one_of(st.just(n), st.integers(0, n)))
+    return [*draw(scores_that_speak(silent_from)), *[None] * (n - silent_from)]
+
+
+@st.composite
+def scores_that_speak(draw: st.DrawFn, n: int) -> list[float | None]:
     shape = draw(st.sampled_from(["any", "ties", "strange", "equal", "rising", "falling"]))
     if shape == "rising":
         return [float(i) for i in range(n)]

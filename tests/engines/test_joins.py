@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.engines.embedded.joins import JoinSession
 from skyband.operators.joins import plans
 
 AUCTIONS = pa.table({"ts": [0, 1, 5, 12], "auctionID": [1, 2, 3, 4], "sellerID": [7, 8, 7, 9]})
@@ -233,7 +234,7 @@ def test_groups_that_explode_are_refused(plan: str | None, monkeypatch: pytest.M
     session.push(table.slice(25), "a")
     with pytest.raises(sb.TooManyGroups, match="more than 800 groups"):
         session.push(table.slice(25), "b")
-    with pytest.raises(sb.InvalidInput, match="has stopped: The join gives more than"):
+    with pytest.raises(sb.SessionFailed, match="The join gives more than"):
         session.push(table.slice(25), "b")
 
 
@@ -406,7 +407,7 @@ def test_keys_that_are_gone_are_forgotten(emit: Any, ranked: dict[str, Any], pla
     schemas = {name: each.schema for name, each in data.items()}
 
     def answers(forget_at: int) -> tuple[pa.Table, int]:
-        monkeypatch.setattr("skyband.engines.embedded.joins._FORGET_AT", forget_at)
+        monkeypatch.setattr(JoinSession, "few_groups", forget_at)
         session, found, most = query.open(schemas), [], 0
         for i in range(0, n, 10):
             found += [session.push(data[name].slice(i, 10), name) for name in "ab"]

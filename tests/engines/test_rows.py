@@ -11,8 +11,16 @@ from skyband.engines.rows import FEW, MANY, RowStore
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.dictionary(pa.int32(), pa.string())})
 
 
+def lowered(little: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From how many rows on they are found in another way."""
+    monkeypatch.setattr(RowStore, "little", little)
+    monkeypatch.setattr(RowStore, "many", many)
+
+
+@pytest.mark.parametrize(("little", "many"), [(4096, 4096), (0, 1), (30, 4)])
 @pytest.mark.parametrize("seed", range(10))
-def test_rows_are_found_by_position(seed: int) -> None:
+def test_rows_are_found_by_position(seed: int, little: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered(little, many, monkeypatch)
     random = np.random.default_rng(seed)
     store, held, arrived = RowStore(SCHEMA), np.empty(0, np.int64), 0
     for _ in range(25):
@@ -30,6 +38,28 @@ def test_rows_are_found_by_position(seed: int) -> None:
         if random.random() < 0.4:
             held = held[random.random(len(held)) < 0.3]
             store.keep(held)
+
+
+@pytest.mark.parametrize(("little", "many"), [(4096, 4096), (0, 1), (30, 4)])
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_without_columns_are_counted(seed: int, little: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered(little, many, monkeypatch)
+    random = np.random.default_rng(seed)
+    store, held, arrived = RowStore(pa.schema([])), np.empty(0, np.int64), 0
+    for _ in range(25):
+        n = int(random.choice([0, 1, 5, 100]))
+        store.append(arrived, pa.record_batch({"score": np.arange(n)}).select([]))
+        held, arrived = np.concatenate([held, np.arange(arrived, arrived + n)]), arrived + n
+        if random.random() < 0.5:
+            store.join()
+        asked = random.choice(held, int(random.integers(0, 20))) if len(held) else held
+        assert (store.take(asked).num_rows, store.take(asked).num_columns) == (len(asked), 0)
+        if random.random() < 0.4:
+            held = held[random.random(len(held)) < 0.3]
+            if random.random() < 0.5:
+                store.keep(held)
+            else:  # as from a snapshot, which does not say how many rows a table without columns has
+                store.load(held, pa.record_batch([], schema=pa.schema([])))
 
 
 @pytest.mark.parametrize("seed", range(3))

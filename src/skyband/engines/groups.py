@@ -14,7 +14,10 @@ Codes = npt.NDArray[np.int32]
 
 
 class ValueCodes:
-    """Codes for values of any type, through Arrow's dictionaries. Null and NaN are values like any other."""
+    """Codes for values of any type, through Arrow's dictionaries. Null and NaN are values like any other.
+
+    Arrow's dictionaries list values in order of first appearance.
+    """
 
     def __init__(self, value_type: pa.DataType) -> None:
         self._type = value_type.value_type if pa.types.is_dictionary(value_type) else value_type
@@ -51,11 +54,18 @@ class WholeCodes:
     def encode(self, column: pa.Array) -> Codes:
         if not column.null_count:
             return self._numbers.encode(column.to_numpy(zero_copy_only=True))
-        if self._null is None:
-            self._null = self._numbers.next_code()
         valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        numbers = column.drop_null().to_numpy(zero_copy_only=True)
+        before = 0
+        if self._null is None:
+            # Numbers before the first null appeared first, so their codes come first.
+            before = int(valid.argmin())
+            first = self._numbers.encode(numbers[:before])
+            self._null = self._numbers.next_code()
         codes = np.full(len(column), self._null, np.int32)
-        codes[valid] = self._numbers.encode(column.drop_null().to_numpy(zero_copy_only=True))
+        if before:
+            codes[:before] = first
+        codes[before:][valid[before:]] = self._numbers.encode(numbers[before:])
         return codes
 
 
@@ -69,11 +79,25 @@ def _as_whole(column: pa.Array) -> pa.Array:
     return column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column.cast(pa.int64())
 
 
+def _is_float(column_type: pa.DataType) -> bool:
+    inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+    return bool(pa.types.is_floating(inner))
+
+
+def _normal(column: pa.Array) -> pa.Array:
+    """Equal floats as the same bits: -0.0 as 0.0, and every NaN as one. Arrow tells values apart by their bits."""
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _normal(column.dictionary))
+    zero, nan = pa.scalar(0.0, column.type), pa.scalar(np.nan, column.type)
+    return pc.if_else(pc.equal(column, zero), zero, pc.if_else(pc.is_nan(column), nan, column))
+
+
 class GroupCodes:
-    """Codes for rows of the key columns, and the key of every code."""
+    """Codes for rows of the key columns, in order of first appearance, and the key of every code."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
+        self._floats = [field.name for field in schema if _is_float(field.type)]
         self._clear()
 
     def _clear(self) -> None:
@@ -102,8 +126,16 @@ class GroupCodes:
         back[order] = np.arange(len(codes))
         return whole_batch(pa.concat_tables(found or self._keys[:1])).take(pa.array(back))
 
+    def normal(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with equal keys written alike: -0.0 becomes 0.0 in the key columns."""
+        for name in self._floats:
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, batch.schema.field(place), _normal(batch.column(place)))
+        return batch
+
     def encode(self, batch: pa.RecordBatch) -> Codes:
-        """The code of each row; new keys get the next ones."""
+        """The code of each row; new keys get the next ones, in order of first appearance."""
+        batch = self.normal(batch)
         before = len(self)
         parts = [
             codes.encode(_as_whole(batch.column(name)) if isinstance(codes, WholeCodes) else batch.column(name))
@@ -114,7 +146,8 @@ class GroupCodes:
             codes = pair.encode(codes.astype(np.int64) << 32 | part)
         if len(self) > before:
             rows = pa.array(first_rows(codes, before, len(self)))
-            self._keys.append(pa.Table.from_batches([batch.select(self._schema.names).take(rows)], self._schema))
+            columns = [batch.column(name).take(rows) for name in self._schema.names]
+            self._keys.append(pa.table(columns, schema=self._schema))
             while len(self._keys) > 1 and self._keys[-2].num_rows <= 2 * self._keys[-1].num_rows:
                 # Few parts, each more than twice as large as the next: a key is copied a logarithmic number of times.
                 self._keys[-2:] = [pa.concat_tables(self._keys[-2:]).combine_chunks()]
@@ -125,7 +158,10 @@ class GroupCodes:
         self.load(self.keys.take(pa.array(kept)))
 
     def load(self, keys: pa.Table) -> None:
-        """Codes 0, 1, … for these keys."""
+        """Codes 0, 1, … for these keys, which are all different."""
         self._clear()
         if keys.num_rows:
-            self.encode(whole_batch(keys))
+            codes = self.encode(whole_batch(keys))
+            # An operator's state has these codes in it: with others, it would take one group for another.
+            if not np.array_equal(codes, np.arange(len(codes))):
+                raise ValueError("its keys are not all different")

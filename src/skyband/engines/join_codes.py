@@ -59,8 +59,7 @@ class InputCodes:
     def encode(self, batch: pa.RecordBatch) -> Codes:
         if self._cells is None:
             return np.zeros(batch.num_rows, np.int32)
-        columns = [_with_one_zero(batch.column(name)) for name in self._schema.names]
-        return self._cells.encode(pa.record_batch(columns, schema=self._schema))
+        return self._cells.encode(batch.select(self._schema.names))
 
     def new_cells(self) -> Cells | None:
         """The cells that have not been told of."""
@@ -145,10 +144,3 @@ def _encode_column(codes: GroupCodes, column: pa.Array) -> Codes:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return codes.encode(pa.record_batch([column.cast(kind)], names=["value"]))
-
-
-def _with_one_zero(column: pa.Array) -> pa.Array:
-    """-0.0 and 0.0 are equal, so they must have one code."""
-    if not pa.types.is_floating(column.type):
-        return column
-    return pc.if_else(pc.equal(column, 0.0), pa.scalar(0.0, column.type), column)

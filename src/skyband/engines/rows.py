@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +32,20 @@ class RowStore:
     however the stream is cut into batches.
     """
 
+    little: ClassVar[int] = LITTLE
+    many: ClassVar[int] = MANY
+
     def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
+        # Rows without columns have a column of nulls, which takes no memory: Arrow counts rows by their columns, and in
+        # a table, a snapshot or a batch put together from none it would forget how many there are.
+        self._bare = not len(schema)
+        self._schema = _COUNTED if self._bare else schema
         self.load(np.empty(0, np.int64), _empty(schema))
 
     def load(self, positions: Ints, rows: pa.RecordBatch) -> None:
         """Keep these rows; positions are ascending."""
+        rows = _counted(len(positions)) if self._bare else self._typed(rows)
+        assert rows.num_rows == len(positions), "every position has its row"
         self._positions = positions
         self._batches = [rows]
         self._starts = [0, rows.num_rows]  # where each batch starts among all rows, and where the last one ends
@@ -49,18 +57,26 @@ class RowStore:
         if len(self._batches) == 1:
             self._first = first
         assert first == self._first + self._starts[-1] - len(self._positions), "no batch is missing"
-        self._batches.append(batch)
+        self._batches.append(_counted(batch.num_rows) if self._bare else self._typed(batch))
         self._starts.append(self._starts[-1] + batch.num_rows)
         self._together = None
 
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch as the schema says: to Arrow, a column that may be null is another than one that may not."""
+        return batch if batch.schema == self._schema else pa.record_batch(batch.columns, schema=self._schema)
+
     def take(self, positions: Ints) -> pa.RecordBatch:
         """The rows at these positions, in their order."""
-        if self._together is None and self._starts[-1] <= LITTLE:
+        found = self._take(positions)
+        return found.select([]) if self._bare else found
+
+    def _take(self, positions: Ints) -> pa.RecordBatch:
+        if self._together is None and self._starts[-1] <= self.little:
             self._together = pa.concat_batches(self._batches)
         if self._together is not None and len(positions):
             index = column_of(locate(self._positions, self._first, positions), np.int64, _INDEX)
             return _TAKE.call([self._together, index], _UNCHECKED)
-        if len(self._batches) != 2 or len(positions) < MANY:
+        if len(self._batches) != 2 or len(positions) < self.many:
             return self._take_by_batch(positions, self._schema)
         # Rows held and one large batch behind them: what a stream in large batches mostly comes to.
         index, (listed, following) = locate(self._positions, self._first, positions), self._batches
@@ -132,6 +148,14 @@ class RowStore:
 
     def is_wasteful(self, rows_held: int) -> bool:
         return self._starts[-1] > 2 * rows_held + 64
+
+
+_COUNTED = pa.schema([pa.field("", pa.null())])
+
+
+def _counted(rows: int) -> pa.RecordBatch:
+    """Rows without columns."""
+    return pa.record_batch([pa.nulls(rows)], schema=_COUNTED)
 
 
 def column_of(numbers: npt.NDArray[Any], plain: type[np.number[Any]], kind: pa.DataType) -> pa.Array:

@@ -148,8 +148,11 @@ def _common_type(columns: set[tuple[int, str]], schemas: Mapping[str, pa.Schema]
     """The type in which the values of a join variable are compared."""
     names = list(schemas)
     given = {f"{names[i]}.{column}": _plain(schemas[names[i]].field(column).type) for i, column in sorted(columns)}
+    unsigned = pa.uint64() in given.values()
     for kind, common in (
-        (pa.types.is_integer, pa.int64()),
+        (pa.types.is_uint64, pa.uint64()),
+        # Values of both, with a sign and beyond 2**63, are in no integer type.
+        (pa.types.is_integer, pa.decimal128(20, 0) if unsigned else pa.int64()),
         (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), pa.large_string()),
         (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), pa.large_binary()),
         (pa.types.is_floating, pa.float64()),

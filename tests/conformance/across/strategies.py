@@ -128,7 +128,8 @@ def times(draw: st.DrawFn, n: int) -> list[int]:
 def rows(draw: st.DrawFn, kind: Kind, streams: int, most: int, size: int) -> list[Row]:
     n = draw(st.integers(0, most))
     when = [None] * n if kind.by_count else draw(times(n))
-    values = draw(st.lists(VALUES, min_size=n, max_size=n))
+    silent_from = draw(st.one_of(st.just(n), st.integers(0, n)))  # the rows from here on say nothing
+    values = [*draw(st.lists(VALUES, min_size=silent_from, max_size=silent_from)), *[None] * (n - silent_from)]
     objects = draw(st.sampled_from([3, 8, 30]))
     if kind.repeat is not None:
         about = draw(st.lists(st.tuples(st.integers(0, streams - 1), st.integers(0, objects)), min_size=n, max_size=n))

@@ -20,6 +20,7 @@ from skyband.engines.embedded.session import (
     Stats,
     check_rows,
     check_schema,
+    entry,
     measured_type,
     with_times,
 )
@@ -71,7 +72,7 @@ class TopKAcrossSession(Session):
         self._operator = find(self.algorithm, ACROSS).open(self._spec)
         self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)
         self._objects = GroupCodes(pa.schema([self._plain.field(query.id)]))
-        self._recount_at = 1024
+        self._recount_at = self.few_groups
         self._jumps = Jumps(query.max_jump, query.window, self._on_type)
         self._position = 0
         self._stats = AcrossStats()
@@ -83,6 +84,7 @@ class TopKAcrossSession(Session):
 
     # -- rows and time ------------------------------------------------------------------------------------------------
 
+    @entry
     def push(self, rows: pa.RecordBatch | pa.Table, stream: str | None = None) -> pa.Table:
         """Take rows in, in arrival order; return what they make known. `stream` says whose rows they are, unless a
         column does, or there is only one stream."""
@@ -94,6 +96,7 @@ class TopKAcrossSession(Session):
         results = [self._push(batch, number) for batch in rows.combine_chunks().to_batches()]
         return pa.concat_tables(results) if results else self.output_schema.empty_table()
 
+    @entry
     def top(self, k: int | None = None) -> pa.Table:
         """The best objects right now, up to the query's k; with a slide, those of the window that closes next."""
         k = self.query.k if k is None else k
@@ -158,9 +161,11 @@ class TopKAcrossSession(Session):
         with_time = timed.num_rows
         if (kept := self._jumps.keep(time)) is not None:
             timed, time, stream, value = timed.filter(pa.array(kept)), time[kept], stream[kept], value[kept]
-        code = self._objects.encode(timed.select([self.query.id]))
+        timed = self._objects.normal(timed.select([self.query.id]))
         key = _keys(timed.column(self.query.id)) if self._operator.wants_keys else NO_KEYS
-        # Nothing can fail from here on, so a bad batch leaves the session as it was.
+        # A batch that is refused is refused before this line, and leaves the session as it was.
+        self._changing = True
+        code = self._objects.encode(timed)
         self._stats.rows_in += rows_in
         self._stats.rows_null_time += rows_in - with_time
         self._stats.rows_jumped += with_time - timed.num_rows
@@ -221,7 +226,7 @@ class TopKAcrossSession(Session):
             if 2 * len(live) < len(self._objects):
                 self._operator.recode(live)
                 self._objects.keep(live)
-            self._recount_at = max(1024, 2 * len(self._objects))
+            self._recount_at = max(self.few_groups, 2 * len(self._objects))
 
 
 def _keys(column: pa.Array) -> Ints:

@@ -14,19 +14,12 @@ import pyarrow.compute as pc
 
 from skyband.engines import snapshots
 from skyband.engines.embedded.inputs import Running, Source, read, ready_until
-from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_rows, check_schema
+from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_rows, check_schema, entry
 from skyband.engines.join_codes import JoinCodes
 from skyband.engines.join_output import Layout
 from skyband.engines.join_rows import Counts, RowReader
 from skyband.engines.schemas import plain_schema, whole_batch
-from skyband.errors import (
-    AggregateOverflow,
-    InvalidInput,
-    InvalidQuery,
-    SkybandError,
-    SnapshotMismatch,
-    TooManyGroups,
-)
+from skyband.errors import AggregateOverflow, InvalidInput, InvalidQuery, SkybandError, SnapshotMismatch
 from skyband.operators.joins.protocol import UNMATCHED, Answer, Batch, JoinOperator, Rows
 from skyband.operators.joins.recompute import NAME as RECOMPUTE
 from skyband.operators.protocol import Codes, Ints
@@ -36,7 +29,6 @@ from skyband.queries.join_columns import bind
 from skyband.queries.joins import JoinAggregate
 
 _LOOK_AT = 50_000  # rows, before it is worth asking whether another plan would be cheaper
-_FORGET_AT = 4096  # cells, before it is worth asking how many of them are still in use
 
 
 class JoinSession(Session):
@@ -44,6 +36,7 @@ class JoinSession(Session):
 
     query: JoinAggregate
     _operator: JoinOperator
+    few_groups = 4096  # cells, before it is worth asking how many of them are still in use
 
     def __init__(
         self,
@@ -73,8 +66,7 @@ class JoinSession(Session):
         self._position = 0
         self._started = False  # a row of a stream has come: relations are complete
         self._stats = Stats()
-        self._forget_at, self._forget_after = _FORGET_AT, 0
-        self._stopped: SkybandError | None = None
+        self._forget_at, self._forget_after = self.few_groups, 0
         self._look_at = _LOOK_AT
         self._resume(saved)
 
@@ -84,6 +76,7 @@ class JoinSession(Session):
 
     # -- rows and time ---------------------------------------------------------------------------------------------
 
+    @entry
     def push(self, rows: pa.RecordBatch | pa.Table, input: str | None = None) -> pa.Table:
         """Take rows of an input in, in arrival order; return what they make known. One stream alone needs no name.
 
@@ -97,29 +90,40 @@ class JoinSession(Session):
                 "Nothing was taken."
             )
         batch = whole_batch(rows) if isinstance(rows, pa.Table) else rows
-        prepared, counts = self._reader.read(i, batch, self._position)
+        self._changing = True
+        try:
+            prepared, counts = self._reader.read(i, batch, self._position)
+        except SkybandError:  # before anything was remembered
+            self._changing = False
+            raise
         return self._take({i: prepared}, None, counts)
 
+    @entry
     def push_rows(self, rows: Mapping[int, tuple[Rows, pa.RecordBatch]], order: Codes) -> pa.Table:
         """Take rows that were read elsewhere, by input, which arrive in this order of inputs.
 
         With them come the columns that their cells are combinations of; those that match nothing say so.
         """
+        self._changing = True
         for i, (each, keys) in rows.items():
             matched = each.cell != UNMATCHED
             if keys.num_columns:
                 each.cell[matched] = self._codes.inputs[i].encode(keys.filter(pa.array(matched)))
         return self._take({i: each for i, (each, _) in rows.items()}, order, Counts(len(order), 0, 0))
 
+    @entry
     def advance(self, watermark: int | datetime) -> pa.Table:
         """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
         if self._bound.by_count or not self._bound.every:
             raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
         ticks = as_ticks(watermark, str(self.query.window.on), self._on_type)
+        self._changing = True
         return self._table(self._ask(lambda: self._operator.advance(ticks)))
 
+    @entry
     def finish(self) -> pa.Table:
         """The input is over: by value, every window that holds a row closes."""
+        self._changing = True
         return self._table(self._ask(self._operator.finish))
 
     def _which(self, name: str | None) -> int:
@@ -210,20 +214,15 @@ class JoinSession(Session):
             grouped = [i for i, source in enumerate(self._bound.inputs) if source.grouped]
             self._layout.renumber([_renumbered(before[i], told[i].part) for i in grouped])
         self._forget_after = self._stats.rows_in
-        self._forget_at = max(_FORGET_AT, 2 * sum(map(len, self._codes.inputs)))
+        self._forget_at = max(self.few_groups, 2 * sum(map(len, self._codes.inputs)))
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
-        """What the operator answers. One that could not go on has lost its place, and is not asked again."""
-        if self._stopped is not None:
-            raise InvalidInput(f"This session has stopped: {self._stopped} Go on from an earlier snapshot.")
+        """What the operator answers."""
         try:
             return question()
         except AggregateOverflow as error:
             name = "" if error.aggregate is None else f"{self.query.aggregates[error.aggregate][0]!r}: "
-            self._stopped = AggregateOverflow(f"{name}{error}")
-        except TooManyGroups as error:
-            self._stopped = error
-        raise self._stopped
+            raise AggregateOverflow(f"{name}{error}", error.aggregate) from None
 
     def _table(self, answer: Answer) -> pa.Table:
         return self._layout.table(answer, self._operator, self._codes)

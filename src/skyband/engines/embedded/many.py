@@ -14,7 +14,16 @@ import pyarrow.compute as pc
 from skyband.engines import snapshots
 from skyband.engines.compared import Compared
 from skyband.engines.embedded.inputs import Running, run
-from skyband.engines.embedded.session import Saved, Session, Stats, check_rows, check_schema, measured_type, with_times
+from skyband.engines.embedded.session import (
+    Saved,
+    Session,
+    Stats,
+    check_rows,
+    check_schema,
+    entry,
+    measured_type,
+    with_times,
+)
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, many_layout
 from skyband.engines.rows import RowStore
@@ -90,6 +99,7 @@ class ForEachSession(Session):
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
+    @entry
     def add(self, queries: Any, *, backfill: bool | None = None) -> pa.Table:
         """More queries, one a row, in the columns of the first ones. They see the rows that come from now on.
 
@@ -107,9 +117,11 @@ class ForEachSession(Session):
     def _begin_with(self, batch: pa.RecordBatch, in_numbers: Queries, backfill: bool) -> pa.Table:
         before = len(self._keys)
         known, of_queries = self._keys.keys, self._of_queries
+        changed, self._changing = self._changing, True
         codes = self._keys.encode(batch)
         if len(self._keys) != before + len(codes):
             self._keys.load(known)
+            self._changing = changed
             raise InvalidQuery(
                 f"Queries are told apart by {', '.join(self.query.key)}, and two of these have the same. Give key=, or "
                 "remove() the one that is there first."
@@ -120,6 +132,7 @@ class ForEachSession(Session):
             self._keys.load(known)
             self._of_queries = of_queries
             self._compared.keep(of_queries)
+            self._changing = changed
             raise
         self._sizes = np.concatenate([self._sizes, in_numbers.size])
         return self._table(answer)
@@ -148,6 +161,7 @@ class ForEachSession(Session):
                 self._operator.put(score.columns.index(name), held, numbers)
         return queries._replace(parameters=found)
 
+    @entry
     def remove(self, keys: Any) -> None:
         """Forget queries: their keys, as a table with the key columns, or as a list if there is one such column."""
         names = list(self.query.key)
@@ -166,6 +180,7 @@ class ForEachSession(Session):
             raise InvalidInput(f"There is no query {unknown}.")
         self._forget(gone)
 
+    @entry
     def change(
         self, changes: Any, *, set_aside: bool = False, elsewhere: npt.NDArray[np.bool_] | None = None
     ) -> pa.Table:
@@ -191,6 +206,7 @@ class ForEachSession(Session):
         refused = self._refused(batch, kinds)
         if refused and not set_aside:
             raise next(iter(refused.values()))
+        self._changing = True
         here = np.ones(len(kinds), np.bool_) if elsewhere is None else ~elsewhere
         self._stats.queries_refused += int(here[list(refused)].sum())
         # With no row in between, of changes with the same key only the last one can be noticed.
@@ -220,24 +236,29 @@ class ForEachSession(Session):
                     refused[i] = error
         return refused
 
+    @entry
     def forget_rows(self) -> None:
         """Forget the window's rows if there is no query, and those that come see only what comes after them."""
         if not len(self._keys) and not self.query.backfill and isinstance(self._operator, Thresholds):
+            self._changing = True
             self._operator.forget_rows()
             self._rows.keep(self._operator.held())
 
     def _find(self, keys: pa.RecordBatch) -> Ints:
         """The numbers of these queries, -1 of those that there are not."""
         known, before = self._keys.keys, len(self._keys)
+        changed, self._changing = self._changing, True
         numbers = self._keys.encode(keys).astype(np.int64)
         if len(self._keys) > before:
             self._keys.load(known)
+        self._changing = changed
         numbers[numbers >= before] = -1
         return numbers
 
     def _forget(self, gone: Ints) -> None:
         if not len(gone):
             return
+        self._changing = True
         kept = np.setdiff1d(np.arange(len(self._keys)), gone)
         self._operator.remove(kept)
         self._keys.keep(kept)
@@ -296,6 +317,7 @@ class ForEachSession(Session):
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
+    @entry
     def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
         """Take rows in, in arrival order; return what they make known."""
         check_rows(rows, self.schema)
@@ -308,6 +330,8 @@ class ForEachSession(Session):
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
         batch, time = with_times(batch, self.query.window.on)
         columns = self._columns(batch)
+        # A batch that is refused is refused before this line, and leaves the session as it was.
+        self._changing = True
         first = self._position
         try:
             answer = self._operator.push(Batch(columns, time, first))
@@ -317,7 +341,7 @@ class ForEachSession(Session):
             if self._spec.scoring.may_raise:
                 raise InvalidExpression(
                     f"A function that {self._score.text!r} calls failed: {type(error).__name__}: {error}. The session "
-                    "cannot go on: open it again from a snapshot."
+                    "cannot go on: open the query again with its last snapshot."
                 ) from error
             raise
         self._stats.rows_in += rows_in
@@ -337,6 +361,7 @@ class ForEachSession(Session):
                 columns[i] = as_floats(values, batch.num_rows, name)
         return columns
 
+    @entry
     def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
         """The best right now for each query, up to its own k and size: of the window that closes next, or of the last
         `size`, which by value is what is later than now - size, now being the latest time seen."""
@@ -376,6 +401,7 @@ class ForEachSession(Session):
 
     def _saved(self) -> Saved:
         held = self._operator.held()
+        self._changing = True
         self._rows.keep(held)
         tables = {"rows": pa.Table.from_batches([self._rows.take(held)]), "keys": self._keys.keys}
         return Saved(

@@ -62,7 +62,7 @@ class TopKSession(RankingSession):
         self._operator = find(self.algorithm, OBJECTS).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
         self._groups = GroupCodes(pa.schema([self._plain.field(name) for name in query.per])) if query.per else None
-        self._recount_groups_at = 1024
+        self._recount_at = self.few_groups
         self._jumps = Jumps(query.max_jump, query.window, self._on_type)
         self._position = 0
         self._stats = Stats()
@@ -94,8 +94,11 @@ class TopKSession(RankingSession):
         score = self._score.evaluate(batch)
         if self.query.ascending:
             score = -score
+        # A batch that is refused is refused before this line, and leaves the session as it was.
+        self._changing = True
+        if self._groups is not None:
+            batch = self._groups.normal(batch)
         group = self._codes(batch)
-        # Nothing can fail from here on, so a bad batch leaves the session as it was.
         self._stats.rows_in += rows_in
         self._stats.rows_null_time += rows_in - timed
         self._stats.rows_jumped += timed - batch.num_rows
@@ -137,12 +140,12 @@ class TopKSession(RankingSession):
 
     def _forget_groups(self) -> None:
         """Drop groups that the operator has dropped, when there are enough of them to pay for the work."""
-        if self._groups is not None and len(self._groups) >= self._recount_groups_at:
+        if self._groups is not None and len(self._groups) >= self._recount_at:
             live = np.flatnonzero(self._operator.live_groups())
             if 2 * len(live) < len(self._groups):
                 self._operator.regroup(live)
                 self._groups.keep(live)
-            self._recount_groups_at = max(1024, 2 * len(self._groups))
+            self._recount_at = max(self.few_groups, 2 * len(self._groups))
 
 
 class ViewsSession(TopKSession):

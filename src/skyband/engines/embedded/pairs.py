@@ -73,7 +73,7 @@ class PairsSession(RankingSession):
             for names in (query.same, query.different)
             if names
         ]
-        self._recount_at = 1024
+        self._recount_at = self.few_groups
         self._jumps = Jumps(None, query.window, self._on_type)
         self._position = 0
         self._stats = Stats()
@@ -98,7 +98,10 @@ class PairsSession(RankingSession):
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
         batch, time = with_times(batch, self.query.window.on)
-        columns, colours = self._numbers(batch), self._codes(batch)
+        columns = self._numbers(batch)
+        # A batch that is refused is refused before this line, and leaves the session as it was.
+        self._changing = True
+        colours = self._codes(batch)
         first = self._position
         try:
             answer = self._operator.push(Batch(columns, colours, time, first))
@@ -106,12 +109,12 @@ class PairsSession(RankingSession):
             raise
         except Exception as error:
             if self._spec.scoring.may_raise:
+                self._changing = False  # the operator has gone back to what it was
                 raise InvalidExpression(
                     f"{self._spec.scoring.score.text} failed on a pair of rows: {type(error).__name__}: {error}. "
                     "Nothing of the batch was taken."
                 ) from error
             raise
-        # Nothing can fail from here on, so a bad batch leaves the session as it was.
         self._stats.rows_in += rows_in
         self._stats.rows_null_time += rows_in - batch.num_rows
         self._position += batch.num_rows
@@ -165,7 +168,7 @@ class PairsSession(RankingSession):
                 if 2 * len(live) < len(codes):
                     self._operator.recolour(which, live)
                     codes.keep(live)
-                self._recount_at = max(1024, 2 * len(codes))
+                self._recount_at = max(self.few_groups, 2 * len(codes))
 
 
 def top_k_pairs(data: Any, query: TopKPairs) -> pa.Table | pa.RecordBatchReader:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines import snapshots
-from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_rows
+from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_rows, entry
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout
 from skyband.engines.rows import RowStore
@@ -46,6 +46,7 @@ class RankingSession(Session):
     _many_layout: Layout  # of those of many
     _rows: RowStore
     _position: int  # rows so far
+    _recount_at: int  # groups or colours, with which it is time to see how many of them are gone
     _jumps: Jumps
     _stats: Stats
 
@@ -73,6 +74,7 @@ class RankingSession(Session):
 
     # -- rows and questions ----------------------------------------------------------------------------------------
 
+    @entry
     def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
         """Take rows in, in arrival order; return what they make known."""
         check_rows(rows, self.schema)
@@ -82,6 +84,7 @@ class RankingSession(Session):
         results = [self._push(batch) for batch in rows.combine_chunks().to_batches()]
         return pa.concat_tables(results) if results else self.output_schema.empty_table()
 
+    @entry
     def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
         """The best right now: of the window that closes next, or of the last `size`; up to the query's k and size.
 
@@ -91,6 +94,7 @@ class RankingSession(Session):
         k, ticks = self._asked(k, size)
         return self._answer(self._operator.top(k, ticks), self._answer_layout, ticks)
 
+    @entry
     def top_many(self, questions: Sequence[tuple[int | None, Span | None]]) -> pa.Table:
         """As `top` for each k and size, all at once, which is cheaper; the column `question` counts them from 0."""
         # The largest size that may be asked for without a unit.
@@ -134,10 +138,12 @@ class RankingSession(Session):
 
     def _saved(self) -> Saved:
         held = self._operator.held()
+        self._changing = True
         self._rows.keep(held)
         tables = {"rows": pa.Table.from_batches([self._rows.take(held)])}
         tables |= {name: codes.keys for name, codes in self._codes_to_save().items()}
-        return Saved({"position": self._position, **self._jumps.state()}, {"held": held}, tables)
+        counters = {"position": self._position, "recount_at": self._recount_at, **self._jumps.state()}
+        return Saved(counters, {"held": held}, tables)
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
         arrays = dict(saved.arrays)
@@ -146,6 +152,6 @@ class RankingSession(Session):
         for name, codes in self._codes_to_save().items():
             codes.load(saved.tables[name])
         counters = dict(saved.counters)
-        self._position = counters.pop("position")
+        self._position, self._recount_at = counters.pop("position"), counters.pop("recount_at")
         self._jumps.restore(counters)
         self._stats = Stats(**counters)

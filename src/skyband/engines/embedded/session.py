@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines import snapshots
-from skyband.errors import InvalidInput, InvalidQuery, SnapshotCorrupt, SnapshotMismatch
+from skyband.errors import InvalidInput, InvalidQuery, SessionFailed, SnapshotCorrupt, SnapshotMismatch
 from skyband.operators.protocol import Arrays, Ints, Operator
 from skyband.structures.jumps import NO_TIME, set_aside
 from skyband.structures.panes import all_within
@@ -45,6 +47,38 @@ class Saved(NamedTuple):
     tables: dict[str, pa.Table]
 
 
+S = TypeVar("S", bound="Session")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method that users call. Once one has failed after it set `_changing`, all of them refuse to go on.
+
+    What fails before that, such as a batch with another schema, leaves the session as it was. An interruption by the
+    user counts as a failure, too: it may come anywhere.
+    """
+
+    @wraps(method)
+    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._failure is not None:
+            problem = self._failure
+            raise SessionFailed(
+                f"This session failed before, in the middle of its work ({type(problem).__name__}: {problem}), so what "
+                "it holds is incomplete. Open the query again with its last snapshot, as in query.open(schema, state), "
+                "or start afresh."
+            ) from problem
+        self._changing = False
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            if self._changing:
+                self._failure = error
+            raise
+
+    return guarded
+
+
 class Question(Protocol):
     """What a session needs to know of its query."""
 
@@ -63,6 +97,9 @@ class Session(ABC):
     _operator: Operator[Any, Any]
     _fingerprint: str  # of the query and its columns: what a snapshot must have in common with it
     _on_type: pa.DataType | None  # of the column that the window measures
+    _changing = False  # the current call has begun to change what is held
+    _failure: BaseException | None = None  # what stopped a call while it did
+    few_groups: ClassVar[int] = 1024  # with fewer groups, it does not pay to forget those that are gone
 
     @property
     @abstractmethod
@@ -85,25 +122,33 @@ class Session(ABC):
     def _restore(self, saved: snapshots.Snapshot) -> None:
         """Go on from a snapshot of this query."""
 
+    @entry
     def advance(self, watermark: int | datetime) -> pa.Table:
         """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
         window = self.query.window
         if window.by_count or window.every is None:
             raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
-        return self._table(self._operator.advance(as_ticks(watermark, str(window.on), self._on_type)))
+        ticks = as_ticks(watermark, str(window.on), self._on_type)
+        self._changing = True
+        return self._table(self._operator.advance(ticks))
 
+    @entry
     def next_close(self) -> int | None:
         """The end of the earliest open window that has something to show, in ticks of the window's column."""
         return self._operator.next_close()
 
+    @entry
     def finish(self) -> pa.Table:
         """The input is over: by value, every window that holds a row closes."""
+        self._changing = True
         return self._table(self._operator.finish())
 
+    @entry
     def check(self) -> None:
         """Assert every invariant of the running algorithm: for tests, and for whoever doubts."""
         self._operator.check()
 
+    @entry
     def snapshot(self) -> bytes:
         """Everything needed to go on elsewhere with `query.open(schema, state)`, exactly from here."""
         saved = self._saved()

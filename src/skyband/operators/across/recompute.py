@@ -96,9 +96,11 @@ class Recompute:
 
     def finish(self) -> AcrossAnswer:
         window = self.spec.window
-        if window.every and not window.by_count and self._rows:
-            latest = max(self._last_end(row.time) for row in self._rows)
-            self._close_until(latest if window.size != FOREVER or self._due is None else self._due)
+        if window.every and not window.by_count and self._now is not None:
+            # Up to the last window of the latest row, also if it says nothing.
+            endless = window.size == FOREVER
+            last = max(self._first_end(self._now), self._due or self._now) if endless else self._last_end(self._now)
+            self._close_until(last)
         return self._take_answer()
 
     def top(self, k: int) -> AcrossAnswer:

@@ -95,12 +95,13 @@ class Schedule:
 
     def finish(self) -> Steps:
         window = self.spec.window
-        if window.by_count or not window.every:
+        if window.by_count or not window.every or self._now == -FOREVER:
             return self._nothing()
-        if window.size == FOREVER:
-            return self._close(max(self._closed, int(self._begins[-1]) if len(self._begins) else self._closed))
-        last = [self._longest, *([int(self._waiting.last.max())] if len(self._begins) else [])]
-        return self._close(max(self._closed, *last))
+        # The latest row is in the last window that holds a row, also if it says nothing and so does not wait.
+        if window.size < FOREVER:
+            return self._close(max(self._closed, (self._now + window.size) // window.every * window.every))
+        begins = [int(self._begins[-1])] if len(self._begins) else []
+        return self._close(max(self._closed, (self._now // window.every + 1) * window.every, *begins))
 
     def next_close(self) -> int | None:
         """By value, with a slide: the end of the earliest open window that has something to show."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -144,9 +144,11 @@ class Arriving(ABC):
 
     def finish(self) -> Answer:
         self._held = None
-        if self._slides_by_value:
-            last = self._last_window(self._rows()[1]["time"]).max(initial=-NEVER)
-            self._close_before((self._due if self.spec.window.size == FOREVER else int(last)) + 1)
+        if self._slides_by_value and self._seen > -NEVER:
+            # The latest row is in the last window that holds a row, also if it has no score and so is not held here.
+            endless = self.spec.window.size == FOREVER
+            last = max(self._due, self._seen // self.spec.window.every) if endless else self._last_window(self._seen)
+            self._close_before(int(last) + 1)
         return self._take_answer()
 
     def top(self, k: int, size: int | None) -> Answer:
@@ -208,7 +210,7 @@ class Arriving(ABC):
         for a, b in pairwise(cuts):
             if closed is not None:
                 self._close_before(int(closed[a]))
-            late = self._last_window(batch.time[a:b]) < self._closed
+            late = np.broadcast_to(self._last_window(batch.time[a:b]) < self._closed, b - a)
             self._late += int(late.sum())
             rows = np.zeros(b - a, PENDING)
             rows["score"], rows["time"], rows["group"] = batch.score[a:b], batch.time[a:b], group[a:b]
@@ -238,9 +240,10 @@ class Arriving(ABC):
             -2 * NEVER if size == FOREVER else max(-2 * NEVER, min((self._closed + 1) * every, self._seen + 1) - size)
         )
 
-    def _last_window(self, time: Ints) -> Ints:
+    def _last_window(self, time: Any) -> Any:
+        """The last window that holds a row of this time, or rows of these times."""
         every, size = self.spec.window.every, self.spec.window.size
-        return np.full(len(time), NEVER) if size == FOREVER else (time + size) // every - 1
+        return NEVER if size == FOREVER else (time + size) // every - 1
 
     def _next_window(self) -> int | None:
         """The earliest open window that has something to show."""

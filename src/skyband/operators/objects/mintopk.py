@@ -45,7 +45,7 @@ from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.compiling import read_only
-from skyband.structures.panes import SAMPLE, WORTH_GUESSING, last_window, shape_of
+from skyband.structures.panes import SAMPLE, WORTH_GUESSING, last_window, pane_of, shape_of
 from skyband.structures.positions import ascending
 from skyband.structures.ranking import Rows, best_first, joined
 from skyband.windows import FOREVER
@@ -238,12 +238,15 @@ class MinTopK:
             self._make_room()
 
     def _last_window_with_rows(self) -> int:
-        panes = self._open_cells()["pane"]
+        """Of the latest row, also if it has no score and so is not held."""
+        now = int(self._clock[NOW])
+        if now == -NEVER:
+            return -NEVER
+        pane = int(pane_of(self._shape, now))
         if self.spec.window.size == FOREVER:
             # Rows that were shown once are in all later windows; only what is new makes another window worth closing.
-            return max(int(panes.max()) >> 1, int(self._clock[CLOSED])) if len(panes) else -NEVER
-        last = slabs.pack(self._pool, self._groups)["last"].max(initial=-NEVER)
-        return max(int(last), *(int(last_window(self._shape, pane)) for pane in panes), -NEVER)
+            return max(pane >> 1, int(self._clock[CLOSED])) if len(self._open_cells()) else pane >> 1
+        return int(last_window(self._shape, pane))
 
     def _open_cells(self) -> slabs.Headers:
         return self._cells[self._cells["group"] != slabs.NONE]

@@ -144,7 +144,7 @@ def across_layout(query: TopKAcross, schema: pa.Schema, emit: str) -> Layout:
 def many_layout(query: TopKForEach, schema: pa.Schema, emit: str) -> Layout:
     """How the output of `query` over rows of `schema` looks: behind the queries' key columns as that of `top_k`."""
     time_type = _time_type(query.window.on, schema)
-    lead = [*_lead_fields(emit, time_type), *_RANKING]
+    lead = [*_lead_fields(emit, time_type), *_ranking(row_score_type(query, schema))]
     taken = {field.name for field in lead}
     keys = []
     for name in query.key:
@@ -157,6 +157,11 @@ def many_layout(query: TopKForEach, schema: pa.Schema, emit: str) -> Layout:
             taken.add(fields[-1].name)
     shown = pa.schema([field for field in schema if field.name != query.by])
     return Layout(pa.schema([*keys, *lead, *fields]), shown, time_type, emit, 0)
+
+
+def row_score_type(query: TopKForEach, schema: pa.Schema) -> pa.DataType:
+    """Of a score that is a column of the row its own type, of all others float64."""
+    return schema.field(query.by).type if query.by in schema.names else _SCORE
 
 
 def pair_layout(query: TopKPairs, schema: pa.Schema, emit: str) -> Layout:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -194,6 +194,8 @@ def _bind_expression(text: str, schema: pa.Schema) -> Score:
     for name in columns:
         if name not in schema.names:
             raise UnknownColumn.named(name, schema.names, used_as=f"the expression {text!r}")
+    if expression_tree.is_column(tree):
+        return replace(_bind_column(columns[0], schema), text=text)
     types = {name: schema.field(name).type for name in columns}
     expression_tree.check_numbers(tree, frozenset(name for name in columns if is_number(types[name])), text)
     tree = typed(tree, types)

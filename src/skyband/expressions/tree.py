@@ -90,6 +90,11 @@ def column_names(tree: exp.Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column, bfs=False)))
 
 
+def is_column(tree: exp.Expr) -> bool:
+    """Is it a column, and no more than that?"""
+    return isinstance(tree.unnest(), exp.Column)
+
+
 class Call(NamedTuple):
     """A function of the user's, called on columns."""
 

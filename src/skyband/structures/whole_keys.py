@@ -70,6 +70,19 @@ class WholeKeys:
         whole = read_only(whole ^ _SIGN) if self._unsigned else whole
         return keys if far_keys(whole, *self._runs, self._start, keys.view(np.int64)) else None
 
+    def some_keys(self, numbers: npt.NDArray[np.integer]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """The key of each number that has one under this rule, and which numbers have none: NaN stands for these."""
+        keys = self.keys(numbers)
+        if keys is not None:
+            return keys, np.zeros(len(keys), np.bool_)
+        assert self._runs is not None, "the n-th number has the n-th float"
+        (first, last, _), whole = self._runs, self._signed(numbers)
+        run = np.searchsorted(first, whole, side="right") - 1
+        without = (run < 0) | (whole > last[run])
+        keys = np.full(len(numbers), np.nan)
+        keys[~without] = self.keys(numbers[~without])
+        return keys, without
+
     def numbers(self, keys: Floats) -> npt.NDArray[np.integer]:
         """The number of each key. Of what is no key, one of those next to it."""
         whole = self._whole(keys)
@@ -95,11 +108,15 @@ class WholeKeys:
 
     # -- another rule ----------------------------------------------------------------------------------------------
 
-    def rekey(self, kept: Floats, numbers: npt.NDArray[np.integer]) -> Floats:
-        """Take a rule by which the numbers have keys, and those of the keys that are `kept`; return the new keys of
-        these. Infinities stay what they are."""
+    def rekey(self, kept: Floats, numbers: npt.NDArray[np.integer], *, factor: int = 1) -> Floats:
+        """Take a rule by which the numbers have keys, and those of the keys that are `kept`, times `factor`; return the
+        new keys of these. Infinities stay what they are. Raises OverflowError if a product does not fit in 64 bits."""
         finite = np.isfinite(kept)
         held = self.numbers(kept[finite])
+        if factor > 1:
+            if len(held) and max(-int(held.min()), int(held.max())) * factor >= 2**63:
+                raise OverflowError
+            held = held * factor
         self._use(_runs_between(self._signed(np.concatenate([held, numbers]))))
         keys, changed = self.keys(held), kept.copy()
         assert keys is not None, "every number that is kept has a key"

@@ -15,7 +15,11 @@ ranking             higher score, then later time, then later arrival. A row wit
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from decimal import Decimal
 from typing import NamedTuple
+
+# Compared as what they are: Python rounds neither whole numbers nor decimals.
+Score = float | int | Decimal
 
 INFINITY = float("inf")
 
@@ -32,7 +36,7 @@ class Question(NamedTuple):
 
 
 class Row(NamedTuple):
-    score: float | None
+    score: Score | None
     time: int | None = None
     group: Hashable = 0
 
@@ -50,14 +54,14 @@ class Shown(NamedTuple):
     group: Hashable
     change: str  # enter or leave
     rank: int
-    score: float
+    score: Score
     position: int  # which row of the input it is
 
 
 class Member(NamedTuple):
     """A row that took its place in the stream."""
 
-    score: float | None
+    score: Score | None
     time: int  # by count: how many rows of its group came before
     group: Hashable
     position: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from conformance.feeding import Feeder, each_answer
@@ -11,6 +12,7 @@ from oracle import Question, Row, Shown
 from skyband.errors import InvalidQuery
 from skyband.operators.objects.asking import top_many
 from skyband.operators.protocol import EMIT_CODES, LEAVE, Answer, Batch, ObjectOperator, Spec
+from skyband.structures.whole_keys import WholeKeys
 from skyband.windows import FOREVER, Ticks
 
 
@@ -28,14 +30,31 @@ class Driver(Feeder[Spec, Row, Shown]):
     def __init__(self, spec: Spec, open_operator: Callable[[Spec], ObjectOperator]) -> None:
         super().__init__(spec, open_operator)
         self._codes: dict[Hashable, int] = {}
+        self._keys: WholeKeys | None = None  # once scores have come that are whole numbers: then all of them are
 
     def batch(self, rows: Sequence[Row]) -> Batch:
-        score = np.array([np.nan if row.score is None else row.score for row in rows], np.float64)
+        if self._keys is None and any(isinstance(row.score, int) for row in rows):
+            self._keys = WholeKeys()
+        if self._keys is None:
+            score = np.array([np.nan if row.score is None else row.score for row in rows], np.float64)
+        else:
+            score = self._keys_of([row.score for row in rows], self._keys)
         time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
         codes = [self._codes.setdefault(row.group, len(self._codes)) for row in rows] if self.spec.grouped else []
         return Batch(score, time, np.array(codes, np.int32), self.position)
 
+    def _keys_of(self, scores: list[Any], whole: WholeKeys) -> np.ndarray:
+        numbers = np.array([0 if score is None else score for score in scores], np.int64)
+        keys = whole.keys(numbers)
+        if keys is None:
+            self.operator.rescore(lambda held: whole.rekey(held, numbers))
+            keys = whole.keys(numbers)
+        keys[[score is None for score in scores]] = np.nan
+        return keys
+
     def read(self, answer: Answer) -> list[Shown]:
+        if self._keys is not None:
+            answer = answer._replace(score=self._keys.numbers(answer.score))
         groups = {code: group for group, code in self._codes.items()}
         return [
             Shown(

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 
 from conformance.strategies import Case, Kind, question_of
+from numbers_at_the_edge import EDGES_OF_64_BITS
 from oracle import Advance, Event, Row
 
 STEPS: list[Callable[[random.Random], int]] = [
@@ -18,7 +19,9 @@ STEPS: list[Callable[[random.Random], int]] = [
     lambda draw: draw.randint(-30, 31),
     lambda draw: 1,
 ]
-SCORES: list[Callable[[random.Random, int], float | None]] = [
+SCORES: list[Callable[[random.Random, int], float | int | None]] = [
+    lambda draw, i: draw.choice(EDGES_OF_64_BITS),
+    lambda draw, i: draw.choice([None, draw.randint(-(2**63), 2**63 - 1), draw.choice(EDGES_OF_64_BITS[-6:])]),
     lambda draw, i: draw.random(),
     lambda draw, i: float(draw.randint(0, 3)),
     lambda draw, i: float(i),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from conformance.driver import spec_of
 from hypothesis import strategies as st
+from numbers_at_the_edge import EDGES_OF_64_BITS
 from oracle import Advance, Event, Question, Row
 
 from skyband.operators.protocol import Spec
@@ -84,16 +85,28 @@ STRANGE = st.sampled_from([0.0, -0.0, 1.0, float("inf"), float("-inf"), float("n
 ANY = st.floats(allow_nan=True)
 
 
+# Whole numbers of 64 bits: where something ends, a few of them over and over, and anywhere, as hashes are.
+WHOLE = st.one_of(
+    st.none(),
+    st.sampled_from(EDGES_OF_64_BITS),
+    st.sampled_from(EDGES_OF_64_BITS[:4] + EDGES_OF_64_BITS[-4:]),
+    st.integers(-(2**63), 2**63 - 1),
+)
+
+
 @st.composite
-def scores(draw: st.DrawFn, n: int) -> list[float | None]:
-    """Random, tied, strange, all equal, rising or falling; from some row on, none may have a score."""
+def scores(draw: st.DrawFn, n: int, *, whole: bool = False) -> list[float | int | None]:
+    """Random, tied, strange, all equal, rising or falling; with `whole`, also whole numbers of 64 bits. From some row
+    on, none may have a score."""
     silent_from = draw(st.one_of(st.just(n), st.integers(0, n)))
-    return [*draw(scores_that_speak(silent_from)), *[None] * (n - silent_from)]
+    return [*draw(scores_that_speak(silent_from, whole=whole)), *[None] * (n - silent_from)]
 
 
 @st.composite
-def scores_that_speak(draw: st.DrawFn, n: int) -> list[float | None]:
-    shape = draw(st.sampled_from(["any", "ties", "strange", "equal", "rising", "falling"]))
+def scores_that_speak(draw: st.DrawFn, n: int, *, whole: bool) -> list[float | int | None]:
+    shape = draw(st.sampled_from(["any", "ties", "strange", "equal", "rising", "falling", *["whole"] * whole]))
+    if shape == "whole":
+        return draw(st.lists(WHOLE, min_size=n, max_size=n))
     if shape == "rising":
         return [float(i) for i in range(n)]
     if shape == "falling":
@@ -127,11 +140,11 @@ def groups(draw: st.DrawFn, n: int) -> list[str]:
 
 
 @st.composite
-def rows(draw: st.DrawFn, kind: Kind, most: int) -> list[Row]:
+def rows(draw: st.DrawFn, kind: Kind, most: int, *, whole: bool = False) -> list[Row]:
     n = draw(st.integers(0, most))
     when = [None] * n if kind.by_count else draw(times(n))
     group = draw(groups(n)) if kind.grouped else [0] * n
-    return [Row(*parts) for parts in zip(draw(scores(n)), when, group, strict=True)]
+    return [Row(*parts) for parts in zip(draw(scores(n, whole=whole)), when, group, strict=True)]
 
 
 @st.composite
@@ -161,7 +174,8 @@ def cases(
     possible = [kind for kind in kinds(algorithm) if all(getattr(kind, name) == value for name, value in fixed.items())]
     kind = draw(st.sampled_from(possible))
     question = draw(questions(kind))
-    stream = draw(rows(kind, most))
+    # An algorithm that may miss rows goes by how far scores are apart, and so by their keys.
+    stream = draw(rows(kind, most, whole=algorithm.exact))
     events = draw(clock_ticks(stream)) if kind.external_clock else list(stream)
     return Case(question, kind.spec(question), events)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 from conformance.algorithms import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from numbers_at_the_edge import EDGES_OF_64_BITS, EDGES_WITHOUT_SIGN
 from oracle import Question, Row, answers, by_group, late
 
 import skyband as sb
@@ -19,10 +21,23 @@ SCHEMA = pa.schema(
 )
 KEYS = st.sampled_from([(), ("g",), ("g", "h")])
 
+# Scores of each type: what there is of them, often the same, often next to each other, and where something ends.
+PRICES: dict[pa.DataType, st.SearchStrategy[Any]] = {
+    pa.float64(): st.one_of(st.just(float("nan")), st.integers(-3, 3).map(float)),
+    pa.float32(): st.integers(-3, 3).map(lambda x: x / 4),
+    pa.int8(): st.integers(-3, 3),
+    pa.int64(): st.one_of(st.sampled_from(EDGES_OF_64_BITS), st.integers(-(2**63), 2**63 - 1)),
+    pa.uint64(): st.one_of(st.sampled_from(EDGES_WITHOUT_SIGN), st.integers(0, 2**64 - 1)),
+    pa.decimal128(18, 4): st.integers(-(10**18) + 1, 10**18 - 1).map(lambda x: Decimal(x).scaleb(-4)),
+    pa.decimal128(38, 18): st.one_of(
+        st.sampled_from([Decimal("12.5"), Decimal("0.125"), Decimal(2**53) / 1000, Decimal(2**53 + 1) / 1000]),
+        st.integers(-(2**53), 2**53).map(lambda x: Decimal(x).scaleb(-3)),
+    ),
+}
+
 rows = st.fixed_dictionaries(
     {
         "ts": st.one_of(st.none(), st.integers(-20, 60), st.integers(0, 30)),
-        "price": st.one_of(st.none(), st.just(float("nan")), st.integers(-3, 3).map(float)),
         "g": st.sampled_from(["x", "y", "", None]),
         "h": st.sampled_from([0, 1, None]),
     }
@@ -60,21 +75,42 @@ def as_query(parts: dict[str, Any], **others: Any) -> sb.TopK:
     )
 
 
-@examples(150)
-@given(queries(), st.lists(rows, max_size=30), KEYS, st.booleans(), st.integers(1, 12))
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[pa.DataType, list[dict[str, Any]]]:
+    """Rows whose price is of some type, and the type."""
+    price_type = draw(st.sampled_from(list(PRICES)))
+    price = st.one_of(st.none(), PRICES[price_type])
+    return price_type, [{**row, "price": draw(price)} for row in draw(st.lists(rows, max_size=30))]
+
+
+@examples(200)
+@given(queries(), streams(), KEYS, st.booleans(), st.integers(1, 12), st.booleans())
 def test_agrees_with_the_oracle(
-    parts: dict[str, Any], stream: list[dict[str, Any]], per: tuple[str, ...], ascending: bool, batch: int
+    parts: dict[str, Any],
+    typed_stream: tuple[pa.DataType, list[dict[str, Any]]],
+    per: tuple[str, ...],
+    ascending: bool,
+    batch: int,
+    restarts: bool,
 ) -> None:
+    price_type, stream = typed_stream
+    schema = SCHEMA.set(1, pa.field("price", price_type))
     question = Question(**parts)
     events = [Row(_signed(row["price"], ascending), row["ts"], tuple(row[name] for name in per)) for row in stream]
     table = pa.Table.from_pylist(
         [{**row, "ts": None if row["ts"] is None else row["ts"] * 1_000, "id": i} for i, row in enumerate(stream)],
-        pa.schema([pa.field("ts", pa.int64()), *list(SCHEMA)[1:]]),
-    ).cast(SCHEMA)
+        pa.schema([pa.field("ts", pa.int64()), *list(schema)[1:]]),
+    ).cast(schema)
 
-    session = as_query(parts, by="price", per=per, ascending=ascending).open(SCHEMA)
-    results = [session.push(some) for some in table.to_batches(max_chunksize=batch)] + [session.finish()]
-    session.check()
+    query = as_query(parts, by="price", per=per, ascending=ascending)
+    session, results = query.open(schema), []
+    for some in table.to_batches(max_chunksize=batch):
+        results.append(session.push(some))
+        session.check()
+        if restarts:
+            session = query.open(schema, session.snapshot())
+    results.append(session.finish())
+    assert all(result.schema.field("score").type == price_type for result in results)
 
     expected = by_group(answers(question, events))
     found: dict[Any, list[Any]] = {}
@@ -96,7 +132,7 @@ def test_agrees_with_the_oracle(
     assert stats.rows_null_time == (0 if parts["by_count"] else sum(row["ts"] is None for row in stream))
 
 
-def _signed(score: float | None, ascending: bool) -> float | None:
+def _signed(score: Any, ascending: bool) -> Any:
     return -score if ascending and score is not None else score
 
 

@@ -56,12 +56,12 @@ def test_changes_and_entries() -> None:
         ("change", "string"),
         ("symbol", "string"),
         ("rank", "int32"),
-        ("score", "double"),
+        ("score", "float"),
     ]
     assert columns(sb.TopK(k=3, by="price", window=window, emit="entries"))[:3] == [
         ("at", "int64"),
         ("rank", "int32"),
-        ("score", "double"),
+        ("score", "float"),
     ]
     assert columns(sb.TopK(k=3, by="price", window=BY_TIME, emit="changes"))[0] == ("at", "timestamp[ms, tz=UTC]")
 

@@ -283,4 +283,4 @@ def _bind_order(text: str, schema: pa.Schema) -> tuple[Callable[[pa.RecordBatch]
     if by in schema.names:
         return (lambda shown: shown.column(by)), ascending
     score = expressions.bind(by, schema)
-    return (lambda shown: pa.array(score.evaluate(shown))), ascending
+    return score.values, ascending

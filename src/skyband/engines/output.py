@@ -76,15 +76,17 @@ class Layout:
         size: int | Ints | None = None,
         question: Codes | None = None,
         keys: list[pa.Array] | None = None,
+        score: pa.Array | None = None,
     ) -> pa.Table:
         """`answer` with its `rows`, as the user sees it; `size` and `question` are of ad-hoc questions, `keys` the
-        columns before all others."""
-        score = -answer.score if ascending else answer.score
+        columns before all others, `score` what the answer's scores stand for, if they are not float64."""
+        if score is None:
+            score = column_of(-answer.score if ascending else answer.score, np.float64, _SCORE)
         columns = rows.columns
         when = self._window_columns(answer, window, window.size if size is None else size)
         if question is not None:
             when.insert(0, column_of(question, np.int32, _LEAD_TYPES["question"]))
-        ranking = [column_of(answer.rank, np.int32, _RANK), column_of(score, np.float64, _SCORE)]
+        ranking = [column_of(answer.rank, np.int32, _RANK), score]
         return pa.Table.from_arrays(
             [*(keys or ()), *when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema
         )
@@ -105,7 +107,7 @@ class Layout:
         return [column_of(answer.at - size, np.int64, self.time_type), at]
 
 
-def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
+def layout(query: TopK, schema: pa.Schema, emit: str, score_type: pa.DataType) -> Layout:
     """How the output of `query` over rows of `schema` looks. A name that is taken gets a trailing underscore."""
     time_type = _time_type(query.window.on, schema)
     lead = _LEAD[emit]
@@ -117,7 +119,7 @@ def layout(query: TopK, schema: pa.Schema, emit: str) -> Layout:
         taken.add(fields[-1].name)
     n = len(query.per)
     return Layout(
-        pa.schema([*_lead_fields(emit, time_type), *fields[:n], *_RANKING, *fields[n:]]),
+        pa.schema([*_lead_fields(emit, time_type), *fields[:n], *_ranking(score_type), *fields[n:]]),
         pa.schema([schema.field(name) for name in [*query.per, *others]]),
         time_type,
         emit,
@@ -142,7 +144,7 @@ def across_layout(query: TopKAcross, schema: pa.Schema, emit: str) -> Layout:
 def many_layout(query: TopKForEach, schema: pa.Schema, emit: str) -> Layout:
     """How the output of `query` over rows of `schema` looks: behind the queries' key columns as that of `top_k`."""
     time_type = _time_type(query.window.on, schema)
-    lead = [*_lead_fields(emit, time_type), *_RANKING]
+    lead = [*_lead_fields(emit, time_type), *_ranking(row_score_type(query, schema))]
     taken = {field.name for field in lead}
     keys = []
     for name in query.key:
@@ -157,6 +159,11 @@ def many_layout(query: TopKForEach, schema: pa.Schema, emit: str) -> Layout:
     return Layout(pa.schema([*keys, *lead, *fields]), shown, time_type, emit, 0)
 
 
+def row_score_type(query: TopKForEach, schema: pa.Schema) -> pa.DataType:
+    """Of a score that is a column of the row its own type, of all others float64."""
+    return schema.field(query.by).type if query.by in schema.names else _SCORE
+
+
 def pair_layout(query: TopKPairs, schema: pa.Schema, emit: str) -> Layout:
     """How the pairs of `query` over rows of `schema` look. Its table takes both rows' columns, a's before b's."""
     time_type = _time_type(query.window.on, schema)
@@ -165,7 +172,13 @@ def pair_layout(query: TopKPairs, schema: pa.Schema, emit: str) -> Layout:
 
 
 _RANK, _SCORE = pa.int32(), pa.float64()
-_RANKING = (pa.field("rank", _RANK), pa.field("score", _SCORE))
+
+
+def _ranking(score_type: pa.DataType) -> tuple[pa.Field, pa.Field]:
+    return pa.field("rank", _RANK), pa.field("score", score_type)
+
+
+_RANKING = _ranking(_SCORE)
 
 
 def _time_type(on: str | None, schema: pa.Schema) -> pa.DataType:

@@ -9,8 +9,9 @@ from skyband.expressions.scores import (
     as_floats,
     bind,
     bind_condition,
+    check_exact,
     check_text,
     is_number,
 )
 
-__all__ = ["Condition", "Score", "as_floats", "bind", "bind_condition", "check_text", "is_number"]
+__all__ = ["Condition", "Score", "as_floats", "bind", "bind_condition", "check_exact", "check_text", "is_number"]

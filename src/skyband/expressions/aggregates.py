@@ -170,7 +170,7 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
             text, False, pa.int64(), True, _whole_for_spark(tree), lambda batch: _checked(whole, batch, text)
         )
     score = expressions.bind(aggregate.columns[0].column if plain else aggregate.argument, schema)
-    in_spark = None if score.spark_sql is None else f"NULLIF({score.spark_sql}, DOUBLE('NaN'))"
+    in_spark = None if score.spark_sql is None else f"NULLIF(CAST({score.spark_sql} AS DOUBLE), DOUBLE('NaN'))"
     return Argument(text, True, pa.float64(), True, in_spark, score.evaluate)
 
 

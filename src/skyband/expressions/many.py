@@ -154,6 +154,13 @@ def equalities(where: str | None) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(names for one in conditions if (names := _equated(one, "", "q"))))
 
 
+def columns_read(condition: str) -> frozenset[str]:
+    """The columns of the row that a condition reads."""
+    from sqlglot import exp
+
+    return frozenset(column.name for column in _parse(condition).find_all(exp.Column) if column.table != "q")
+
+
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
     """Conditions that must all be met."""
     from sqlglot import exp

@@ -1,15 +1,18 @@
 """What a row is worth: one number a row, from a column, an SQL expression or a Python function.
 
-An expression means the same on both engines. It is parsed once, by sqlglot; every node must be on the list below, which
-holds what polars and Spark can both evaluate with one meaning: numbers are float64, division and logarithms follow
-IEEE 754 (1/0 is +inf, 0/0 is NaN, ln 0 is -inf). A NaN or null score is never ranked.
+A column is ranked in its own type. An expression means the same on both engines. It is parsed once, by sqlglot; every
+node must be on the list below, which holds what polars and Spark can both evaluate with one meaning: sums and products of
+whole numbers are whole (see whole.py), all else is float64; division and logarithms follow IEEE 754 (1/0 is +inf, 0/0 is
+NaN, ln 0 is -inf). A NaN or null score is never ranked.
 """
 
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
+from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, UnknownColumn
 
 Floats = npt.NDArray[np.float64]
 ScoreFunction = Callable[..., Any]
@@ -34,11 +37,16 @@ class Score:
 
     text: str
     columns: tuple[str, ...]
-    spark_sql: str | None  # None: a Python function, which Spark has to call
+    type: pa.DataType  # a type of numbers: that of the column, or int64 or float64
+    spark_sql: str | None  # of this type; None: a Python function, which Spark has to call
     _evaluate: Callable[[pa.RecordBatch], Any]
 
+    def values(self, batch: pa.RecordBatch) -> pa.Array:
+        """One number a row, or null, in the score's own type."""
+        return as_numbers(self._evaluate(batch), self.type, batch.num_rows, self.text)
+
     def evaluate(self, batch: pa.RecordBatch) -> Floats:
-        """One float64 a row; a null becomes NaN. Float64 columns without nulls are not copied."""
+        """One float64 a row, rounded if need be; a null becomes NaN. Float64 columns without nulls are not copied."""
         return as_floats(self._evaluate(batch), batch.num_rows, self.text)
 
 
@@ -65,19 +73,78 @@ def as_floats(values: Any, length: int, text: str) -> Floats:
         if values.null_count:
             values = pc.fill_null(values, float("nan"))
         return values.to_numpy(zero_copy_only=True)
+    return np.ascontiguousarray(_checked_array(values, length, text), dtype=np.float64)
+
+
+def _checked_array(values: Any, length: int, text: str) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.shape != (length,):
         raise InvalidExpression(f"{text} must give one number a row: {length} rows in, shape {array.shape} out.")
     if array.dtype.kind not in "iuf":
         raise InvalidExpression(f"{text} must give numbers, got {array.dtype}.")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return array
+
+
+def as_numbers(values: Any, number_type: pa.DataType, length: int, text: str) -> pa.Array:
+    """`values` (Arrow, or whatever numpy takes) in this type, checked to be one number a row that it can hold."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values if values.type == number_type else _converted(values, number_type, text)
+    array = _checked_array(values, length, text)
+    missing = None
+    if array.dtype.kind == "f" and pa.types.is_integer(number_type):  # of columns with nulls, which are NaN in numpy
+        missing = np.isnan(array)
+        array = np.where(missing, 0, array)
+        if (array != np.floor(array)).any() or (np.abs(array) > EXACT).any():
+            raise InvalidInput(
+                f"{text} gave whole numbers of no rows, and now others: float64 that are not whole, or beyond ±2**53. "
+                "Let it give float64 in any case."
+            )
+        array = array.astype(np.int64)
+    return _converted(pa.array(array, mask=missing), number_type, text)
+
+
+def _converted(values: pa.Array, number_type: pa.DataType, text: str) -> pa.Array:
+    if pa.types.is_floating(number_type):
+        check_exact(values, text)
+        return pc.cast(values, number_type, safe=False)
+    try:
+        return pc.cast(values, number_type)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"{text} must give {number_type}, as it does of no rows: {error}.") from None
+
+
+EXACT: Final = 2**53  # float64 holds every whole number up to here
+SAFE_DIGITS: Final = 15  # of a decimal: float64 tells all of those apart
+
+
+def check_exact(values: pa.Array | pa.ChunkedArray, text: str) -> None:
+    """Raise if float64 cannot tell one of these numbers from its neighbours: a whole number beyond ±2**53, or a decimal
+    of more than 15 digits."""
+    kind, wrong = values.type, None
+    if pa.types.is_decimal(kind) and kind.precision > SAFE_DIGITS:
+        wrong = next((x for x in values.to_pylist() if x is not None and _digits(x) > SAFE_DIGITS), None)
+    elif pa.types.is_integer(kind) and kind.bit_width == 64 and len(values) > values.null_count:
+        extremes = pc.min_max(values).as_py()
+        wrong = next((x for x in extremes.values() if abs(x) > EXACT), None)
+    if wrong is not None:
+        raise InvalidInput(
+            f"{text} is {wrong} for a row, and is computed with in float64, which cannot tell this {kind} from its "
+            "neighbours. Cast the column to float64 to accept rounding. Nothing of this batch was taken."
+        )
+
+
+def _digits(value: Decimal) -> int:
+    """How many digits a number has, but for zeros at its end."""
+    return len(value.normalize().as_tuple().digits)
 
 
 def _bind_column(name: str, schema: pa.Schema) -> Score:
     if not is_number(schema.field(name).type):
         raise InvalidExpression(f"A score must be a number, but column {name!r} is {schema.field(name).type}.")
     quoted = name.replace("`", "``")
-    return Score(name, (name,), f"CAST(`{quoted}` AS DOUBLE)", lambda batch: batch.column(name))
+    return Score(name, (name,), schema.field(name).type, f"`{quoted}`", lambda batch: batch.column(name))
 
 
 def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
@@ -95,7 +162,20 @@ def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
     def evaluate(batch: pa.RecordBatch) -> Any:
         return by(*(_as_numpy(batch.column(name)) for name in columns))
 
-    return Score(text, columns, None, evaluate)
+    return Score(text, columns, _type_given(evaluate, schema, columns), None, evaluate)
+
+
+def _type_given(evaluate: Callable[[pa.RecordBatch], Any], schema: pa.Schema, columns: tuple[str, ...]) -> pa.DataType:
+    """The type of numbers that a function gives, as far as it says when it is called with no rows; else float64."""
+    no_rows = pa.record_batch([pa.array([], schema.field(name).type) for name in columns], names=list(columns))
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            given = evaluate(no_rows)
+            kind = given.type if isinstance(given, (pa.Array, pa.ChunkedArray)) else pa.from_numpy_dtype(given.dtype)
+    except Exception:  # whatever it is, it will be raised again when there are rows, if it does not come of there being none
+        return pa.float64()
+    return pa.uint64() if kind == pa.uint64() else pa.int64() if pa.types.is_integer(kind) else pa.float64()
 
 
 def _as_numpy(column: pa.Array) -> npt.NDArray[Any]:
@@ -107,25 +187,28 @@ def _as_numpy(column: pa.Array) -> npt.NDArray[Any]:
 def _bind_expression(text: str, schema: pa.Schema) -> Score:
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
     from skyband.expressions import tree as expression_tree
+    from skyband.expressions.whole import typed
 
     tree = expression_tree.parse(text, possible=_POSSIBLE)
     columns = expression_tree.column_names(tree)
     for name in columns:
         if name not in schema.names:
             raise UnknownColumn.named(name, schema.names, used_as=f"the expression {text!r}")
-    numeric = frozenset(name for name in columns if is_number(schema.field(name).type))
-    expression_tree.check_numbers(tree, numeric, text)
+    if expression_tree.is_column(tree):
+        return replace(_bind_column(columns[0], schema), text=text)
+    types = {name: schema.field(name).type for name in columns}
+    expression_tree.check_numbers(tree, frozenset(name for name in columns if is_number(types[name])), text)
+    tree = typed(tree, types)
     row_expression = expression_tree.to_polars(tree)
 
     def evaluate(batch: pa.RecordBatch) -> Any:
         return expression_tree.evaluate(row_expression, batch, text)
 
-    empty = pa.record_batch([pa.array([], schema.field(name).type) for name in columns], names=list(columns))
-    result = evaluate(empty)
+    result = evaluate(pa.record_batch([pa.array([], kind) for kind in types.values()], names=list(types)))
     if not is_number(result.type):
         raise InvalidExpression(f"A score must be a number, but {text!r} gives {result.type}.")
-    in_spark = None if expression_tree.calls_functions(tree) else expression_tree.to_spark(tree, numeric)
-    return Score(text, columns, in_spark, evaluate)
+    in_spark = None if expression_tree.calls_functions(tree) else expression_tree.to_spark(tree, text)
+    return Score(text, columns, pa.int64() if row_expression.is_whole else pa.float64(), in_spark, evaluate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +228,25 @@ class Condition:
 def bind_condition(text: str, schema: pa.Schema, *, used_as: str) -> Condition:
     """The condition `text` on rows of `schema`. Every reason why there is none is raised here, before a row is read."""
     from skyband.expressions import tree as expression_tree
+    from skyband.expressions.whole import typed
 
     tree = expression_tree.parse(text, possible=_POSSIBLE)
     columns = expression_tree.column_names(tree)
     for name in columns:
         if name not in schema.names:
             raise UnknownColumn.named(name, schema.names, used_as=used_as)
-    numeric = frozenset(name for name in columns if is_number(schema.field(name).type))
-    expression_tree.check_numbers(tree, numeric, text)
+    types = {name: schema.field(name).type for name in columns}
+    expression_tree.check_numbers(tree, frozenset(name for name in columns if is_number(types[name])), text)
+    tree = typed(tree, types)
     row_expression = expression_tree.to_polars(tree)
 
     def evaluate(batch: pa.RecordBatch) -> Any:
         return expression_tree.evaluate(row_expression, batch, text)
 
-    empty = pa.record_batch([pa.array([], schema.field(name).type) for name in columns], names=list(columns))
+    empty = pa.record_batch([pa.array([], kind) for kind in types.values()], names=list(types))
     if not pa.types.is_boolean(evaluate(empty).type):
         raise InvalidExpression(f"{used_as} must be true or false for each row, but {text!r} is not.")
-    in_spark = None if expression_tree.calls_functions(tree) else expression_tree.condition_to_spark(tree, numeric)
+    in_spark = None if expression_tree.calls_functions(tree) else expression_tree.condition_to_spark(tree, text)
     return Condition(text, columns, in_spark, evaluate)
 
 

@@ -13,8 +13,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
-from skyband.errors import InvalidExpression
+from skyband.errors import InvalidExpression, InvalidInput
 from skyband.expressions import functions
+from skyband.expressions.whole import RESULT, kind_of
 
 
 class RowExpressions(Spark):
@@ -89,6 +90,11 @@ def column_names(tree: exp.Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column, bfs=False)))
 
 
+def is_column(tree: exp.Expr) -> bool:
+    """Is it a column, and no more than that?"""
+    return isinstance(tree.unnest(), exp.Column)
+
+
 class Call(NamedTuple):
     """A function of the user's, called on columns."""
 
@@ -100,14 +106,15 @@ class Call(NamedTuple):
 class RowExpression(NamedTuple):
     """An expression of one row in polars."""
 
-    score: pl.Expr  # over the columns, float64 where they are numbers, and over one more for each divisor
+    score: pl.Expr  # over the columns, int128 where they are whole, float64 where other numbers, and the divisors
     columns: tuple[str, ...]
     divisors: dict[str, float]  # by the name of their column
     calls: tuple[Call, ...] = ()  # what to compute first, in this order: columns of their own, too
+    is_whole: bool = False  # does it give whole numbers?
 
 
 def to_polars(tree: exp.Expr) -> RowExpression:
-    """The tree in polars. Divisors that do not depend on the row become columns.
+    """The typed tree in polars. Divisors that do not depend on the row become columns.
 
     Instead of dividing by a constant, polars multiplies by its reciprocal, which often differs in the last bit: rows
     could rank otherwise than on Spark.
@@ -128,7 +135,9 @@ def to_polars(tree: exp.Expr) -> RowExpression:
         if isinstance(node, exp.Log) and node.args.get("expression"):
             return exp.Div(this=exp.Ln(this=node.expression), expression=exp.Ln(this=node.this))
         if isinstance(node, exp.Literal) and node.is_number:
-            return exp.cast(node, "DOUBLE")
+            return exp.cast(node, "INT128" if kind_of(node).is_whole else "DOUBLE")
+        if _is_narrowed(node):
+            return exp.cast(exp.cast(node.this.transform(rewrite), "BIGINT"), "INT128")
         return node
 
     def divide_by_column(node: exp.Expr) -> exp.Expr:
@@ -142,7 +151,9 @@ def to_polars(tree: exp.Expr) -> RowExpression:
 
     try:
         rewritten = _bottom_up(_bottom_up(tree.transform(rewrite), divide_by_column), call_first)
-        return RowExpression(_sql_expr(rewritten).alias("score"), column_names(tree), divisors, tuple(calls))
+        return RowExpression(
+            _sql_expr(rewritten).alias("score"), column_names(tree), divisors, tuple(calls), kind_of(tree).is_whole
+        )
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
 
@@ -152,20 +163,39 @@ def _sql_expr(tree: exp.Expr) -> pl.Expr:
 
 
 def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.Array:
-    """The expression on each row of `batch`, numbers as float64."""
+    """The expression on each row of `batch`: whole numbers as int64, others as float64."""
     frame: Any = pl.from_arrow(batch.select(list(expression.columns)) if expression.columns else batch)
-    decimals_and_integers = pl.selectors.numeric().cast(pl.Float64)
+    whole, others = pl.selectors.integer(), pl.selectors.numeric() - pl.selectors.integer()
     divisors = [pl.Series(name, np.full(batch.num_rows, value)) for name, value in expression.divisors.items()]
     try:
-        frame = frame.with_columns(decimals_and_integers).with_columns(divisors)
+        frame = frame.with_columns(whole.cast(pl.Int128), others.cast(pl.Float64)).with_columns(divisors)
         for call in expression.calls:
             frame = frame.with_columns(pl.Series(call.name, _called(call, frame, text)))
         scores = frame.select(expression.score)["score"]
+    except pl.exceptions.InvalidOperationError as error:
+        if "i128" in str(error):  # a part of it that has to fit
+            raise InvalidInput(f"In {text!r} a product {_TOO_WIDE}.") from None
+        raise InvalidExpression(f"Cannot evaluate {text!r}: {error}") from None
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {text!r}: {error}") from None
+    if expression.is_whole:
+        scores = _in_64_bits(scores, text)
     if len(scores) != batch.num_rows:  # an expression of constants only
         scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
     return scores.to_arrow()
+
+
+_TOO_WIDE: Final = (
+    "does not fit in 64 bits. Nothing of this batch was taken. Multiply by 1.0 first to compute in float64, which rounds"
+)
+
+
+def _in_64_bits(scores: pl.Series, text: str) -> pl.Series:
+    fitting = scores.cast(pl.Int64, strict=False)
+    if fitting.null_count() > scores.null_count():
+        value = scores.filter(fitting.is_null() & scores.is_not_null())[0]
+        raise InvalidInput(f"{text!r} is {value} for a row, which {_TOO_WIDE}.")
+    return fitting
 
 
 def _called(call: Call, frame: pl.DataFrame, text: str) -> np.ndarray[Any, Any]:
@@ -188,23 +218,33 @@ def calls_functions(tree: exp.Expr) -> bool:
     return tree.find(exp.Anonymous) is not None
 
 
-def to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:
-    """A number as Spark SQL with the meaning it has in polars: float64, IEEE division, whatever the ANSI setting."""
-    return exp.cast(_for_spark(tree, numeric), "DOUBLE").sql(dialect="spark")
+def to_spark(tree: exp.Expr, text: str) -> str:
+    """A number as Spark SQL with the meaning it has in polars: float64 with IEEE division, or whole numbers that fit in
+    64 bits, whatever the ANSI setting."""
+    number, kind = _for_spark(tree, text), kind_of(tree)
+    if not kind.is_whole:
+        return exp.cast(number, "DOUBLE").sql(dialect="spark")
+    fitting = number if _fits(tree) else _checked(number, text)
+    return exp.cast(fitting, "BIGINT").sql(dialect="spark")
 
 
-def condition_to_spark(tree: exp.Expr, numeric: frozenset[str]) -> str:
+def condition_to_spark(tree: exp.Expr, text: str) -> str:
     """The same for what is true or false."""
-    return _for_spark(tree, numeric).sql(dialect="spark")
+    return _for_spark(tree, text).sql(dialect="spark")
 
 
-def _for_spark(tree: exp.Expr, numeric: frozenset[str]) -> exp.Expr:
+def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
+    wide = "BIGINT" if all(_fits(node) for node in tree.walk()) else "DECIMAL(38, 0)"
 
     def rewrite(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column) and node.name in numeric:
-            return exp.cast(exp.column(exp.to_identifier(node.name, quoted=True)), "DOUBLE")
+        kind = kind_of(node)
+        if isinstance(node, exp.Column):
+            column = exp.column(exp.to_identifier(node.name, quoted=True))
+            return exp.cast(column, wide if kind.is_whole else "DOUBLE") if kind.is_whole or kind.is_float else node
         if isinstance(node, exp.Literal) and node.is_number:
-            return exp.cast(node, "DOUBLE")
+            return exp.cast(node, wide if kind.is_whole else "DOUBLE")
+        if _is_narrowed(node):
+            return _checked(node.this.transform(rewrite), text)
         return node
 
     def guard(node: exp.Expr) -> exp.Expr:
@@ -212,11 +252,15 @@ def _for_spark(tree: exp.Expr, numeric: frozenset[str]) -> exp.Expr:
             return _template(
                 "CASE WHEN y <> 0 THEN x / y WHEN y = 0 AND x > 0 THEN inf WHEN y = 0 AND x < 0 THEN -inf END", node
             )
-        if isinstance(node, (exp.Greatest, exp.Least)):
+        if isinstance(node, (exp.Greatest, exp.Least)) and not kind_of(node).is_whole:
             # NaN is Spark's largest number; polars passes over it, as both do over null.
             node.set("this", _template("NANVL(x, NULL)", node))
             node.set("expressions", [_template("NANVL(x, NULL)", exp.Paren(this=e)) for e in node.expressions])
             return node
+        if isinstance(node, exp.Sign) and kind_of(node).is_whole:  # whose type is Spark's DOUBLE otherwise
+            return exp.cast(node, wide)
+        if isinstance(node, (exp.Floor, exp.Ceil)) and kind_of(node).is_whole:
+            return exp.Paren(this=node.this)
         if isinstance(node, exp.Mod):
             return _template("CASE WHEN y <> 0 THEN x % y END", node)
         if isinstance(node, exp.Ln):
@@ -229,6 +273,39 @@ def _for_spark(tree: exp.Expr, numeric: frozenset[str]) -> exp.Expr:
         return node
 
     return _bottom_up(tree.transform(rewrite), guard)
+
+
+def _is_narrowed(node: exp.Expr) -> bool:
+    """Is this a whole number that has to fit in 64 bits?"""
+    return isinstance(node, exp.Cast) and kind_of(node).is_whole
+
+
+def _fits(node: exp.Expr) -> bool:
+    """Whatever the values of its columns, does it fit in 64 bits? A column does; what is made of it may lie just beyond."""
+    kind = kind_of(node)
+    return not kind.is_whole or kind.bits < RESULT or (isinstance(node, exp.Column) and kind.bits == RESULT)
+
+
+def _checked(number: exp.Expr, text: str) -> exp.Expr:
+    """A whole number that fits in 64 bits, or an error where it does not, in Spark SQL."""
+    message = exp.Literal.string(f"{text!r} {_TOO_WIDE}.")
+    checked = exp.Case(
+        ifs=[
+            exp.If(
+                this=exp.Between(this=exp.Paren(this=number.copy()), low=_whole(-(2**63)), high=_whole(2**63 - 1)),
+                true=exp.Paren(this=number.copy()),
+            ),
+            exp.If(
+                this=exp.Not(this=exp.Is(this=exp.Paren(this=number.copy()), expression=exp.Null())),
+                true=exp.Anonymous(this="RAISE_ERROR", expressions=[message]),
+            ),
+        ]
+    )
+    return exp.Paren(this=checked)
+
+
+def _whole(number: int) -> exp.Expr:
+    return exp.cast(exp.Literal.string(str(number)), "DECIMAL(38, 0)")
 
 
 def _is_nonzero(node: exp.Expr) -> bool:

@@ -6,6 +6,7 @@ the operator holds, and looks them up when they are answered.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -161,6 +162,10 @@ class ObjectOperator(Operator[Batch, Answer], Protocol):
 
     def rows_held(self) -> int:
         """How many those are, or a little more: without counting them one by one."""
+        ...
+
+    def rescore(self, change: Callable[[Floats], Floats]) -> None:
+        """Put change(scores) in place of all scores held: others in the same order."""
         ...
 
     def live_groups(self) -> npt.NDArray[np.bool_]:

@@ -72,7 +72,7 @@ def _needed(statement: Statement, query: TopK, by: exp.Expr, schema: pa.Schema) 
 
 def _shown(statement: Statement, query: TopK, schema: pa.Schema) -> tuple[Shown, ...]:
     """First what every answer has, then what the SELECT list asks for."""
-    output = layout(query, schema, str(query.emit))
+    output = layout(query, schema, str(query.emit), expressions.bind(query.by, schema).type)
     given = output.column_names(query)
     shown = [Shown(name, name, is_plain=True) for name in output.lead]
     taken = set(output.lead)

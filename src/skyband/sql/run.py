@@ -338,7 +338,7 @@ def _projected(
     ]
     schema = pa.schema(
         [
-            answer.schema.field(text).with_name(name) if score is None else pa.field(name, pa.float64())
+            answer.schema.field(text).with_name(name) if score is None else pa.field(name, score.type)
             for name, score, text in columns
         ]
     )
@@ -347,12 +347,18 @@ def _projected(
         for batch in answer.to_batches() if isinstance(answer, pa.Table) else answer:
             batch = batch if turn is None else _turned(batch, turn)
             arrays = [
-                batch.column(text) if score is None else pa.array(score.evaluate(batch), from_pandas=True)
-                for _, score, text in columns
+                batch.column(text) if score is None else _without_nan(score.values(batch)) for _, score, text in columns
             ]
             yield pa.record_batch(arrays, schema=schema)
 
     return collect(isinstance(answer, pa.Table), schema, batches())
+
+
+def _without_nan(numbers: pa.Array) -> pa.Array:
+    """SQL's null for what is not a number."""
+    if not pa.types.is_floating(numbers.type):
+        return numbers
+    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
 
 
 def _turned_texts(names: list[str], turn: Turn) -> list[str]:

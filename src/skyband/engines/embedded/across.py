@@ -28,7 +28,7 @@ from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, across_layout
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.expressions import as_floats, is_number
+from skyband.expressions import as_floats, check_exact, is_number
 from skyband.operators.across.protocol import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
 from skyband.operators.protocol import Codes, Floats, Ints
 from skyband.operators.registry import ACROSS, find
@@ -152,6 +152,7 @@ class TopKAcrossSession(Session):
 
     def _take(self, batch: pa.RecordBatch, stream: Codes) -> pa.Table:
         rows_in = batch.num_rows
+        check_exact(batch.column(self.query.value), f"value={self.query.value!r}")
         value = as_floats(batch.column(self.query.value), rows_in, self.query.value)
         value, clipped = self._within_bounds(batch, stream, value)
         timed, time = with_times(batch, self.query.window.on)

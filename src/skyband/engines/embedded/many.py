@@ -25,11 +25,12 @@ from skyband.engines.embedded.session import (
     with_times,
 )
 from skyband.engines.groups import GroupCodes
-from skyband.engines.output import Layout, many_layout
+from skyband.engines.output import Layout, many_layout, row_score_type
 from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
+from skyband.engines.scores import Scores, is_wide
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, SkybandError
-from skyband.expressions import as_floats, many
+from skyband.expressions import as_floats, check_exact, many
 from skyband.operators.many.protocol import Batch, ManyOperator, Queries
 from skyband.operators.many.scoring import scoring_of
 from skyband.operators.many.thresholds import Thresholds
@@ -64,6 +65,8 @@ class ForEachSession(Session):
         self._score = score
         self._spec = specify(query, schema, scoring_of(score), external_clock=external_clock)
         self._ticks = self._spec.window
+        self._given = _given_score(query, self._plain)
+        self._shown_scores = Scores(row_score_type(query, self._plain), query.by, ascending=query.ascending)
         self._layout = many_layout(query, self._plain, str(query.emit))
         self._answer_layout = many_layout(query, self._plain, "windows")
         on_type = measured_type(query.window.on, schema)
@@ -146,6 +149,7 @@ class ForEachSession(Session):
                 numbers, new = self._compared.of_queries(values)
                 any_new |= new
             else:
+                check_exact(values, f"q.{name}")
                 numbers = as_floats(values, len(values), name)
             parameters.append(numbers)
         found = np.array(parameters).reshape(len(parameters), batch.num_rows)
@@ -357,7 +361,10 @@ class ForEachSession(Session):
             values = batch.column(name)
             if name in self._score.compared_columns:
                 columns[i] = self._compared.of_rows(values)
+            elif name == self._given:
+                columns[i] = self._shown_scores.near_keys(values)
             else:
+                check_exact(values, name)
                 columns[i] = as_floats(values, batch.num_rows, name)
         return columns
 
@@ -388,7 +395,15 @@ class ForEachSession(Session):
         self._rows.join()
         rows = self._rows.take(answer.position)
         keys = whole_batch(self._keys.keys).take(pa.array(answer.group)).columns
-        return layout.table(answer, rows, self._ticks, self.query.ascending, sizes[answer.group], keys=keys)
+        score = self._shown_score(answer.score)
+        return layout.table(
+            answer, rows, self._ticks, self.query.ascending, sizes[answer.group], keys=keys, score=score
+        )
+
+    def _shown_score(self, score: Floats) -> pa.Array:
+        if pa.types.is_decimal(self._shown_scores.type) and self._given is None:  # they were computed with as floats
+            return pa.array(-score if self.query.ascending else score).cast(self._shown_scores.type)
+        return self._shown_scores.column(score)
 
     def stats(self) -> Stats:
         """Counts of rows so far, and of what is held now. A row may be worth something to one query and nothing to
@@ -420,6 +435,14 @@ class ForEachSession(Session):
         self._position = counters.pop("position")
         self._compared.restore(saved.tables, counters.pop("compared"))
         self._stats = Stats(**counters)
+
+
+def _given_score(query: TopKForEach, schema: pa.Schema) -> str | None:
+    """The column of 64-bit numbers or decimals that is the score, if it is nothing else: then it is ranked by keys."""
+    if query.by not in schema.names or not is_wide(schema.field(query.by).type):
+        return None
+    read = () if query.where is None else many.columns_read(query.where)
+    return None if query.by in read else query.by
 
 
 def _whole(batch: pa.RecordBatch, name: str, what: str) -> Ints:

@@ -12,13 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from skyband import expressions
+from skyband.engines import snapshots
 from skyband.engines.embedded.inputs import Running, apart, run
 from skyband.engines.embedded.ranking import RankingSession
-from skyband.engines.embedded.session import Jumps, Stats, check_schema, measured_type, with_times
+from skyband.engines.embedded.session import Jumps, Saved, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import Codes, GroupCodes
 from skyband.engines.output import TAKEN, Layout, layout
 from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
+from skyband.engines.scores import Scores
 from skyband.expressions import many
 from skyband.operators.many import shared
 from skyband.operators.many.protocol import Batch as ManyBatch
@@ -53,9 +55,10 @@ class TopKSession(RankingSession):
         self._score = expressions.bind(query.by, self._plain)
         self._spec = specify(query, schema, external_clock=external_clock)
         self._ticks = self._spec.window
-        self._layout = layout(query, self._plain, str(query.emit))
-        self._answer_layout = layout(query, self._plain, "windows")
-        self._many_layout = layout(query, self._plain, "questions")
+        self._scores = Scores(self._score.type, self._score.text, ascending=query.ascending)
+        self._layout = layout(query, self._plain, str(query.emit), self._score.type)
+        self._answer_layout = layout(query, self._plain, "windows", self._score.type)
+        self._many_layout = layout(query, self._plain, "questions", self._score.type)
         on_type = measured_type(query.window.on, schema)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm, expect=query.expect).algorithm
@@ -79,6 +82,15 @@ class TopKSession(RankingSession):
         self._stats.groups = 1 if self._groups is None else len(self._groups)
         return Stats(**asdict(self._stats))
 
+    def _saved(self) -> Saved:
+        saved = super()._saved()
+        return saved._replace(arrays={**saved.arrays, **self._scores.state()})
+
+    def _restore(self, saved: snapshots.Snapshot) -> None:
+        arrays = dict(saved.arrays)
+        self._scores.restore(arrays)
+        super()._restore(replace(saved, arrays=arrays))
+
     def _codes_to_save(self) -> dict[str, GroupCodes]:
         return {} if self._groups is None else {"keys": self._groups}
 
@@ -91,9 +103,7 @@ class TopKSession(RankingSession):
         timed = batch.num_rows
         if (kept := self._jumps.keep(time)) is not None:
             batch, time = batch.filter(pa.array(kept)), time[kept]
-        score = self._score.evaluate(batch)
-        if self.query.ascending:
-            score = -score
+        score = self._scores.read(self._score.values(batch))
         # A batch that is refused is refused before this line, and leaves the session as it was.
         self._changing = True
         if self._groups is not None:
@@ -105,7 +115,7 @@ class TopKSession(RankingSession):
         self._jumps.accept()
         first = self._position
         self._position += batch.num_rows
-        answer = self._rank(Batch(score, time, group, first))
+        answer = self._rank(Batch(self._scores.keys(score, self._operator), time, group, first))
         self._rows.append(first, batch.select(self._layout.rows_schema.names))
         result = self._table(answer)
         self._forget_groups()
@@ -122,8 +132,8 @@ class TopKSession(RankingSession):
 
     def _answer(self, answer: Answer, layout: Layout, size: Any = None, question: Codes | None = None) -> pa.Table:
         self._rows.join()
-        rows = self._rows.take(answer.position)
-        return layout.table(answer, rows, self._ticks, self.query.ascending, size, question)
+        rows, score = self._rows.take(answer.position), self._scores.column(answer.score)
+        return layout.table(answer, rows, self._ticks, self.query.ascending, size, question, score=score)
 
     def _table(self, answer: Answer) -> pa.Table:
         """The answer with its rows; rows that the operator has dropped are forgotten when it pays."""
@@ -136,7 +146,8 @@ class TopKSession(RankingSession):
             rows = self._rows.take(answer.position)
         if not shown:
             return self.output_schema.empty_table()
-        return self._layout.table(answer, rows.slice(0, shown), self._ticks, self.query.ascending)
+        score = self._scores.column(answer.score)
+        return self._layout.table(answer, rows.slice(0, shown), self._ticks, self.query.ascending, score=score)
 
     def _forget_groups(self) -> None:
         """Drop groups that the operator has dropped, when there are enough of them to pay for the work."""

@@ -28,7 +28,7 @@ from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.part import Merge, Part
 from skyband.engines.spark.plan import output_type, run
 from skyband.engines.spark.recipe import PREFIX, Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
-from skyband.expressions import as_floats
+from skyband.expressions import as_floats, check_exact
 from skyband.operators.across.protocol import AcrossAnswer
 from skyband.planner.across import idle_ticks, plan, specify
 from skyband.planner.distribution import spread
@@ -73,6 +73,7 @@ class CountingGatherer(Gatherer):
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         timeless = self.timeless(table)
+        check_exact(table.column(self._recipe.query.value), f"value={self._recipe.query.value!r}")
         value = as_floats(table.column(self._recipe.query.value), table.num_rows, "a value")
         unranked = np.isnan(value) & ~timeless
         tally = Tally(table.num_rows, int(timeless.sum()), int(unranked.sum()))

@@ -20,12 +20,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
+from skyband.engines.scores import Comparable
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import Ints, Tally
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import PREFIX, TIE, quoted
 from skyband.engines.spark.workers import spare_the_collector
-from skyband.expressions import as_floats
 from skyband.structures.compiling import read_only
 from skyband.structures.panes import Shape, shape_of
 from skyband.structures.sieve import Sieve, tally_panes
@@ -33,8 +33,6 @@ from skyband.windows import FOREVER
 
 if TYPE_CHECKING:
     from skyband.engines.spark.objects import TopKRecipe
-
-Floats = npt.NDArray[np.float64]
 
 SCORE: Final = PREFIX + "score"
 GROUP: Final = PREFIX + "group"  # a number for each group: see group_key
@@ -94,13 +92,15 @@ def _weighed(columns: tuple[pa.Array, ...], recipe: TopKRecipe, shape: Shape, si
     scores = _scores(others, recipe)
     timeless = np.asarray(time_column.is_null()) if time_column.null_count else None
     if timeless is not None:
-        scores = np.where(timeless, np.nan, scores)
+        scores = scores.but(timeless)
     groups, null_groups = groups_of(group_column)
-    kept = sieve.keep(times, scores, groups, null_groups)
+    kept = sieve.keep(times, scores.scores, groups, null_groups)
+    if scores.without is not None:
+        kept |= scores.without
     weights = np.zeros(len(times), np.int32)
-    first, count = tally_panes(read_only(times), read_only(scores), shape)
+    first, count = tally_panes(read_only(times), read_only(scores.known), shape)
     weights[first] = count
-    unranked = np.isnan(scores)
+    unranked = np.isnan(scores.known)
     if timeless is not None:
         _stand_for(timeless, weights)
         unranked &= ~timeless
@@ -127,10 +127,11 @@ def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
     return column.to_numpy(zero_copy_only=False)
 
 
-def _scores(columns: list[pa.Array], recipe: TopKRecipe) -> Floats:
+def _scores(columns: list[pa.Array], recipe: TopKRecipe) -> Comparable:
     if recipe.score is None:
-        return as_floats(columns[0], len(columns[0]), "the score")
-    return recipe.score.evaluate(pa.record_batch(columns, names=list(recipe.score.columns)))
+        return Comparable.of(columns[0], recipe.text)
+    values = recipe.score.values(pa.record_batch(columns, names=list(recipe.score.columns)))
+    return Comparable.of(values, recipe.text)
 
 
 def groups_of(column: pa.Array | pa.ChunkedArray | None) -> tuple[Ints | None, npt.NDArray[np.bool_] | None]:
@@ -153,12 +154,10 @@ class CandidateGatherer(Gatherer):
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         if self._recipe.score is not None:
-            scores = self._recipe.score.evaluate(table.to_batches()[0])
-            table = table.append_column(SCORE, pa.array(scores))
-        else:
-            scores = table.column(SCORE).fill_null(np.nan).to_numpy()
+            table = table.append_column(SCORE, self._recipe.score.values(table.to_batches()[0]))
+        scores = Comparable.of(table.column(SCORE), self._recipe.text)
         timeless = self.timeless(table)
-        unranked = np.isnan(scores) & ~timeless
+        unranked = np.isnan(scores.known) & ~timeless
         weights = table.column(WEIGHT).to_numpy() if self._sieve else np.ones(table.num_rows, np.int32)
         tally = Tally(int(weights.sum()), int(weights[timeless].sum()), int(weights[unranked].sum()))
         if self._sieve is None:
@@ -169,7 +168,7 @@ class CandidateGatherer(Gatherer):
     def _candidates(
         self,
         table: pa.Table,
-        scores: Floats,
+        scores: Comparable,
         weights: npt.NDArray[np.int32],
         out: npt.NDArray[np.bool_],
         tally: Tally,
@@ -181,7 +180,9 @@ class CandidateGatherer(Gatherer):
         groups, null_groups = groups_of(table.column(GROUP) if self._recipe.query.per else None)
         # A column that orders the rows decides before TIE does, so then equal rows all stay.
         ties = None if self._recipe.window.order else table.column(TIE).to_numpy()
-        return self._sieve.keep(times, np.where(out, np.nan, scores), groups, null_groups, ties)
+        scores = scores.but(out)
+        kept = self._sieve.keep(times, scores.scores, groups, null_groups, ties)
+        return kept if scores.without is None else kept | scores.without
 
 
 def pane_tally(times: Ints, weights: npt.NDArray[np.int32], shape: Shape) -> tuple[Ints, Ints]:

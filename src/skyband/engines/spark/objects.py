@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NumericType
 
 from skyband import expressions
@@ -40,6 +41,7 @@ class TopKRecipe(Recipe):
 
     query: TopK  # what a bucket is asked: its score is the column SCORE
     score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
+    text: str  # of the score, as the user wrote it
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> TopKSession:
         return TopKSession(self.query, self.schema, state, external_clock=external_clock)
@@ -101,15 +103,17 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     check_no_jump(df, query.max_jump)
     ticks = query.window.ticks(schema, query.lateness)
     plan(specify(query, schema), query.algorithm, expect=query.expect)  # refuses an algorithm that cannot answer
-    function = None
+    function, text = None, str(query.by)
     if score is None:
         bound = expressions.bind(query.by, schema)
+        text, score_type = bound.text, bound.type
         if bound.spark_sql is None:
             function = bound
         else:
             score = sf.expr(bound.spark_sql)
     if score is not None:
-        score = _checked_number(df, score).cast("double").alias(SCORE)
+        score = score.alias(SCORE)
+        score_type = _number_type(df, score)
     asked_of_a_bucket = TopK(
         k=query.k,
         by=SCORE,
@@ -121,13 +125,13 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         error=query.error,
         expect=query.expect,
     )
-    output = layout(query, schema, str(query.emit))
+    output = layout(query, schema, str(query.emit), score_type)
     others = [name for name in output.rows_schema.names if name not in query.per]
     added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
     recipe = TopKRecipe(
         window=query.window,
         ticks=ticks,
-        schema=_bucket_schema(query, schema),
+        schema=_bucket_schema(query, schema, score_type),
         added=(SCORE,),
         output=output.schema,
         sources=(*[None] * added_first, *query.per, None, None, *others),
@@ -136,6 +140,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         fingerprint=query.fingerprint(schema),
         query=asked_of_a_bucket,
         score=function,
+        text=text,
     )
     return recipe, score
 
@@ -160,21 +165,22 @@ def _columns(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: i
     return columns
 
 
-def _bucket_schema(query: TopK, schema: pa.Schema) -> pa.Schema:
+def _bucket_schema(query: TopK, schema: pa.Schema, score_type: pa.DataType) -> pa.Schema:
     """A column that is the score is shown as `score` only, so it is not kept unless it has another use too."""
     needed = {query.window.on, query.window.order, *query.per}
     fields = [field for field in schema if field.name != query.by or field.name in needed]
-    return pa.schema([*fields, pa.field(SCORE, pa.float64())])
+    return pa.schema([*fields, pa.field(SCORE, score_type)])
 
 
-def _checked_number(df: DataFrame, score: Column) -> Column:
+def _number_type(df: DataFrame, score: Column) -> pa.DataType:
+    """The score's type, which has to be one of numbers."""
     try:
-        data_type = df.select(score.alias(SCORE)).schema[SCORE].dataType
+        schema = df.select(score).schema
     except AnalysisException as error:
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             name = str((error.getMessageParameters() or {}).get("objectName", "")).strip("`")
             raise UnknownColumn.named(name, df.columns, used_as="the score") from error
         raise InvalidExpression(f"Spark cannot compute the score {score}: {error}") from error
-    if not isinstance(data_type, NumericType):
-        raise InvalidExpression(f"A score must be a number, but {score} is {data_type.simpleString()}.")
-    return score
+    if not isinstance(schema[0].dataType, NumericType):
+        raise InvalidExpression(f"A score must be a number, but {score} is {schema[0].dataType.simpleString()}.")
+    return to_arrow_schema(schema, timezone="UTC").field(0).type

@@ -26,6 +26,7 @@ from skyband.operators.many.schedule import Schedule, due_at
 from skyband.operators.many.shared_kernels import FROM_THE_START, TOPIC, by_topic, pruned, read
 from skyband.operators.many.telling import Before
 from skyband.operators.many.topics import NONE, Topics
+from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.protocol import ANSWER, ENTER, WINDOWS, Answer, Arrays, Floats, Ints
 from skyband.structures.ranking import ROW, Rows
 from skyband.windows import FOREVER
@@ -327,6 +328,10 @@ class Shared(Schedule):
         self._waiting, self._count = [state["waiting"]], len(state["waiting"])
         *clocks, self._complete, self._rose = state["counters"].tolist()
         self._set_clocks(clocks)
+
+    def rescore(self, change: Change) -> None:
+        """Put change(scores) in place of all scores held: others in the same order."""
+        self.restore(rescored(self.state(), change, other=("topics",)))
 
     def check(self) -> None:
         scores, topics = self._band["score"], self._band[TOPIC]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
+from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
 from skyband.structures import slabs
@@ -165,7 +166,18 @@ class Arriving(ABC):
             positions = np.concatenate([positions, slabs.pack(self._pool, self._shown())["position"]])
         return np.unique(positions)
 
+    def rescore(self, change: Change) -> None:
+        self.restore(rescored(self.state(), change))
+
     # -- below: what an algorithm says ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def state(self) -> Arrays:
+        """As in the protocol."""
+
+    @abstractmethod
+    def restore(self, state: Arrays) -> None:
+        """As in the protocol."""
 
     @abstractmethod
     def _take(

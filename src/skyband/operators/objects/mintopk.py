@@ -41,6 +41,7 @@ from skyband.operators.objects.mintopk_state import (
     new_work,
     room_needed,
 )
+from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.objects.showing import OUT
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
@@ -182,6 +183,10 @@ class MinTopK:
         for cell, g in enumerate(self._cells["group"]):
             self._cells["following"][cell] = self._groups["cell"][g]
             self._groups["cell"][g] = cell
+
+    def rescore(self, change: Change) -> None:
+        self.restore(rescored(self.state(), change))
+        self._work = new_work(self._rule, len(self._work.bar))  # what it expects is said in scores
 
     def check(self) -> None:
         state, k = self.state(), self.spec.k

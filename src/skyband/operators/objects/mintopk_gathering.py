@@ -328,6 +328,6 @@ def expect(n, k, rows, missed, hint, work):  # type: ignore[no-untyped-def]
     hint.margin = min(2 * hint.margin, np.sqrt(k)) if missed else max(0.95 * hint.margin, MARGIN)
     wanted = k + np.int64(hint.margin * np.sqrt(k))
     lowest = scores[which[min(wanted, n - 1)]]
-    if n <= wanted:
+    if n < wanted:
         lowest -= (scores[which[n >> 1]] - lowest) * 2 * (wanted - n) / n
     hint.bar, hint.rows = lowest, rows

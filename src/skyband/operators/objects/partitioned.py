@@ -24,6 +24,7 @@ from skyband.operators.objects import partitioned_kernels as kernels
 from skyband.operators.objects import relaxed
 from skyband.operators.objects.asking import NEXT_WINDOW, Asked
 from skyband.operators.objects.partitioned_store import EXPIRY, FIELDS, PARTS, RANKED, STORE
+from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.objects.stepwise import Stepwise
 from skyband.operators.protocol import CHANGES, Ints, Spec
 from skyband.structures import slabs
@@ -56,6 +57,9 @@ class Partitioned(Stepwise):
         lists, shown = self._state.lists["length"], self._state.shown["length"]
         held = int(lists[[RANKED, STORE]].sum()) + len(self._pending)
         return held + int(shown.sum()) if self.spec.emit == CHANGES else held
+
+    def rescore(self, change: Change) -> None:
+        self.restore(rescored(self.state(), change, other=(f"list{PARTS}_rows",)))
 
     def check(self) -> None:
         super().check()

@@ -9,12 +9,25 @@ Choose it:  to check another algorithm.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, WINDOWS, Answer, Arrays, Batch, Ints, Spec
+from skyband.operators.protocol import (
+    CHANGES,
+    ENTER,
+    ENTRIES,
+    LEAVE,
+    WINDOWS,
+    Answer,
+    Arrays,
+    Batch,
+    Floats,
+    Ints,
+    Spec,
+)
 from skyband.windows import FOREVER
 
 NAME = "recompute"
@@ -149,6 +162,12 @@ class Recompute:
         self._now = now if has_now else None
         self._closed = closed if has_closed else None
         self._due = due if has_due else None
+
+    def rescore(self, change: Callable[[Floats], Floats]) -> None:
+        scores = [row.score for rows in (self._rows, *self._shown.values()) for row in rows]
+        following = iter(change(np.array(scores)).tolist())
+        self._rows = [row._replace(score=next(following)) for row in self._rows]
+        self._shown = {g: [row._replace(score=next(following)) for row in rows] for g, rows in self._shown.items()}
 
     def check(self) -> None:
         positions = [row.position for row in self._rows]

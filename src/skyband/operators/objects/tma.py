@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.objects.stepwise import Stepwise
 from skyband.operators.objects.window_kernels import GRID, TOP, WINDOW, WINDOW_FIELDS, Tma
 from skyband.operators.protocol import Arrays, Spec
@@ -50,6 +51,13 @@ class WholeWindow(Stepwise):
             }
             state = {**state, **none}
         super().restore(state)
+
+    def rescore(self, change: Change) -> None:
+        grid, state = f"list{GRID}", self.state()
+        # Its cells are ranges of scores: it is made anew with the next answer.
+        state[f"{grid}_length"][:], state[f"{grid}_rows"] = 0, np.empty(0, ROW)
+        state["groups"]["made_of"] = 0
+        self.restore(rescored(state, change, other=("low", "per_score")))
 
     def check(self) -> None:
         super().check()

@@ -1,0 +1,88 @@
+"""Oracle tests: whole numbers and decimals beyond 2**53, ranked the same on both engines and shown in their own type."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numbers_at_the_edge import EDGES_OF_64_BITS
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+from spark.streams import lines, run_stream, split, trades, write_batches
+
+import skyband as sb
+
+pytestmark = pytest.mark.spark
+
+ROWS = 400
+MINUTE = sb.sliding("30 seconds", every="10 seconds", on="ts")
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "int64": {"k": 3, "by": "n", "window": MINUTE},
+    "int64, per group, the smallest": {"k": 2, "by": "n", "window": MINUTE, "per": "symbol", "ascending": True},
+    "int64, changes by count": {"k": 3, "by": "n", "window": sb.sliding(50, order="seq")},
+    "decimal": {"k": 3, "by": "d", "window": MINUTE, "per": "symbol"},
+    "int32": {"k": 3, "by": "i", "window": MINUTE},
+    "float32": {"k": 3, "by": "f", "window": MINUTE},
+    "an expression of whole numbers": {"k": 3, "by": "ABS(n % 1000003) * 9000000000001 - i", "window": MINUTE},
+    "a function of whole numbers": {"k": 3, "by": lambda n, seq: n // 2 - seq, "window": MINUTE},
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    rng = np.random.default_rng(7)
+    table = trades(ROWS)
+    whole = [EDGES_OF_64_BITS[i] for i in rng.integers(0, len(EDGES_OF_64_BITS), ROWS)]
+    unknown = rng.random(ROWS) < 0.1
+    decimals = [None if none else Decimal(x).scaleb(-3) for x, none in zip(whole, unknown, strict=True)]
+    return (
+        table.append_column("n", pa.array(whole, pa.int64()))
+        .append_column("d", pa.array(decimals, pa.decimal128(30, 3)))
+        .append_column("i", pa.array(rng.integers(-5, 5, ROWS), pa.int32()))
+        .append_column("f", pa.array(rng.integers(-5, 5, ROWS) / 10, pa.float32()))
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_batches(tmp_path_factory.mktemp("exact") / "input", split(table, 3))
+
+
+@pytest.mark.parametrize("asked", QUESTIONS.values(), ids=QUESTIONS.keys())
+def test_batch(spark: SparkSession, table: pa.Table, folder: Path, asked: dict[str, Any]) -> None:
+    expected = sb.top_k(table, **asked)
+    answer = sb.top_k(spark.read.parquet(str(folder)), **asked).toArrow()
+    assert answer.schema.field("score").type == expected.schema.field("score").type
+    assert sorted(lines(answer)) == sorted(lines(expected))
+    assert answer.num_rows >= 20
+
+
+@pytest.mark.parametrize("name", ["int64", "int64, changes by count", "decimal"])
+def test_streaming(spark: SparkSession, table: pa.Table, folder: Path, name: str) -> None:
+    asked = QUESTIONS[name]
+    mode = "update" if asked["window"].on is None else "append"
+    expected = sorted(lines(sb.top_k(table, **asked)))
+    outcome = run_stream(spark, folder, lambda rows: sb.top_k(rows, **asked), mode=mode)
+    latest = lines(table.select(["ts"]))[-1][0]
+    due = expected if mode == "update" else [line for line in expected if line[1] <= latest]
+    assert sorted(outcome.lines) == due
+    assert len(due) >= 20
+
+
+def test_a_spark_column_keeps_its_type(spark: SparkSession, folder: Path) -> None:
+    rows = spark.read.parquet(str(folder))
+    answer = sb.top_k(rows, k=1, by=sf.col("n") - sf.lit(1), window=sb.landmark(every="1 hour", on="ts"))
+    assert answer.schema["score"].dataType.simpleString() == "bigint"
+
+
+def test_a_whole_number_that_does_not_fit_is_refused(spark: SparkSession, table: pa.Table, folder: Path) -> None:
+    asked = {"k": 1, "by": "n * 2", "window": MINUTE}
+    with pytest.raises(sb.InvalidInput, match="does not fit in 64 bits"):
+        sb.top_k(table, **asked)
+    with pytest.raises(Exception, match="does not fit in 64 bits"):
+        sb.top_k(spark.read.parquet(str(folder)), **asked).toArrow()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv, feather
 from typer.testing import CliRunner, Result
 
 from skyband.cli import app
@@ -178,6 +179,36 @@ def test_sql_asks_files(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "best.parquet").column("symbol").to_pylist() == ["ELM", "FIR"]
     explained = skyband("sql", f"EXPLAIN {statement}", *asked[2:])
     assert explained.output.startswith("top 1 by price")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "jsonl", "arrow"])
+def test_sql_puts_files_in_order(tmp_path: Path, ending: str) -> None:
+    """Whatever order its rows have in the file, none is late; one without a time is told of."""
+    rows = pa.table({"minute": [3, 0, None, 1], "symbol": ["FIR", "OAK", "ASH", "ELM"], "price": [5, 10, 99, 20]})
+    path = tmp_path / f"trades.{ending}"
+    if ending == "parquet":
+        pq.write_table(rows, path)
+    elif ending == "arrow":
+        feather.write_feather(rows, path)
+    elif ending == "jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows.to_pylist()))
+    else:
+        with pa.output_stream(path) as stream:
+            csv.write_csv(rows, stream)
+    statement = "SELECT symbol FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price DESC LIMIT 1"
+    result = skyband("sql", statement, "--input", f"trades={path}")
+    assert result.exit_code == 0, result.output
+    assert [line.split()[-1] for line in result.stdout.splitlines()] == ["symbol", "ELM", "FIR"]
+    assert result.stderr == "Warning: 1 of 4 rows have no time, and were left out.\n"
+
+
+def test_sql_says_what_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "trades.csv"
+    path.write_text("minute,price\n" + "1,1\n" * 400_000 + "x,1\n")
+    statement = "SELECT * FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price LIMIT 1"
+    result = skyband("sql", statement, "--input", f"trades={path}")
+    assert result.exit_code == 2
+    assert "Error: Cannot read this FileSystemDataset: " in result.stderr
 
 
 @pytest.mark.parametrize("given", ["trades", "=x.csv", "trades=none.csv", "trades=README.md"])

@@ -171,8 +171,10 @@ def test_changes_by_value_now_is_the_largest_time_seen() -> None:
         12  1  d
         4   8  e
     """)
+    with pytest.warns(sb.LateRows, match="1 of 5 rows"):
+        answer = sb.top_k(rows.to_reader(), k=1, by="v", window=sb.sliding(5, on="t")).read_all()
     assert shows(
-        sb.top_k(rows, k=1, by="v", window=sb.sliding(5, on="t")),
+        answer,
         """
         at  change  rank  score  t   id
         3   enter   1     5      3   a
@@ -229,8 +231,10 @@ LATE_ROWS = table("""
 
 
 def test_rows_out_of_order_within_the_lateness_give_the_exact_answer() -> None:
+    with pytest.warns(sb.LateRows, match="1 of 6 rows"):
+        answer = sb.top_k(LATE_ROWS.to_reader(), k=1, by="v", window=sb.tumbling(10, on="t"), lateness=5).read_all()
     assert shows(
-        sb.top_k(LATE_ROWS, k=1, by="v", window=sb.tumbling(10, on="t"), lateness=5),
+        answer,
         """
         window_start  window_end  rank  score  t   id
         0             10          1     7      8   c

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
 
@@ -26,12 +26,29 @@ from skyband.queries.joins import ONE_INPUT
 from skyband.windows import Span, Window
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow.dataset as ds
     from pyspark.sql import Column, DataFrame
+
+    # A frame gives a frame of its own kind. pyarrow and others with the Arrow C stream interface give a pyarrow Table,
+    # streams a reader.
+    Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame, pd.DataFrame, DataFrame)
+    Stream: TypeAlias = "pa.RecordBatchReader | ds.Scanner | Iterator[pa.RecordBatch] | Iterator[pa.Table]"
+    Rows: TypeAlias = (
+        "pa.Table | pa.RecordBatch | ds.Dataset | Sequence[pa.RecordBatch] | Sequence[pa.Table] | HasArrowStream"
+    )
+
+
+class HasArrowStream(Protocol):
+    """Anything with the Arrow C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 @overload
 def top_k(
-    data: DataFrame,
+    data: Frame,
     *,
     k: int | str,
     by: str | Column | Callable[..., Any],
@@ -50,12 +67,36 @@ def top_k(
     where: str | None = None,
     backfill: bool = False,
     max_jump: Span | None = None,
-) -> DataFrame: ...
+) -> Frame: ...
 
 
 @overload
 def top_k(
-    data: Any,
+    data: Stream,
+    *,
+    k: int | str,
+    by: str | Callable[..., Any],
+    window: Window,
+    per: str | Sequence[str] = (),
+    ascending: bool = False,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+    error: float | None = None,
+    expect: Order | None = None,
+    for_each: Any = None,
+    key: str | Sequence[str] | None = None,
+    size: str | None = None,
+    every: str | None = None,
+    where: str | None = None,
+    backfill: bool = False,
+    max_jump: Span | None = None,
+) -> pa.RecordBatchReader: ...
+
+
+@overload
+def top_k(
+    data: Rows,
     *,
     k: int | str,
     by: str | Callable[..., Any],
@@ -165,6 +206,57 @@ def top_k(
     return spark.top_k(data, query, column) if on_spark else objects.top_k(data, query)
 
 
+@overload
+def top_k_pairs(
+    data: Frame,
+    *,
+    k: int,
+    by: str | Callable[..., Any],
+    window: Window,
+    ascending: bool = False,
+    same: str | Sequence[str] = (),
+    different: str | Sequence[str] = (),
+    where: str | None = None,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+) -> Frame: ...
+
+
+@overload
+def top_k_pairs(
+    data: Stream,
+    *,
+    k: int,
+    by: str | Callable[..., Any],
+    window: Window,
+    ascending: bool = False,
+    same: str | Sequence[str] = (),
+    different: str | Sequence[str] = (),
+    where: str | None = None,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+) -> pa.RecordBatchReader: ...
+
+
+@overload
+def top_k_pairs(
+    data: Rows,
+    *,
+    k: int,
+    by: str | Callable[..., Any],
+    window: Window,
+    ascending: bool = False,
+    same: str | Sequence[str] = (),
+    different: str | Sequence[str] = (),
+    where: str | None = None,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    algorithm: str | None = None,
+) -> pa.Table: ...
+
+
 def top_k_pairs(
     data: Any,
     *,
@@ -203,6 +295,78 @@ def top_k_pairs(
 
         return spark.top_k_pairs(data, query)
     return pairs.top_k_pairs(data, query)
+
+
+@overload
+def top_k_across(
+    data: Frame | Mapping[str, Frame],
+    *,
+    k: int,
+    id: str,
+    value: str,
+    window: Window,
+    streams: Sequence[str] | None = None,
+    stream: str | None = None,
+    combine: str | Mapping[str, float] = "sum",
+    bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
+    repeat: Repeat | None = None,
+    max_repeats: int | None = None,
+    clip: bool = False,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    idle_after: Span | None = None,
+    max_jump: Span | None = None,
+    recall: float | None = None,
+    algorithm: str | None = None,
+) -> Frame: ...
+
+
+@overload
+def top_k_across(
+    data: Stream | Mapping[str, Stream],
+    *,
+    k: int,
+    id: str,
+    value: str,
+    window: Window,
+    streams: Sequence[str] | None = None,
+    stream: str | None = None,
+    combine: str | Mapping[str, float] = "sum",
+    bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
+    repeat: Repeat | None = None,
+    max_repeats: int | None = None,
+    clip: bool = False,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    idle_after: Span | None = None,
+    max_jump: Span | None = None,
+    recall: float | None = None,
+    algorithm: str | None = None,
+) -> pa.RecordBatchReader: ...
+
+
+@overload
+def top_k_across(
+    data: Rows | Mapping[str, Rows],
+    *,
+    k: int,
+    id: str,
+    value: str,
+    window: Window,
+    streams: Sequence[str] | None = None,
+    stream: str | None = None,
+    combine: str | Mapping[str, float] = "sum",
+    bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
+    repeat: Repeat | None = None,
+    max_repeats: int | None = None,
+    clip: bool = False,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    idle_after: Span | None = None,
+    max_jump: Span | None = None,
+    recall: float | None = None,
+    algorithm: str | None = None,
+) -> pa.Table: ...
 
 
 def top_k_across(
@@ -268,6 +432,66 @@ def top_k_across(
 
         return spark.top_k_across(data, query)
     return across.top_k_across(data, query)
+
+
+@overload
+def join_aggregate(
+    data: Frame | Mapping[str, Frame],
+    *,
+    aggregates: Mapping[str, str],
+    inputs: Mapping[str, StreamInput | Relation | Window] | None = None,
+    window: Window | None = None,
+    where: str | None = None,
+    on: str | Sequence[str] = (),
+    group_by: str | Sequence[str] = (),
+    having: str | None = None,
+    order_by: str | Sequence[str] = (),
+    k: int | None = None,
+    every: Span | None = None,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    plan: str | None = None,
+) -> Frame: ...
+
+
+@overload
+def join_aggregate(
+    data: Stream | Mapping[str, Stream],
+    *,
+    aggregates: Mapping[str, str],
+    inputs: Mapping[str, StreamInput | Relation | Window] | None = None,
+    window: Window | None = None,
+    where: str | None = None,
+    on: str | Sequence[str] = (),
+    group_by: str | Sequence[str] = (),
+    having: str | None = None,
+    order_by: str | Sequence[str] = (),
+    k: int | None = None,
+    every: Span | None = None,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    plan: str | None = None,
+) -> pa.RecordBatchReader: ...
+
+
+@overload
+def join_aggregate(
+    data: Rows | Mapping[str, Rows],
+    *,
+    aggregates: Mapping[str, str],
+    inputs: Mapping[str, StreamInput | Relation | Window] | None = None,
+    window: Window | None = None,
+    where: str | None = None,
+    on: str | Sequence[str] = (),
+    group_by: str | Sequence[str] = (),
+    having: str | None = None,
+    order_by: str | Sequence[str] = (),
+    k: int | None = None,
+    every: Span | None = None,
+    emit: Emit | None = None,
+    lateness: Span | None = None,
+    plan: str | None = None,
+) -> pa.Table: ...
 
 
 def join_aggregate(

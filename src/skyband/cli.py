@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
+import warnings
 from enum import StrEnum
 from importlib import import_module, metadata
 from pathlib import Path
@@ -327,40 +328,55 @@ def sql(
         if not equals or not name:
             raise InvalidInput(f"--input takes a name and a file, such as trades=trades.csv; got {given!r}.")
         files[name] = open_file(Path(path))
-    answer = ask(statement, **files)
-    if not isinstance(answer, pa.RecordBatchReader):
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        answer = ask(statement, **files)
+    if not isinstance(answer, pa.Table):
         typer.echo(str(answer))
-    elif output is not None:
+        return
+    _say_what_was_dropped(answer)
+    if output is not None:
         typer.echo(f"{_write_parquet(answer, output):,} rows written to {output}.")
     else:
         _print_rows(answer, rows)
 
 
+def _show_warning(message: Warning | str, *_: object) -> None:
+    Console(stderr=True).print(f"[bold yellow]Warning:[/] {escape(str(message))}", soft_wrap=True, highlight=False)
+
+
+def _say_what_was_dropped(answer: Any) -> None:
+    """Rows that no window could hold; nothing is said where there are none."""
+    import json
+
+    counts = json.loads(answer.schema.metadata[b"skyband"])
+    for name, why in (
+        ("rows_late", "came after all windows that would hold them had closed"),
+        ("rows_null_time", "have no time"),
+    ):
+        if counts[name]:
+            _show_warning(f"{counts[name]:,} of {counts['rows_in']:,} rows {why}, and were left out.")
+
+
 def _write_parquet(answer: Any, path: Path) -> int:
     import pyarrow.parquet as pq
 
-    written = 0
-    with pq.ParquetWriter(path, answer.schema) as writer:
-        for batch in answer:
-            writer.write_batch(batch)
-            written += batch.num_rows
-    return written
+    pq.write_table(answer, path)
+    return int(answer.num_rows)
 
 
 def _print_rows(answer: Any, most: int) -> None:
     """The first rows as a table, and how many more there are."""
-    shown, total = Table(box=None), 0
+    shown, total = Table(box=None), answer.num_rows
     for name in answer.schema.names:
         shown.add_column(name, overflow="fold")
-    for batch in answer:
-        for row in batch.slice(0, max(0, most - total)).to_pylist():
-            shown.add_row(
-                *(
-                    "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-                    for value in row.values()
-                )
+    for row in answer.slice(0, most).to_pylist():
+        shown.add_row(
+            *(
+                "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+                for value in row.values()
             )
-        total += batch.num_rows
+        )
     Console().print(shown)
     if total > most:
         typer.echo(f"{most:,} of {total:,} rows; --rows shows more, --output writes them all.")

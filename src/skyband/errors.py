@@ -38,6 +38,10 @@ class InvalidInput(SkybandError):
     """The data does not fit the query: another schema than the first batch, or not data at all."""
 
 
+class LateRows(UserWarning):
+    """Rows of a stream came after all windows that would hold them had closed, and were dropped. A warning."""
+
+
 class AggregateOverflow(SkybandError):
     """An aggregate of whole numbers no longer fits in 64 bits."""
 

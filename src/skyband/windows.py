@@ -6,10 +6,11 @@ column, which is all that operators see.
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -113,14 +114,25 @@ def landmark(*, every: Span | None = None, on: str | None = None, order: str | N
 
 def parse_span(span: Span, what: str) -> int | timedelta:
     """A positive count or duration, from what a user may write: 600, "10 minutes", "1 hour 30 min", a timedelta."""
-    if isinstance(span, bool) or not isinstance(span, (int, str, timedelta)):
+    number = whole_number(span)
+    if number is None and not isinstance(span, (str, timedelta)):
         raise InvalidQuery(f"{what} must be a whole number, a duration or a timedelta, got {span!r}.")
-    value = _parse_duration(span, what) if isinstance(span, str) else span
+    value: Any = _parse_duration(span, what) if isinstance(span, str) else span if number is None else number
     if (value <= timedelta(0)) if isinstance(value, timedelta) else (value <= 0):
         raise InvalidQuery(f"{what} must be more than 0, got {span!r}.")
     if isinstance(value, int) and value >= FOREVER:
         raise InvalidQuery(f"{what} must be less than 2**62, got {span!r}; landmark() has no end.")
     return value
+
+
+def whole_number(value: object) -> int | None:
+    """The whole number that a value is, Python's or numpy's; None: it is none. True and False are none."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def _parse_duration(text: str, what: str) -> timedelta:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from spark.questions import QUESTIONS, Asked
-from spark.streams import Line, lines, run_stream, split, trades, write_batches
+from spark.streams import INSTANTS, Line, lines, run_stream, shuffled, split, trades, write_batches
 
 import skyband as sb
 
@@ -39,7 +40,8 @@ def closed(expected: list[Line], asked: Asked, table: pa.Table) -> list[Line]:
 
 @pytest.mark.parametrize("asked", QUESTIONS.values(), ids=QUESTIONS.keys())
 def test_batch(spark: SparkSession, table: pa.Table, folder: Path, asked: Asked) -> None:
-    expected = sb.top_k(table, **asked.options)
+    """A table in whichever order: here it is shuffled, there it is in files that interleave."""
+    expected = sb.top_k(shuffled(table), **asked.options)
     answer = sb.top_k(spark.read.parquet(str(folder)), **asked.options).toArrow()
     assert answer.column_names == expected.column_names
     assert sorted(lines(answer)) == sorted(lines(expected))
@@ -55,6 +57,20 @@ def test_streaming(spark: SparkSession, table: pa.Table, folder: Path, asked: As
         assert outcome.lines == expected, "one ranking comes in the order in which it became known"
     assert len(expected) >= 20
     assert outcome.observed("rows_in") == ROWS
+
+
+def test_max_jump_of_a_batch(spark: SparkSession, table: pa.Table) -> None:
+    """One wrong time, and a pause: in order of time, a row that is so much later than the one before is left out."""
+    times = table["ts"].cast(pa.int64()).to_numpy().copy()
+    times[100] += 10**12
+    times[400:] += 10**8
+    rows = table.set_column(0, "ts", pa.array(times, INSTANTS))
+    asked = {"k": 2, "by": "price", "window": sb.sliding("1 minute", every="10 seconds", on="ts"), "per": "symbol"}
+    expected = sb.top_k(shuffled(rows), **asked, max_jump="30 seconds")
+    answer = sb.top_k(spark.createDataFrame(shuffled(rows)), **asked, max_jump="30 seconds").toArrow()
+    assert sorted(lines(answer)) == sorted(lines(expected))
+    assert sorted(lines(answer)) != sorted(lines(sb.top_k(rows, **asked)))
+    assert json.loads(expected.schema.metadata[b"skyband"])["rows_jumped"] == 2
 
 
 def test_at_the_end_of_a_batch_groups_are_told_what_leaves(spark: SparkSession) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from spark.streams import START_US, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
+from spark.streams import START_US, lines, read_batches, run_stream, run_to_files, shuffled, split, trades, write_batches
 
 import skyband as sb
 from skyband.engines.spark.joins import resolve
@@ -116,7 +116,7 @@ def test_batch_dataframes_answer_as_tables_do(spark: SparkSession, name: str) ->
     question = QUESTIONS[name]
     frames = {name: spark.createDataFrame(table) for name, table in inputs(question).items()}
     answer = sb.join_aggregate(frames, **question)
-    expected = sb.join_aggregate(inputs(question), **question)
+    expected = sb.join_aggregate({name: shuffled(table) for name, table in inputs(question).items()}, **question)
     assert answer.columns == expected.column_names
     panes = resolve(frames, sb.JoinAggregate(**question)).recipe.panes
     assert (panes is None) == (name in NOT_ADDED_UP_BY_SPARK)

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from spark.questions import Asked
-from spark.streams import Line, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
+from spark.streams import Line, lines, read_batches, run_stream, run_to_files, shuffled, split, trades, write_batches
 
 import skyband as sb
 
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["time", "each arrival"])
 def test_batch(spark: SparkSession, folder: Path, name: str) -> None:
     options = QUESTIONS[name].options
-    expected = sb.top_k(trades(ROWS), **options)
+    expected = sb.top_k(shuffled(trades(ROWS)), **options)
     queries = spark.createDataFrame(QUERIES) if name == "time" else QUERIES  # either is possible
     answer = sb.top_k(spark.read.parquet(str(folder)), **{**options, "for_each": queries}).toArrow()
     assert answer.column_names == expected.column_names

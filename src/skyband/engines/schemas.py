@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+import numpy as np
 import pyarrow as pa
 
 from skyband.errors import InvalidInput, InvalidQuery
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema without view types, of which Arrow cannot gather rows yet; the same object if there are none."""
+    """The schema without views and runs, of which Arrow cannot gather rows yet; the same object if there are none."""
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise InvalidInput(f"Two columns are called {name!r}. Columns: {', '.join(schema.names)}.")
+    for field in schema:
+        _check_kept(field)
     fields = [field.with_type(_plain_type(field.type)) for field in schema]
     return schema if all(a.type == b.type for a, b in zip(fields, schema, strict=True)) else pa.schema(fields)
 
 
+def _check_kept(field: pa.Field) -> None:
+    """Raise unless rows can be kept with this column."""
+    for inner in _parts(field.type):
+        if pa.types.is_union(inner):
+            raise InvalidInput(
+                f"Column {field.name!r} is {field.type}, and Arrow cannot gather rows of a union. Leave the column out, "
+                "or give each of its types a column of its own, or a struct."
+            )
+        if pa.types.is_run_end_encoded(inner) and inner != field.type:
+            raise InvalidInput(
+                f"Column {field.name!r} is {field.type}: runs inside of another type cannot be taken apart. Decode "
+                "them first."
+            )
+
+
+def _parts(column_type: pa.DataType) -> Iterator[pa.DataType]:
+    """The type, and all that it is made of."""
+    yield column_type
+    if isinstance(column_type, pa.BaseExtensionType):
+        yield from _parts(column_type.storage_type)
+    elif pa.types.is_dictionary(column_type) or pa.types.is_run_end_encoded(column_type):
+        yield from _parts(column_type.value_type)
+    elif pa.types.is_nested(column_type):
+        for i in range(column_type.num_fields):
+            yield from _parts(column_type.field(i).type)
+
+
 def _plain_type(column_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_run_end_encoded(column_type):
+        return _plain_type(column_type.value_type)
     if pa.types.is_dictionary(column_type) and _plain_type(column_type.value_type) != column_type.value_type:
         return _plain_type(column_type.value_type)
     if pa.types.is_struct(column_type):
@@ -31,12 +65,137 @@ def _plain_type(column_type: pa.DataType) -> pa.DataType:
 
 def plain_batch(batch: pa.RecordBatch, plain: pa.Schema) -> pa.RecordBatch:
     """The batch with the columns of its plain schema."""
-    columns = []
-    for column, field in zip(batch.columns, plain, strict=True):
-        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(field.type):
-            column = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(field.type))
-        columns.append(column.cast(field.type))
+    columns = [_plain_column(column, field.type) for column, field in zip(batch.columns, plain, strict=True)]
     return pa.record_batch(columns, schema=plain)
+
+
+def _plain_column(column: pa.Array, plain: pa.DataType) -> pa.Array:
+    if pa.types.is_run_end_encoded(column.type):
+        run = np.searchsorted(column.run_ends, np.arange(column.offset, column.offset + len(column)), side="right")
+        return _plain_column(column.values, plain).take(pa.array(run))
+    if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(plain):
+        column = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(plain))
+    return column.cast(plain)
+
+
+def check_same(given: pa.Schema, schema: pa.Schema) -> None:
+    """Raise unless these columns are those of `schema`, in types that mean the same."""
+    if given.names == schema.names and all(map(_fits, given.types, schema.types)):
+        return
+    differences = [
+        f"{name}: {_type_of(name, schema)} before, {_type_of(name, given)} now"
+        for name in dict.fromkeys([*schema.names, *given.names])
+        if name not in schema.names or name not in given.names or not _fits(given.field(name).type, schema.field(name).type)
+    ]
+    raise InvalidInput(
+        "This batch has another schema than the first one. "
+        + ("; ".join(differences) or f"Column order before: {', '.join(schema.names)}")
+        + ". Nothing of it was taken."
+    )
+
+
+def fitted(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
+    """The rows in the columns of `schema`, or of its plain one if they come in types that only mean the same."""
+    if rows.schema.types == schema.types and rows.schema.names == schema.names:
+        return rows
+    check_same(rows.schema, schema)
+    plain = plain_schema(schema)
+    if isinstance(rows, pa.RecordBatch):
+        return cast_batch(rows, plain)
+    return pa.Table.from_batches([cast_batch(batch, plain) for batch in rows.to_batches()], plain)
+
+
+def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of `schema`, by their names, from such that mean the same: see `common_type`."""
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        try:
+            columns.append(_cast(column, field.type))
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(
+                f"Column {field.name!r} is {column.type}, and not all of it is possible as {field.type}: {error}"
+            ) from error
+    return pa.record_batch(columns, schema=schema)
+
+
+def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if column.type == wanted:
+        return column
+    column = _plain_column(column, _value_type(column.type))
+    if pa.types.is_dictionary(wanted):
+        return column.cast(_value_type(wanted)).dictionary_encode().cast(wanted)
+    return column.cast(wanted)
+
+
+def common_type(types: Iterable[pa.DataType]) -> pa.DataType | None:
+    """The type that has a place for all values of these; None: there is none that loses nothing."""
+    given = list(types)
+    found = given[0]
+    for other in given[1:]:
+        if found is not None and other != found:
+            found = _wider(_value_type(found), _value_type(other))
+    return found
+
+
+def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    if a == b or pa.types.is_null(b):
+        return a
+    if pa.types.is_null(a):
+        return b
+    for kinds in _TEXT, _BYTES:
+        if {a, b} <= kinds:
+            return pa.large_string() if kinds is _TEXT else pa.large_binary()
+    if pa.types.is_timestamp(a) and pa.types.is_timestamp(b):
+        return pa.timestamp(max(a.unit, b.unit, key=_UNITS.index), a.tz) if a.tz == b.tz else None
+    if _is_number(a) and _is_number(b):
+        # The smallest that both fit in: a float has a place for whole numbers of up to as many bits as it keeps.
+        wider = (kind for kind in (*_WHOLE, *_FLOATS) if _holds(kind, a) and _holds(kind, b))
+        return next(wider, None)
+    return None
+
+
+_TEXT, _BYTES = {pa.string(), pa.large_string()}, {pa.binary(), pa.large_binary()}
+_UNITS = ("s", "ms", "us", "ns")
+_WHOLE = (pa.uint8(), pa.int8(), pa.uint16(), pa.int16(), pa.uint32(), pa.int32(), pa.uint64(), pa.int64())
+_FLOATS = (pa.float16(), pa.float32(), pa.float64())
+_KEPT_BITS = {pa.float16(): 11, pa.float32(): 24, pa.float64(): 53}
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return kind in _WHOLE or kind in _FLOATS
+
+
+def _holds(kind: pa.DataType, other: pa.DataType) -> bool:
+    """Is every number of the other type one of this type?"""
+    if kind in _FLOATS and other in _FLOATS:
+        return bool(kind.bit_width >= other.bit_width)
+    if other in _FLOATS:
+        return False
+    signed, bits = pa.types.is_signed_integer(other), other.bit_width
+    if kind in _FLOATS:
+        return bits - signed <= _KEPT_BITS[kind]
+    if pa.types.is_signed_integer(kind):
+        return bool(kind.bit_width >= bits + (not signed))
+    return not signed and bool(kind.bit_width >= bits)
+
+
+def _value_type(column_type: pa.DataType) -> pa.DataType:
+    """What the values of a column are, in whichever form it has them."""
+    plain = _plain_type(column_type)
+    return _value_type(plain.value_type) if pa.types.is_dictionary(plain) else plain
+
+
+def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Has the type that is wanted a place for all values of the given one?"""
+    if given == wanted:
+        return True
+    given, wanted = _value_type(given), _value_type(wanted)
+    return _wider(given, wanted) == wanted or {given, wanted} <= _TEXT or {given, wanted} <= _BYTES
+
+
+def _type_of(name: str, schema: pa.Schema) -> str:
+    return str(schema.field(name).type) if name in schema.names else "missing"
 
 
 def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> None:
@@ -44,6 +203,7 @@ def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> 
     for name in names:
         column_type = schema.field(name).type
         inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+        inner = inner.storage_type if isinstance(inner, pa.BaseExtensionType) else inner
         if pa.types.is_nested(inner) or pa.types.is_float16(inner) or pa.types.is_null(inner):
             raise InvalidQuery(
                 f"{what}={name!r} is {column_type}, which cannot be a key. Possible: numbers, strings, binary, "

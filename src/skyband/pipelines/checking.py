@@ -10,7 +10,7 @@ import pyarrow as pa
 from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
 from skyband.pipelines.model import Pipeline, Query, Sink, Source
-from skyband.queries import JoinAggregate, TopK
+from skyband.queries import JoinAggregate, TopK, TopKForEach
 from skyband.sql.asked import Asked
 from skyband.sql.run import ask
 from skyband.sql.statement import Statement, understand
@@ -40,7 +40,7 @@ def check(pipeline: Pipeline) -> Report:
             by_input = {one.name: schemas[source_of(pipeline, query, one.name)] for one in statement.inputs}
             asked = asked_of(pipeline, query, by_input)
             for name in query.to:
-                check_key(pipeline, pipeline.sinks[name], [one.name for one in asked.shown])
+                check_sink(pipeline, pipeline.sinks[name], asked)
         inputs = ", ".join(dict.fromkeys(one.name for one in statement.inputs))
         lines.append(f"{query.name}: from {inputs} to {', '.join(query.to)}")
     missing = sorted(name for name in pipeline.secret_names() if name not in os.environ)
@@ -82,8 +82,9 @@ def asked_of(pipeline: Pipeline, query: Query, schemas: dict[str, pa.Schema]) ->
         raise _in_query(pipeline, query, error) from error
 
 
-def check_key(pipeline: Pipeline, sink: Sink, columns: list[str]) -> None:
-    """Raise unless a sink's columns are among those of the answers that go there."""
+def check_sink(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
+    """Raise unless a sink can take these answers."""
+    columns = [one.name for one in asked.shown]
     for key in (*sink.key, *([sink.member] if sink.member else [])):
         if key not in columns:
             place = "key" if key in sink.key else "member"
@@ -91,21 +92,43 @@ def check_key(pipeline: Pipeline, sink: Sink, columns: list[str]) -> None:
                 f"The answers that go to {sink.name!r} have no column {key!r}. They have: {', '.join(columns)}.",
                 *("sinks", sink.name, place),
             )
+    if sink.member is not None:
+        _check_board(pipeline, sink, asked)
+
+
+def _check_board(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
+    """Raise if a member may be in several rankings on one board: which of its ranks counts cannot be known."""
+    shown = {one.text: one.name for one in asked.shown if one.is_plain}
+    apart = [name for name in _groups(asked) if shown.get(name) != sink.member]
+    together = [name for name in apart if name not in shown or f"{{{shown[name]}}}" not in str(sink.board)]
+    if together:
+        raise pipeline.wrong(
+            f"There is a ranking for each {', '.join(together)}, all of them go to the board {sink.board!r}, and a "
+            f"{sink.member} may be in several. Give each ranking a board of its own: "
+            + "".join(f"{{{name}}}" for name in together)
+            + " in its name, and in the SELECT list.",
+            *("sinks", sink.name, "board"),
+        )
 
 
 def key_of(asked: Asked) -> tuple[str, ...] | None:
     """The columns that tell the rows of an answer apart; None: of what changed, none do."""
     if asked.query.emit != "windows":
         return None
-    match asked.query:
-        case TopK(per=names):
-            groups = list(names)
-        case JoinAggregate():
-            groups = [name.column for name in asked.query.parsed_group_by()]
-        case _:
-            groups = []
+    groups = _groups(asked)
+    if isinstance(asked.query, JoinAggregate):
+        groups = [name.column for name in asked.query.parsed_group_by()]
     plain = {one.text: one.name for one in asked.shown if one.is_plain}
     return tuple(plain[name] for name in ("window_end", *groups, "rank") if name in plain)
+
+
+def _groups(asked: Asked) -> list[str]:
+    """The columns of the answer that have a ranking for each of their values."""
+    match asked.query:
+        case TopK(per=names) | TopKForEach(key=names):
+            return list(names)
+        case _:
+            return []
 
 
 def _columns(pipeline: Pipeline, source: Source) -> pa.Schema | None:

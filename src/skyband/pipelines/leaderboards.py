@@ -1,8 +1,9 @@
 """A leaderboard as a sink: the latest window as a sorted set of Redis, whole at any moment.
 
 `board` is the name of the set; {query}, and a column such as {symbol}, stand in it for their values, so that each group
-has a board of its own. `member` is the column that names who is ranked. The end of the window that a board shows is
-kept beside it, so that a restart that repeats old windows changes nothing.
+has a board of its own. `member` is the column that names who is ranked; of one that is ranked several times, the best
+rank counts. The end of the window that a board shows is kept beside it, so that a restart that repeats old windows
+changes nothing.
 """
 
 from __future__ import annotations
@@ -55,8 +56,15 @@ class LeaderboardTarget:
         for board, rows in self._boards(answers.table).items():
             end = max(row["window_end"] for row in rows)
             latest = [row for row in rows if row["window_end"] == end]
-            scores = [part for row in latest for part in (_score(row), str(row[self._member]))]
+            scores = [part for member, row in self._best(latest).items() for part in (_score(row), member)]
             self._show(keys=[board, f"{board}:window_end"], args=[end, *scores])
+
+    def _best(self, rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """By member its best row: a sorted set has each member once, with the score that it is given last."""
+        best: dict[str, dict[str, Any]] = {}
+        for row in sorted(rows, key=lambda row: row["rank"]):
+            best.setdefault(str(row[self._member]), row)
+        return best
 
     def _boards(self, answers: pa.Table) -> dict[str, list[dict[str, Any]]]:
         """The rows by the board they belong to; times as microseconds."""

@@ -20,7 +20,7 @@ from skyband.engines.spark import clock_column, schema_of
 from skyband.engines.spark.plan import BUCKETS_SETTING, DEFAULT_BUCKETS
 from skyband.engines.spark.sharing import QUESTION, number_of
 from skyband.pipelines.answers import Answers
-from skyband.pipelines.checking import asked_of, check_key, key_of, source_of, understood
+from skyband.pipelines.checking import asked_of, check_sink, key_of, source_of, understood
 from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
 from skyband.pipelines.secrets import resolve
@@ -111,7 +111,7 @@ def _understood(spark: SparkSession, pipeline: Pipeline, query: Query, sources: 
     inputs = {name: sources[name] for name in names}
     meaning = asked_of(pipeline, query, {name: schema_of(df) for name, df in inputs.items()})
     for sink in query.to:
-        check_key(pipeline, pipeline.sinks[sink], [one.name for one in meaning.shown])
+        check_sink(pipeline, pipeline.sinks[sink], meaning)
     columns = {name: df.schema.simpleString() for name, df in inputs.items()}
     buckets = str(spark.conf.get(BUCKETS_SETTING, str(DEFAULT_BUCKETS)))
     return _Asked(query, inputs, meaning, asked_by(pipeline, query, columns, buckets))

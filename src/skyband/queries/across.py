@@ -24,7 +24,7 @@ from skyband.queries.checks import (
     fingerprint,
 )
 from skyband.queries.combining import Combine, resolve
-from skyband.windows import Span, Window
+from skyband.windows import Span, Window, whole_number
 
 if TYPE_CHECKING:
     from skyband.engines.embedded.across import TopKAcrossSession
@@ -106,18 +106,16 @@ class TopKAcross:
         recall: float | None = None,
         algorithm: str | None = None,
     ) -> None:
-        check_k(k)
         check_window(window)
         for name, given in (("id", id), ("value", value), ("stream", stream)):
             if not isinstance(given, str) and not (given is None and name == "stream"):
                 raise InvalidQuery(f"{name} must be the name of a column, got {given!r}.")
         if repeat is not None and repeat not in get_args(Repeat):
             raise InvalidQuery(f"repeat must be one of {', '.join(get_args(Repeat))}, or None; got {repeat!r}.")
-        _check_max_repeats(max_repeats, repeat)
         names = _check_streams(streams, stream, value, combine, bounds)
         pairs = _check_bounds(bounds, names, repeat)
         put = object.__setattr__
-        put(self, "k", int(k))
+        put(self, "k", check_k(k))
         put(self, "id", id)
         put(self, "value", value)
         put(self, "window", window)
@@ -126,7 +124,7 @@ class TopKAcross:
         put(self, "combine", tuple(sorted(combine.items())) if isinstance(combine, Mapping) else combine)
         put(self, "bounds", pairs)
         put(self, "repeat", repeat)
-        put(self, "max_repeats", max_repeats)
+        put(self, "max_repeats", _check_max_repeats(max_repeats, repeat))
         put(self, "clip", bool(clip))
         put(self, "emit", _check_emit(emit, window))
         put(self, "lateness", check_lateness(lateness, window))
@@ -179,16 +177,18 @@ class TopKAcross:
         )
 
 
-def _check_max_repeats(most: object, repeat: str | None) -> None:
+def _check_max_repeats(most: object, repeat: str | None) -> int | None:
     if most is None:
-        return
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        return None
+    number = whole_number(most)
+    if number is None or number < 1:
         raise InvalidQuery(f"max_repeats must be a whole number, at least 1, or None; got {most!r}.")
     if repeat is None:
         raise InvalidQuery(
             f"max_repeats={most} says how often an object may come again, but repeat=None says that none does. Say "
             f"what several values make: repeat={', '.join(map(repr, get_args(Repeat)))}."
         )
+    return number
 
 
 def _check_streams(streams: Any, stream: str | None, value: str, combine: Any, bounds: Any) -> tuple[str, ...]:

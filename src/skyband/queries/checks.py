@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skyband.errors import InvalidQuery
 from skyband.expressions.functions import described
-from skyband.windows import Span, Window, parse_span
+from skyband.windows import Span, Window, parse_span, whole_number
 
 Emit = Literal["windows", "changes", "entries"]
 Order = Literal["random", "rising", "falling", "bursty"]
@@ -56,9 +56,11 @@ def check_window(window: object) -> None:
         raise InvalidQuery(f"window must come from sliding(), tumbling() or landmark(), got {window!r}.")
 
 
-def check_k(k: object) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 2**31:
+def check_k(k: object) -> int:
+    number = whole_number(k)
+    if number is None or not 1 <= number < 2**31:
         raise InvalidQuery(f"k must be a whole number, at least 1 (and below 2**31), got {k!r}.")
+    return number
 
 
 def check_names(names: object, what: str) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ class JoinAggregate:
         put(self, "having", _check_text(having, "having"))
         put(self, "order_by", _check_texts(order_by, "order_by"))
         if k is not None:
-            check_k(k)
+            k = check_k(k)
             if not self.order_by:
                 raise InvalidQuery(f"k={k} needs order_by=: what the best groups are best by.")
         put(self, "k", k)

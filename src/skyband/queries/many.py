@@ -95,7 +95,7 @@ class TopKForEach:
         if isinstance(k, str):
             _check_column(parameter(k, "k"), table, "k")
         else:
-            check_k(k)
+            k = check_k(k)
         check_by(by)
         if where is not None and (not isinstance(where, str) or not where.strip()):
             raise InvalidQuery(f"where must be a condition over columns, such as 'symbol = q.symbol'; got {where!r}.")
@@ -117,7 +117,7 @@ class TopKForEach:
             check_backfill(window)
         put = object.__setattr__
         put(self, "queries", table)
-        put(self, "k", k if isinstance(k, str) else int(k))
+        put(self, "k", k)
         put(self, "by", by)
         put(self, "window", window)
         put(self, "key", _key(key, table))
@@ -184,9 +184,11 @@ def as_table(queries: Any) -> pa.Table:
         return queries
     if isinstance(queries, pa.RecordBatch):
         return pa.Table.from_batches([queries])
+    if hasattr(queries, "reset_index"):  # pandas: its index is no column of the queries
+        queries = queries.reset_index(drop=True)
     if hasattr(queries, "__arrow_c_stream__"):
         try:
-            return pa.table(queries)
+            return pa.table(queries).replace_schema_metadata()
         except pa.ArrowException as error:
             raise InvalidInput(f"Cannot read this {type(queries).__name__} as Arrow data: {error}") from error
     raise InvalidInput(f"Queries are a table, one a row: of pyarrow, pandas or polars; got {type(queries).__name__}.")

@@ -85,11 +85,10 @@ class TopK:
         expect: Order | None = None,
         max_jump: Span | None = None,
     ) -> None:
-        check_k(k)
         check_text(by)
         check_window(window)
         put = object.__setattr__
-        put(self, "k", int(k))
+        put(self, "k", check_k(k))
         put(self, "by", by)
         put(self, "window", window)
         put(self, "per", check_names(per, "per"))

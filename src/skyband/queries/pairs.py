@@ -74,13 +74,13 @@ class TopKPairs:
         lateness: Span | None = None,
         algorithm: str | None = None,
     ) -> None:
-        check_k(k)
+        k = check_k(k)
         if k > MOST_PAIRS:
             raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs, of which there are so many; got {k:,}.")
         check_by(by)
         check_window(window)
         put = object.__setattr__
-        put(self, "k", int(k))
+        put(self, "k", k)
         put(self, "by", by)
         put(self, "window", window)
         put(self, "ascending", bool(ascending))

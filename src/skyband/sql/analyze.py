@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.embedded.inputs import Running, Source
+from skyband.engines.embedded.inputs import Held, Source, in_batches
+from skyband.engines.embedded.running import Running
 from skyband.errors import InvalidInput
 from skyband.planner.rules import Draft, Measured, Read
 from skyband.sql.asked import ONLY, Asked
@@ -33,9 +34,9 @@ def in_pieces(source: Source) -> Source:
     """The same rows, a whole table in smaller batches."""
     if not source.is_whole:
         return source
-    table = pa.Table.from_batches(source.batches, source.schema)
+    table = pa.Table.from_batches(in_batches(source.batches), source.schema)
     size = max(FEWEST_ROWS, -(-len(table) // PIECES))
-    return source._replace(batches=table.to_batches(max_chunksize=size))
+    return source._replace(batches=Held(table.to_batches(max_chunksize=size)))
 
 
 def measure(running: Running) -> Measured:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import tee
+from itertools import repeat, tee
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 from skyband import expressions
 from skyband.api import is_spark
 from skyband.engines.embedded import across, joins, many, objects, pairs
-from skyband.engines.embedded.inputs import Running, Source, collect, read
+from skyband.engines.embedded.inputs import Source, in_batches, read
+from skyband.engines.embedded.running import Running, give
+from skyband.engines.schemas import fitted
 from skyband.errors import InvalidInput
 from skyband.planner.explain import analyzed, explained
 from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
@@ -52,7 +54,7 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
 
         schemas = {name: schema_of(df) for name, df in data.items()}
     else:
-        data = {name: read(one) for name, one in data.items()}
+        data = {name: read(one).plain() for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
     asked = recognise(statement, {one.alias: schemas[one.name] for one in statement.inputs})
     if statement.explain is not None:
@@ -67,7 +69,12 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
         return analyzed(draft, measure(_start(asked, pieces)))
     if on_spark:
         return _run_on_spark(asked, data, schemas)
-    return _projected(_start(asked, data).collected(), asked.shown, asked.turn)
+    return _given(_start(asked, data), asked)
+
+
+def _given(running: Running, asked: Asked) -> Any:
+    """The answer with the columns that are shown of it, in the kind of the rows."""
+    return give(_projected(running.collected(), asked.shown, asked.turn), running.like)
 
 
 def ask(text: str, schemas: Mapping[str, pa.Schema]) -> Asked:
@@ -93,7 +100,7 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
         raise InvalidInput(f"Statements are given by name, such as {{'best': 'SELECT …'}}; got {statements!r}.")
     understood = {called: understand(text) for called, text in statements.items()}
     used = {called: {one.name.lower() for one in statement.inputs} for called, statement in understood.items()}
-    inputs = {name: one if is_spark(one) else read(one) for name, one in inputs.items()}
+    inputs = {name: one if is_spark(one) else read(one).plain() for name, one in inputs.items()}
     groups = _alike(understood, {name: one for name, one in inputs.items() if isinstance(one, Source)})
     users = Counter(name for first, *_ in groups for name in used[first])
     shared = {
@@ -144,16 +151,14 @@ def _together(statements: Mapping[str, Statement], inputs: Mapping[str, Source])
     queries: list[Any] = [one.query for one in asked]
     running = (objects if isinstance(queries[0], TopK) else pairs).start_together(rows, queries)
     return {
-        called: _projected(one.collected(), meaning.shown, meaning.turn)
-        for called, one, meaning in zip(statements, running, asked, strict=True)
+        called: _given(one, meaning) for called, one, meaning in zip(statements, running, asked, strict=True)
     }
 
 
 def _copies(source: Source, count: int) -> Iterator[Source]:
     """A source to be read so many times, whose rows are read once."""
     if source.is_whole:
-        rows = list(source.batches)
-        return (source._replace(batches=rows) for _ in range(count))
+        return repeat(source.held() if count > 1 else source, count)
     return (source._replace(batches=batches) for batches in tee(source.batches, count))
 
 
@@ -199,15 +204,14 @@ def _with_queries(asked: Asked, sources: dict[str, Source]) -> tuple[Asked, dict
 
 def _whole(source: Source) -> pa.Table:
     """All rows of a source."""
-    chunks = [chunk if isinstance(chunk, pa.Table) else pa.Table.from_batches([chunk]) for chunk in source.batches]
-    return pa.concat_tables(chunks) if chunks else source.schema.empty_table()
+    return pa.Table.from_batches(in_batches(source.batches), source.schema)
 
 
 def _reread(source: Source, name: str) -> Source:
     """A source that can be read more than once."""
     if not source.is_whole:
         raise InvalidInput(f"The statement reads {name!r} twice, but a reader can be read once. Give a table.")
-    return source._replace(batches=list(source.batches))
+    return source.held()
 
 
 def together(asked: Mapping[str, Asked], stream: str, data: Mapping[str, Any]) -> Any:
@@ -319,13 +323,12 @@ def _prepared(source: Source, rows: Rows) -> Source:
     schema = pa.schema([source.schema.field(column).with_name(name) for name, column in renamed])
     condition = None if rows.where is None else expressions.bind_condition(rows.where, source.schema, used_as="WHERE")
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for chunk in source.batches:
-            for batch in chunk.to_batches() if isinstance(chunk, pa.Table) else (chunk,):
-                kept = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
-                yield pa.record_batch([kept.column(column) for _, column in renamed], schema=schema)
+    def prepare(batch: pa.RecordBatch) -> pa.RecordBatch:
+        batch = fitted(batch, source.schema)
+        kept = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
+        return pa.record_batch([kept.column(column) for _, column in renamed], schema=schema)
 
-    return Source(schema, batches(), source.is_whole)
+    return source.mapped(schema, prepare, dict(renamed))
 
 
 def _projected(
@@ -351,7 +354,9 @@ def _projected(
             ]
             yield pa.record_batch(arrays, schema=schema)
 
-    return collect(isinstance(answer, pa.Table), schema, batches())
+    if isinstance(answer, pa.Table):
+        return pa.Table.from_batches(batches(), schema.with_metadata(answer.schema.metadata))
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def _without_nan(numbers: pa.Array) -> pa.Array:

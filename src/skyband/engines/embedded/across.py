@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines import snapshots
-from skyband.engines.embedded.inputs import Running, Source, read, run
-from skyband.engines.embedded.merging import in_turn, sorted_by
+from skyband.engines.embedded.frames import common
+from skyband.engines.embedded.inputs import Held, Source, in_batches, read, rows_for
+from skyband.engines.embedded.merging import in_turn
+from skyband.engines.embedded.ordering import ordered
+from skyband.engines.embedded.running import Running, run, started
 from skyband.engines.embedded.session import (
     Jumps,
     Saved,
     Session,
     Stats,
-    check_rows,
     check_schema,
     entry,
     measured_type,
     with_times,
 )
 from skyband.engines.groups import GroupCodes
-from skyband.engines.output import Layout, across_layout
-from skyband.engines.schemas import check_keys, plain_batch, plain_schema
+from skyband.engines.output import Layout, across_layout, free_name
+from skyband.engines.schemas import cast_batch, check_keys, common_type, plain_batch, plain_schema
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import as_floats, check_exact, is_number
 from skyband.operators.across.protocol import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
@@ -34,6 +37,7 @@ from skyband.operators.protocol import Codes, Floats, Ints
 from skyband.operators.registry import ACROSS, find
 from skyband.planner.across import plan, specify
 from skyband.queries import TopKAcross
+from skyband.windows import Window, whole_number
 
 
 @dataclass(slots=True)
@@ -58,15 +62,15 @@ class TopKAcrossSession(Session):
         self.schema = schema
         self._plain = plain_schema(schema)
         query.check_columns(schema.names)
-        check_keys((query.id,), self._plain)
-        if not is_number(schema.field(query.value).type):
+        check_keys((query.id,), self._plain, "id")
+        if not is_number(self._plain.field(query.value).type):
             raise InvalidInput(
                 f"A value must be a number, but column {query.value!r} is {schema.field(query.value).type}."
             )
-        self._spec = specify(query, schema, external_clock=external_clock)
+        self._spec = specify(query, self._plain, external_clock=external_clock)
         self._layout = across_layout(query, self._plain, str(query.emit))
         self._answer_layout = across_layout(query, self._plain, "windows")
-        on_type = measured_type(query.window.on, schema)
+        on_type = measured_type(query.window.on, self._plain)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
         self._operator = find(self.algorithm, ACROSS).open(self._spec)
@@ -85,10 +89,13 @@ class TopKAcrossSession(Session):
     # -- rows and time ------------------------------------------------------------------------------------------------
 
     @entry
-    def push(self, rows: pa.RecordBatch | pa.Table, stream: str | None = None) -> pa.Table:
-        """Take rows in, in arrival order; return what they make known. `stream` says whose rows they are, unless a
-        column does, or there is only one stream."""
-        check_rows(rows, self.schema)
+    def push(self, rows: Any, stream: str | None = None) -> pa.Table:
+        """Take rows in, in arrival order; return what they make known, always as a pyarrow Table.
+
+        Rows are whatever `top_k` takes; of a stream, all there are. `stream` says whose rows they are, unless a column
+        does, or there is only one stream.
+        """
+        rows = rows_for(rows, self.schema)
         number = self._stream_number(stream)
         if isinstance(rows, pa.RecordBatch):
             return self._push(rows, number)
@@ -99,10 +106,10 @@ class TopKAcrossSession(Session):
     @entry
     def top(self, k: int | None = None) -> pa.Table:
         """The best objects right now, up to the query's k; with a slide, those of the window that closes next."""
-        k = self.query.k if k is None else k
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.query.k:
+        number = self.query.k if k is None else whole_number(k)
+        if number is None or not 1 <= number <= self.query.k:
             raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.query.k}, got {k!r}.")
-        return self._shown(self._operator.top(k), self._answer_layout)
+        return self._shown(self._operator.top(number), self._answer_layout)
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -155,7 +162,7 @@ class TopKAcrossSession(Session):
         check_exact(batch.column(self.query.value), f"value={self.query.value!r}")
         value = as_floats(batch.column(self.query.value), rows_in, self.query.value)
         value, clipped = self._within_bounds(batch, stream, value)
-        timed, time = with_times(batch, self.query.window.on)
+        timed, time = with_times(batch, self.query.window.on, in_order=self.in_order)
         if timed.num_rows < rows_in:
             kept = pc.is_valid(batch.column(str(self.query.window.on))).to_numpy(zero_copy_only=False)
             stream, value = stream[kept], value[kept]
@@ -234,13 +241,14 @@ def _keys(column: pa.Array) -> Ints:
     """A number for each object that is the same whenever it comes."""
     import polars as pl  # deferred: few need it, and it takes a while to import
 
+    column = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
     hashed = pl.Series(column).hash(seed=1).to_numpy()
     return np.ascontiguousarray(hashed).view(np.int64).copy()
 
 
-def top_k_across(data: Any, query: TopKAcross) -> pa.Table | pa.RecordBatchReader:
+def top_k_across(data: Any, query: TopKAcross) -> Any:
     """The answers of `query` over one stream, over one in which a column names the source, or over a mapping."""
-    return start(data, query).collected()
+    return start(data, query).answer()
 
 
 def start(data: Any, query: TopKAcross) -> Running:
@@ -252,7 +260,7 @@ def start(data: Any, query: TopKAcross) -> Running:
             f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
             "mapping of the streams' names to their rows, or name the column that says it with stream=."
         )
-    return run(data, query.open)
+    return run(data, query.open, query.window)
 
 
 def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
@@ -262,36 +270,49 @@ def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
             "In a window of arrivals over several streams, which row arrived first? Name the column that says it, as "
             "in sliding(1000, order='seq'), or give one stream in which a column names the source (stream=)."
         )
-    columns = list(dict.fromkeys([query.id, query.value, by]))
     sources = [read(data[name]) for name in query.streams]
-    schemas = []
-    for name, source in zip(query.streams, sources, strict=True):
-        query.check_columns(source.schema.names)
-        schemas.append(pa.schema([source.schema.field(column) for column in columns]))
-        if schemas[-1].types != schemas[0].types:
-            raise InvalidInput(
-                f"Streams {query.streams[0]!r} and {name!r} have columns of different types: "
-                f"{_types(schemas[0])} and {_types(schemas[-1])}."
-            )
-    session = query.open(schemas[0])
+    schema = _common_schema(sources, query)
+    session = query.open(schema)
+    sources = [source.mapped(schema, partial(cast_batch, schema=schema)) for source in sources]
     is_whole = all(source.is_whole for source in sources)
-    return Running(session, _answers(session, sources, by), is_whole)
+    return started(session, _answers(session, sources, by), is_whole, common([source.like for source in sources]))
+
+
+def _common_schema(sources: list[Source], query: TopKAcross) -> pa.Schema:
+    """The columns that are read, in types that have a place for what each stream has there."""
+    needed = query.id, query.value, query.window.on, query.window.order
+    fields = []
+    for source in sources:
+        query.check_columns(source.schema.names)
+    plain = [plain_schema(source.schema) for source in sources]
+    for column in dict.fromkeys(name for name in needed if name is not None):
+        types = {name: schema.field(column).type for name, schema in zip(query.streams, plain, strict=True)}
+        found = common_type(types.values())
+        if found is None:
+            said = ", ".join(f"{kind} in {name!r}" for name, kind in types.items())
+            raise InvalidInput(f"Column {column!r} has no type that holds what all streams have: it is {said}.")
+        fields.append(plain[0].field(column).with_type(found))
+    return pa.schema(fields)
 
 
 def _answers(session: TopKAcrossSession, sources: list[Source], by: str) -> Iterator[pa.Table]:
-    plain, schema = plain_schema(session.schema), session.schema
+    window = session.query.window
     is_whole = all(source.is_whole for source in sources)
-    streams = [_rows_of(source, schema) for source in sources]
-    for batch, stream in sorted_by(streams, schema, by) if is_whole else in_turn(streams, by):
-        yield session._take(plain_batch(batch, plain), stream)
+    session.in_order = is_whole and window.on is not None
+    together = _sorted(sources, window) if is_whole else in_turn([iter(ordered(one, window)) for one in sources], by)
+    for batch, stream in together:
+        yield session._take(batch, stream)
     yield session.finish()
 
 
-def _rows_of(source: Source, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in source.batches:
-        for part in batch.to_batches() if isinstance(batch, pa.Table) else (batch,):
-            yield pa.record_batch(part.select(schema.names).columns, schema=schema)
-
-
-def _types(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name}: {field.type}" for field in schema)
+def _sorted(sources: list[Source], window: Window) -> Iterator[tuple[pa.RecordBatch, Codes]]:
+    """The rows of streams that are all there, and the stream of each; of equal ones, the first stream's first."""
+    schema = sources[0].schema
+    number = pa.field(free_name("stream", set(schema.names)), pa.int32())
+    rows = (
+        batch.append_column(number, pa.array(np.full(batch.num_rows, stream, np.int32)))
+        for stream, source in enumerate(sources)
+        for batch in in_batches(source.batches)
+    )
+    for batch in ordered(Source(schema.append(number), Held(rows), is_whole=True), window):
+        yield batch.select(schema.names), batch.column(number.name).to_numpy()

@@ -1,131 +1,190 @@
-"""Rows from whatever a user has: Arrow tables, data frames, readers, iterators. One loop runs any session over them."""
+"""Rows from whatever a user has: Arrow tables, data frames, datasets, readers, iterators. What a session takes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, tee
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from skyband.engines.embedded.frames import (
+    TABLE,
+    Like,
+    from_lazy,
+    from_pandas,
+    is_a,
+    is_pandas,
+    like_pandas,
+)
+from skyband.engines.schemas import cast_batch, check_same, fitted, plain_schema
 from skyband.errors import InvalidInput
-from skyband.operators.protocol import Ints
+
+POSSIBLE = (
+    "a pyarrow Table, RecordBatch, Dataset, Scanner or RecordBatchReader, a pandas or polars DataFrame, a polars "
+    "LazyFrame, anything else with the Arrow C stream interface, a list or an iterator of record batches"
+)
+
+MapBatch = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class Held:
+    """Rows of a table: all are there, and can be read as often as need be."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> None:
+        self._given = batches
+        self._batches: list[pa.RecordBatch] | None = None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._batches is None:
+            self._batches = list(in_batches(self._given))
+        return iter(self._batches)
+
+    def column(self, name: str) -> Iterator[pa.Array]:
+        """The column of these rows, piece by piece; there may be more rows in it, between the others."""
+        return (batch.column(name) for batch in self)
+
+
+class Scanned:
+    """Rows of a pyarrow Dataset, which is read anew each time: it may be larger than memory."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self._scan()
+
+    def column(self, name: str) -> Iterator[pa.Array]:
+        return (batch.column(name) for batch in self._scan(columns=[name]))
+
+    def _scan(self, **options: Any) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._dataset.to_batches(**options)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInput(f"Cannot read this {type(self._dataset).__name__}: {error}") from error
+
+
+class Mapped:
+    """Other rows of a table, in another form or with some of them left out."""
+
+    def __init__(self, rows: WholeRows, change: MapBatch, names: Mapping[str, str]) -> None:
+        """`names`: of the columns now, what they were called before."""
+        self._rows, self._change, self._names = rows, change, names
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return map(self._change, self._rows)
+
+    def column(self, name: str) -> Iterator[pa.Array]:
+        return self._rows.column(self._names[name])
+
+
+WholeRows = Held | Scanned | Mapped
 
 
 class Source(NamedTuple):
     """Batches of rows, and their columns."""
 
     schema: pa.Schema
-    batches: Iterable[pa.RecordBatch | pa.Table]
+    batches: WholeRows | Iterable[pa.RecordBatch | pa.Table]
     is_whole: bool  # all rows are there, as in a table; of a reader or an iterator some may be still to come
+    like: Like = TABLE  # what answers are given back as
 
+    def mapped(self, schema: pa.Schema, change: MapBatch, names: Mapping[str, str] | None = None) -> Source:
+        """The same source with each batch changed; `names`: of the columns now, what they were called before."""
+        if isinstance(self.batches, WholeRows):
+            called = {name: name for name in schema.names} if names is None else names
+            return self._replace(schema=schema, batches=Mapped(self.batches, change, called))
+        return self._replace(schema=schema, batches=map(change, in_batches(self.batches)))
 
-class TakesRows(Protocol):
-    """What `run` needs of a session."""
+    def plain(self) -> Source:
+        """The same in columns of which rows can be gathered."""
+        plain = plain_schema(self.schema)
+        return self if plain is self.schema else self.mapped(plain, lambda batch: cast_batch(self._checked(batch), plain))
 
-    @property
-    def output_schema(self) -> pa.Schema: ...
+    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not self.is_whole:  # of a stream, each batch has a schema of its own
+            check_same(batch.schema, self.schema)
+        return batch
 
-    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table: ...
-
-    def finish(self) -> pa.Table: ...
-
-
-class Running(NamedTuple):
-    """A session, and what it says of its input: a table for each time that rows are pushed."""
-
-    session: Any
-    answers: Iterator[pa.Table]
-    is_whole: bool
-
-    def collected(self) -> pa.Table | pa.RecordBatchReader:
-        """All of it: a table for a table, a reader for a reader or an iterator of batches."""
-        batches = (batch for answer in self.answers for batch in answer.to_batches())
-        return collect(self.is_whole, self.session.output_schema, batches)
-
-
-class _Seen(NamedTuple):
-    """What one of several queries gives out."""
-
-    output_schema: pa.Schema
-
-
-def apart(together: Running, queries: int) -> list[Running]:
-    """The answers of a session to each of its queries, whose number is the first column."""
-    seen = _Seen(together.session.output_schema.remove(0))
-    copies = tee(together.answers, queries)
-    return [Running(seen, _of_question(i, copy), together.is_whole) for i, copy in enumerate(copies)]
-
-
-def _of_question(number: int, answers: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    for answer in answers:
-        yield answer.filter(pc.equal(answer.column(0), number)).remove_column(0)
-
-
-def run(data: Any, open_session: Callable[[pa.Schema], TakesRows]) -> Running:
-    """A session's answers over Arrow data."""
-    source = read(data)
-    session = open_session(source.schema)
-    return Running(session, _answers(session, source.batches), source.is_whole)
-
-
-def collect(is_whole: bool, schema: pa.Schema, answers: Iterator[pa.RecordBatch]) -> pa.Table | pa.RecordBatchReader:
-    """The answers in the family of what was asked of."""
-    if is_whole:
-        return pa.Table.from_batches(answers, schema)
-    return pa.RecordBatchReader.from_batches(schema, answers)
+    def held(self) -> Source:
+        """The same, if it is whole, so that it is read once, however often it is asked for."""
+        return self._replace(batches=Held(self.batches)) if self.is_whole else self
 
 
 def read(data: Any) -> Source:
     """The rows of `data`, none of which is read yet; of an iterator the first batch is, for its columns."""
     if isinstance(data, Source):
         return data
-    if isinstance(data, pa.Table):
-        return Source(data.schema, data.to_batches(), is_whole=True)
-    if isinstance(data, pa.RecordBatch):
-        return Source(data.schema, [data], is_whole=True)
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return Source(data.schema, Held([data]), is_whole=True)
     if isinstance(data, pa.RecordBatchReader):
         return Source(data.schema, data, is_whole=False)
+    if is_pandas(data):
+        table = from_pandas(data)
+        return Source(table.schema, Held([table]), is_whole=True, like=like_pandas(table))
+    if is_a(data, "LazyFrame", "polars"):
+        return read(from_lazy(data))._replace(like=Like("lazy polars"))
+    if is_a(data, "Dataset", "pyarrow"):
+        return Source(data.schema, Scanned(data), is_whole=True)
+    if is_a(data, "Scanner", "pyarrow"):
+        return read(data.to_reader())
     if hasattr(data, "__arrow_c_stream__"):
-        try:
-            reader = pa.RecordBatchReader.from_stream(data)
-        except pa.ArrowException as error:
-            raise InvalidInput(f"Cannot read this {type(data).__name__} as Arrow data: {error}") from error
-        return Source(reader.schema, reader, is_whole=True)
+        reader = _stream(data)
+        like = Like("polars") if is_a(data, "DataFrame", "polars") else TABLE
+        return Source(reader.schema, Held(reader), is_whole=True, like=like)
+    if isinstance(data, (list, tuple)):
+        return _read_list(data)
     if isinstance(data, Iterator):
         return _read_iterator(data)
-    raise InvalidInput(
-        f"Cannot read rows from {type(data).__name__}. Possible: a pyarrow Table or RecordBatchReader, a pandas or "
-        "polars DataFrame (anything with the Arrow C stream interface), an iterator of record batches, or a Spark "
-        "DataFrame."
-    )
+    raise InvalidInput(f"Cannot read rows from {type(data).__name__}. Possible: {POSSIBLE}, or a Spark DataFrame.")
+
+
+def in_batches(batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.RecordBatch]:
+    """The same rows without tables among them."""
+    for batch in batches:
+        if isinstance(batch, pa.Table):
+            yield from batch.to_batches()
+        else:
+            yield batch
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except pa.ArrowException as error:
+        raise InvalidInput(f"Cannot read this {type(data).__name__} as Arrow data: {error}") from error
+
+
+def _read_list(batches: Sequence[Any]) -> Source:
+    _check_batches(batches, "list")
+    for batch in batches[1:]:
+        check_same(batch.schema, batches[0].schema)
+    return Source(batches[0].schema, Held(batches), is_whole=True)
 
 
 def _read_iterator(batches: Iterator[Any]) -> Source:
-    first = next(batches, None)
-    if first is None:
+    first = list(next(zip(batches, strict=False), ()))
+    _check_batches(first, "iterator")
+    return Source(first[0].schema, chain(first, batches), is_whole=False)
+
+
+def _check_batches(batches: Sequence[Any], what: str) -> None:
+    if not batches:
         raise InvalidInput(
-            "The iterator gave no batch, so the columns are unknown. Use a RecordBatchReader, which has a schema."
+            f"The {what} has no batch, so the columns are unknown. A Table and a RecordBatchReader have a schema, "
+            "whether or not there are rows."
         )
-    if not isinstance(first, (pa.RecordBatch, pa.Table)):
-        raise InvalidInput(f"The iterator must give pyarrow record batches, got {type(first).__name__}.")
-    return Source(first.schema, chain([first], batches), is_whole=False)
-
-
-def ready_until(places: Ints, i: int, bound: tuple[int, int] | None) -> int:
-    """How many rows of stream i come before all that is still to come, of streams that are put together by time.
-
-    `places` are the largest times so far; `bound` is that of the stream that is furthest behind, and its number.
-    """
-    if bound is None:
-        return len(places)
-    time, first = bound
-    return int(np.searchsorted(places, time, side="right" if i <= first else "left"))
-
-
-def _answers(session: TakesRows, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
     for batch in batches:
-        yield session.push(batch)
-    yield session.finish()
+        if not isinstance(batch, (pa.RecordBatch, pa.Table)):
+            raise InvalidInput(f"The {what} must give pyarrow record batches, got {type(batch).__name__}.")
+
+
+def rows_for(data: Any, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
+    """What is pushed into a session, in the columns of its schema. `data` is whatever the functions take."""
+    if isinstance(data, (pa.RecordBatch, pa.Table)):
+        return fitted(data, schema)
+    if is_pandas(data):
+        return fitted(from_pandas(data, schema), schema)
+    source = read(data)
+    check_same(source.schema, schema)
+    return fitted(pa.Table.from_batches(in_batches(source.batches), source.schema), schema)

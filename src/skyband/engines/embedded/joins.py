@@ -13,12 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines import snapshots
-from skyband.engines.embedded.inputs import Running, Source, read, ready_until
-from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_rows, check_schema, entry
+from skyband.engines.embedded.frames import common
+from skyband.engines.embedded.inputs import Source, in_batches, read, rows_for
+from skyband.engines.embedded.merging import ready_until
+from skyband.engines.embedded.ordering import ordered
+from skyband.engines.embedded.running import Running, started
+from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_schema, entry
 from skyband.engines.join_codes import JoinCodes
 from skyband.engines.join_output import Layout
 from skyband.engines.join_rows import Counts, RowReader
-from skyband.engines.schemas import plain_schema, whole_batch
+from skyband.engines.schemas import cast_batch, common_type, plain_schema, whole_batch
 from skyband.errors import AggregateOverflow, InvalidInput, InvalidQuery, SkybandError, SnapshotMismatch
 from skyband.operators.joins.protocol import UNMATCHED, Answer, Batch, JoinOperator, Rows
 from skyband.operators.joins.recompute import NAME as RECOMPUTE
@@ -77,13 +81,14 @@ class JoinSession(Session):
     # -- rows and time ---------------------------------------------------------------------------------------------
 
     @entry
-    def push(self, rows: pa.RecordBatch | pa.Table, input: str | None = None) -> pa.Table:
-        """Take rows of an input in, in arrival order; return what they make known. One stream alone needs no name.
+    def push(self, rows: Any, input: str | None = None) -> pa.Table:
+        """Take rows of an input in, in arrival order; return what they make known, always as a pyarrow Table.
 
-        A relation is pushed before the first row of a stream.
+        Rows are whatever `top_k` takes; of a stream, all there are. One stream alone needs no name. A relation is
+        pushed before the first row of a stream.
         """
         i = self._which(input)
-        check_rows(rows, self.schemas[self.query.names[i]])
+        rows = rows_for(rows, self.schemas[self.query.names[i]])
         if self._bound.inputs[i].is_relation and self._started:
             raise InvalidInput(
                 f"{self.query.names[i]!r} is a relation: its rows come before the first row of a stream. "
@@ -238,13 +243,13 @@ def _renumbered(old: Codes, new: Codes) -> Ints:
 # -- whole inputs ------------------------------------------------------------------------------------------------------
 
 
-def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> pa.Table | pa.RecordBatchReader:
+def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> Any:
     """The answers of `query` over Arrow data, by the names of its inputs.
 
     With a slide, windows close when the slowest stream has reached their end. With each arrival, rows arrive in the
     order of their times, and of equal times in the order of the inputs.
     """
-    return start(data, query).collected()
+    return start(data, query).answer()
 
 
 def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
@@ -252,20 +257,42 @@ def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
     if not isinstance(data, Mapping) or set(data) != set(query.names):
         given = ", ".join(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
         raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {given}.")
-    sources = {name: read(data[name]) for name in query.names}
+    sources = _of_one_time({name: read(data[name]) for name in query.names}, query)
     session = query.open({name: source.schema for name, source in sources.items()})
     is_whole = all(source.is_whole for source in sources.values())
-    return Running(session, _answers(session, sources), is_whole)
+    like = common([source.like for source in sources.values()])
+    return started(session, _answers(session, sources), is_whole, like)
+
+
+def _of_one_time(sources: dict[str, Source], query: JoinAggregate) -> dict[str, Source]:
+    """The sources in columns of which rows can be gathered, with times in the finest unit that one of them has."""
+    plain = {name: source.plain() if source.is_whole else source for name, source in sources.items()}
+    times = {name: given.window.on for name, given in query.streams}
+    types = {
+        plain_schema(plain[name].schema).field(on).type
+        for name, on in times.items()
+        if on is not None and on in plain[name].schema.names
+    }
+    finest = common_type(types) if len(types) > 1 else None
+    if finest is None or not pa.types.is_timestamp(finest):
+        return plain
+    for name, on in times.items():
+        schema = plain_schema(plain[name].schema)
+        schema = schema.set(schema.get_field_index(on), schema.field(on).with_type(finest))
+        plain[name] = plain[name].mapped(schema, partial(cast_batch, schema=schema))
+    return plain
 
 
 def _answers(session: JoinSession, sources: Mapping[str, Source]) -> Iterator[pa.Table]:
     streams = [name for name, _ in session.query.streams]
     for name, source in sources.items():
         if name not in streams:
-            for batch in source.batches:
+            for batch in in_batches(source.batches):
                 session.push(batch, name)
     merge = _by_arrival if len(streams) > 1 and session.query.every is None else _by_watermark
-    yield from merge(session, {name: iter(sources[name].batches) for name in streams})
+    yield from merge(
+        session, {name: iter(ordered(sources[name], given.window)) for name, given in session.query.streams}
+    )
     yield session.finish()
 
 
@@ -302,13 +329,12 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
             if batch is None:
                 del open_streams[i]
                 continue
-            whole = whole_batch(batch) if isinstance(batch, pa.Table) else batch
-            check_rows(whole, session.schemas[session.query.names[i]])
-            held[i], counted = session._reader.read(i, whole)
+            batch = rows_for(batch, session.schemas[session.query.names[i]])
+            held[i], counted = session._reader.read(i, batch)
             counts.append(counted)
             places[i] = np.maximum.accumulate(np.maximum(held[i].time, reached[i]))
             reached[i] = int(places[i][-1]) if len(places[i]) else reached[i]
-        if any(not len(held[i].time) for i in open_streams):
+        if not held or any(not len(held[i].time) for i in open_streams):
             continue
         # Rows up to here cannot be preceded by any that is still to come.
         bound = min(((reached[i], i) for i in open_streams), default=None)

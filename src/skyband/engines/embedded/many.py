@@ -13,21 +13,13 @@ import pyarrow.compute as pc
 
 from skyband.engines import snapshots
 from skyband.engines.compared import Compared
-from skyband.engines.embedded.inputs import Running, run
-from skyband.engines.embedded.session import (
-    Saved,
-    Session,
-    Stats,
-    check_rows,
-    check_schema,
-    entry,
-    measured_type,
-    with_times,
-)
+from skyband.engines.embedded.inputs import rows_for
+from skyband.engines.embedded.running import Running, run
+from skyband.engines.embedded.session import Saved, Session, Stats, check_schema, entry, measured_type, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, many_layout, row_score_type
 from skyband.engines.rows import RowStore
-from skyband.engines.schemas import check_keys, plain_batch, plain_schema, whole_batch
+from skyband.engines.schemas import check_keys, fitted, plain_batch, plain_schema, whole_batch
 from skyband.engines.scores import Scores, is_wide
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, SkybandError
 from skyband.expressions import as_floats, check_exact, many
@@ -39,7 +31,7 @@ from skyband.operators.registry import MANY, find
 from skyband.planner.many import plan, specify, topics_of
 from skyband.queries import TopKForEach
 from skyband.queries.many import ADDS, CHANGE, FEED, PASSED_OVER, REMOVES, as_table, check_backfill
-from skyband.windows import FOREVER, Span, parse_span, span_ticks
+from skyband.windows import FOREVER, Span, parse_span, span_ticks, whole_number
 
 _NO_PARAMETERS = np.empty((0, 0))
 _KINDS = f"{', '.join(ADDS)}, {', '.join(REMOVES)} or {', '.join(PASSED_OVER)}"
@@ -63,13 +55,13 @@ class ForEachSession(Session):
         check_keys(query.key, self._queries_schema, "key")
         score = many.bind(query.score, query.ascending, self._plain, self._queries_schema)
         self._score = score
-        self._spec = specify(query, schema, scoring_of(score), external_clock=external_clock)
+        self._spec = specify(query, self._plain, scoring_of(score), external_clock=external_clock)
         self._ticks = self._spec.window
         self._given = _given_score(query, self._plain)
         self._shown_scores = Scores(row_score_type(query, self._plain), query.by, ascending=query.ascending)
         self._layout = many_layout(query, self._plain, str(query.emit))
         self._answer_layout = many_layout(query, self._plain, "windows")
-        on_type = measured_type(query.window.on, schema)
+        on_type = measured_type(query.window.on, self._plain)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         chosen = plan(self._spec, len(query.queries), query.algorithm, topics=topics_of(query.queries, score))
         self.algorithm = saved.algorithm if saved else chosen.algorithm
@@ -109,8 +101,7 @@ class ForEachSession(Session):
         With `backfill` (as the query says, if it is not said here) they see those that are in the window, too: where
         answers come with each arrival, what they show at once is returned.
         """
-        table = as_table(queries)
-        check_rows(table, self.query.queries.schema)
+        table = fitted(as_table(queries), self.query.queries.schema)
         backfill = self.query.backfill if backfill is None else backfill
         if backfill:
             check_backfill(self.query.window)
@@ -205,7 +196,7 @@ class ForEachSession(Session):
             raise InvalidInput(f"Of changes of queries, the column {CHANGE!r} says what each does: {_KINDS}.")
         kinds = np.array(table.column(CHANGE).to_pylist(), dtype=object)
         table = table.select([name for name in table.column_names if name not in FEED])
-        check_rows(table, self.query.queries.schema)
+        table = fitted(table, self.query.queries.schema)
         batch = plain_batch(whole_batch(table), self._queries_schema)
         refused = self._refused(batch, kinds)
         if refused and not set_aside:
@@ -322,9 +313,12 @@ class ForEachSession(Session):
     # -- rows ------------------------------------------------------------------------------------------------------
 
     @entry
-    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
-        """Take rows in, in arrival order; return what they make known."""
-        check_rows(rows, self.schema)
+    def push(self, rows: Any) -> pa.Table:
+        """Take rows in, in arrival order; return what they make known, always as a pyarrow Table.
+
+        Rows are whatever `top_k` takes; of a stream, all there are.
+        """
+        rows = rows_for(rows, self.schema)
         batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.combine_chunks().to_batches()
         results = [self._push(batch) for batch in batches]
         return pa.concat_tables(results) if results else self.output_schema.empty_table()
@@ -332,7 +326,7 @@ class ForEachSession(Session):
     def _push(self, batch: pa.RecordBatch) -> pa.Table:
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
-        batch, time = with_times(batch, self.query.window.on)
+        batch, time = with_times(batch, self.query.window.on, in_order=self.in_order)
         columns = self._columns(batch)
         # A batch that is refused is refused before this line, and leaves the session as it was.
         self._changing = True
@@ -372,8 +366,11 @@ class ForEachSession(Session):
     def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
         """The best right now for each query, up to its own k and size: of the window that closes next, or of the last
         `size`, which by value is what is later than now - size, now being the latest time seen."""
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-            raise InvalidQuery(f"k must be a whole number, at least 1, got {k!r}.")
+        if k is not None:
+            number = whole_number(k)
+            if number is None or number < 1:
+                raise InvalidQuery(f"k must be a whole number, at least 1, got {k!r}.")
+            k = number
         if size is None:
             return self._shown(self._operator.top(k, None), self._answer_layout, self._sizes)
         if self._ticks.size == FOREVER:
@@ -452,11 +449,11 @@ def _whole(batch: pa.RecordBatch, name: str, what: str) -> Ints:
     return pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False)
 
 
-def top_k(data: Any, query: TopKForEach) -> pa.Table | pa.RecordBatchReader:
-    """The answers of `query` over Arrow data."""
-    return start(data, query).collected()
+def top_k(data: Any, query: TopKForEach) -> Any:
+    """The answers of `query` over Arrow data, in the kind of the data."""
+    return start(data, query).answer()
 
 
 def start(data: Any, query: TopKForEach) -> Running:
     """The same, as it runs."""
-    return run(data, query.open)
+    return run(data, query.open, query.window)

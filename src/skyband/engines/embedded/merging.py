@@ -8,27 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.engines.embedded.inputs import ready_until
 from skyband.errors import InvalidInput
 from skyband.operators.protocol import Codes, Ints
 
 _BEFORE_ALL = -(2**63)
-_ROWS_AT_ONCE = 1 << 18
-
-
-def sorted_by(
-    streams: Sequence[Iterator[pa.RecordBatch]], schema: pa.Schema, by: str
-) -> Iterator[tuple[pa.RecordBatch, Codes]]:
-    """The rows of streams that are all there, and the stream of each; of equal ones, the first stream's first."""
-    tables = [pa.Table.from_batches(batches, schema) for batches in streams]
-    stream = np.repeat(np.arange(len(tables), dtype=np.int32), [len(table) for table in tables])
-    rows = pa.concat_tables(tables)
-    numbered = rows.select([by]).append_column("row", pa.array(np.arange(len(rows))))
-    order = pc.sort_indices(numbered, sort_keys=[(by, "ascending"), ("row", "ascending")])
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        some = order.slice(first, _ROWS_AT_ONCE)
-        for batch in rows.take(some).combine_chunks().to_batches():
-            yield batch, stream[some.to_numpy()]
 
 
 def in_turn(streams: Sequence[Iterator[pa.RecordBatch]], by: str) -> Iterator[tuple[pa.RecordBatch, Codes]]:
@@ -58,6 +41,17 @@ def in_turn(streams: Sequence[Iterator[pa.RecordBatch]], by: str) -> Iterator[tu
             held[i], places[i] = held[i].slice(count), places[i][count:]
             if not len(places[i]):
                 del held[i], places[i]
+
+
+def ready_until(places: Ints, i: int, bound: tuple[int, int] | None) -> int:
+    """How many rows of stream i come before all that is still to come, of streams that are put together by time.
+
+    `places` are the largest times so far; `bound` is that of the stream that is furthest behind, and its number.
+    """
+    if bound is None:
+        return len(places)
+    time, first = bound
+    return int(np.searchsorted(places, time, side="right" if i <= first else "left"))
 
 
 def _merged(

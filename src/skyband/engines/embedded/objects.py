@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from skyband import expressions
 from skyband.engines import snapshots
-from skyband.engines.embedded.inputs import Running, apart, run
 from skyband.engines.embedded.ranking import RankingSession
+from skyband.engines.embedded.running import Running, apart, run
 from skyband.engines.embedded.session import Jumps, Saved, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import Codes, GroupCodes
 from skyband.engines.output import TAKEN, Layout, layout
@@ -53,13 +53,13 @@ class TopKSession(RankingSession):
         query.check_columns(schema.names)
         check_keys(query.per, self._plain)
         self._score = expressions.bind(query.by, self._plain)
-        self._spec = specify(query, schema, external_clock=external_clock)
+        self._spec = specify(query, self._plain, external_clock=external_clock)
         self._ticks = self._spec.window
         self._scores = Scores(self._score.type, self._score.text, ascending=query.ascending)
         self._layout = layout(query, self._plain, str(query.emit), self._score.type)
         self._answer_layout = layout(query, self._plain, "windows", self._score.type)
         self._many_layout = layout(query, self._plain, "questions", self._score.type)
-        on_type = measured_type(query.window.on, schema)
+        on_type = measured_type(query.window.on, self._plain)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm, expect=query.expect).algorithm
         self._operator = find(self.algorithm, OBJECTS).open(self._spec)
@@ -99,7 +99,7 @@ class TopKSession(RankingSession):
     def _push(self, batch: pa.RecordBatch) -> pa.Table:
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
-        batch, time = with_times(batch, self.query.window.on)
+        batch, time = with_times(batch, self.query.window.on, in_order=self.in_order)
         timed = batch.num_rows
         if (kept := self._jumps.keep(time)) is not None:
             batch, time = batch.filter(pa.array(kept)), time[kept]
@@ -168,7 +168,8 @@ class ViewsSession(TopKSession):
     def __init__(self, widest: TopK, schema: pa.Schema, views: Sequence[TopK]) -> None:
         """`views` differ from the widest one only in k, size and slide."""
         super().__init__(widest, schema)
-        ticks = [view.window.ticks(schema) for view in views]
+        self._unranked = 0
+        ticks = [view.window.ticks(self._plain) for view in views]
         self._sizes = np.array([each.size for each in ticks])
         self._layout = self._many_layout
         self._operator = shared.open(ManySpec(self._ticks, scoring_of(many.GIVEN), WINDOWS))
@@ -176,7 +177,11 @@ class ViewsSession(TopKSession):
         queries = Queries(np.array([view.k for view in views]), self._sizes, slides, np.empty((0, len(views))))
         self._operator.add(queries, backfill=False)
 
+    def stats(self) -> Stats:
+        return replace(super().stats(), rows_unranked=self._unranked)
+
     def _rank(self, batch: Batch) -> Answer:
+        self._unranked += int(np.count_nonzero(np.isnan(batch.score)))  # each query has its own view of the others
         answer: Answer = self._operator.push(ManyBatch(batch.score[None, :], batch.time, batch.first))
         return answer
 
@@ -187,14 +192,14 @@ class ViewsSession(TopKSession):
         return result
 
 
-def top_k(data: Any, query: TopK) -> pa.Table | pa.RecordBatchReader:
-    """The answers of `query` over Arrow data."""
-    return start(data, query).collected()
+def top_k(data: Any, query: TopK) -> Any:
+    """The answers of `query` over Arrow data, in the kind of the data."""
+    return start(data, query).answer()
 
 
 def start(data: Any, query: TopK) -> Running:
     """The same, as it runs."""
-    return run(data, query.open)
+    return run(data, query.open, query.window)
 
 
 def start_together(data: Any, queries: Sequence[TopK]) -> list[Running]:
@@ -203,7 +208,7 @@ def start_together(data: Any, queries: Sequence[TopK]) -> list[Running]:
     size = max(cast(Any, window.size) for window in windows)
     window = replace(windows[0], size=size, every=common_slide([cast(Any, window.every) for window in windows]))
     widest = but(queries[0], k=max(query.k for query in queries), window=window)
-    return apart(run(data, lambda schema: ViewsSession(widest, schema, queries)), len(queries))
+    return apart(run(data, lambda schema: ViewsSession(widest, schema, queries), window), len(queries))
 
 
 def alike(query: TopK, columns: Sequence[str]) -> Hashable | None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.engines.embedded.inputs import Running, apart, read, run
+from skyband.engines.embedded.inputs import read
 from skyband.engines.embedded.ranking import RankingSession
+from skyband.engines.embedded.running import Running, apart, run
 from skyband.engines.embedded.session import Jumps, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, pair_layout
@@ -54,16 +55,16 @@ class PairsSession(RankingSession):
         score = pair_expressions.bind(query.by, query.where, query.ascending, self._plain)
         scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
         self._columns = score.columns
-        self._spec = specify(query, schema, scoring, external_clock=external_clock)
+        self._spec = specify(query, self._plain, scoring, external_clock=external_clock)
         self._ticks = self._spec.window
         if views:
-            sizes = (view.window.ticks(schema).size for view in views)
+            sizes = (view.window.ticks(self._plain).size for view in views)
             seen = tuple(View(view.k, size) for view, size in zip(views, sizes, strict=True))
             self._spec = replace(self._spec, views=seen)
         self._layout = pair_layout(query, self._plain, "questions" if views else str(query.emit))
         self._answer_layout = pair_layout(query, self._plain, "windows")
         self._many_layout = pair_layout(query, self._plain, "questions")
-        on_type = measured_type(query.window.on, schema)
+        on_type = measured_type(query.window.on, self._plain)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
         self._operator = find(self.algorithm, PAIRS).open(self._spec)
@@ -97,7 +98,7 @@ class PairsSession(RankingSession):
     def _push(self, batch: pa.RecordBatch) -> pa.Table:
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
-        batch, time = with_times(batch, self.query.window.on)
+        batch, time = with_times(batch, self.query.window.on, in_order=self.in_order)
         columns = self._numbers(batch)
         # A batch that is refused is refused before this line, and leaves the session as it was.
         self._changing = True
@@ -171,22 +172,23 @@ class PairsSession(RankingSession):
                 self._recount_at = max(self.few_groups, 2 * len(codes))
 
 
-def top_k_pairs(data: Any, query: TopKPairs) -> pa.Table | pa.RecordBatchReader:
-    """The answers of `query` over Arrow data."""
-    return start(data, query).collected()
+def top_k_pairs(data: Any, query: TopKPairs) -> Any:
+    """The answers of `query` over Arrow data, in the kind of the data."""
+    return start(data, query).answer()
 
 
 def start(data: Any, query: TopKPairs) -> Running:
     """The same, as it runs."""
-    return run(data, query.open)
+    return run(data, query.open, query.window)
 
 
 def start_together(data: Any, queries: Sequence[TopKPairs]) -> list[Running]:
     """Queries over the same rows that are alike (see below), from one skyband: that of the largest k and size."""
     source = read(data)
-    window = max((query.window for query in queries), key=lambda window: window.ticks(source.schema).size)
+    schema = plain_schema(source.schema)
+    window = max((query.window for query in queries), key=lambda window: window.ticks(schema).size)
     widest = but(queries[0], k=max(query.k for query in queries), window=window)
-    return apart(run(source, lambda schema: PairsSession(widest, schema, views=queries)), len(queries))
+    return apart(run(source, lambda schema: PairsSession(widest, schema, views=queries), window), len(queries))
 
 
 def alike(query: TopKPairs) -> TopKPairs | None:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.engines import snapshots
-from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_rows, entry
+from skyband.engines.embedded.inputs import rows_for
+from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, entry
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout
 from skyband.engines.rows import RowStore
@@ -18,7 +19,7 @@ from skyband.engines.schemas import whole_batch
 from skyband.errors import InvalidQuery
 from skyband.operators.objects.asking import NEXT_WINDOW
 from skyband.operators.protocol import Codes, Ints
-from skyband.windows import FOREVER, Span, Ticks, Window, parse_span, span_ticks
+from skyband.windows import FOREVER, Span, Ticks, Window, parse_span, span_ticks, whole_number
 
 
 class Ranked(Protocol):
@@ -75,9 +76,12 @@ class RankingSession(Session):
     # -- rows and questions ----------------------------------------------------------------------------------------
 
     @entry
-    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
-        """Take rows in, in arrival order; return what they make known."""
-        check_rows(rows, self.schema)
+    def push(self, rows: Any) -> pa.Table:
+        """Take rows in, in arrival order; return what they make known, always as a pyarrow Table.
+
+        Rows are whatever `top_k` takes; of a stream, all there are.
+        """
+        rows = rows_for(rows, self.schema)
         if isinstance(rows, pa.RecordBatch):
             return self._push(rows)
         # As one batch, so that a row that cannot be taken keeps all of them out.
@@ -110,15 +114,15 @@ class RankingSession(Session):
 
     def _asked(self, k: int | None, size: Span | None) -> tuple[int, int | None]:
         """A question's k, and its size in ticks."""
-        k = self.query.k if k is None else k
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.query.k:
+        number = self.query.k if k is None else whole_number(k)
+        if number is None or not 1 <= number <= self.query.k:
             raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.query.k}, got {k!r}.")
         if size is None:
-            return k, None
+            return number, None
         ticks = span_ticks(parse_span(size, "size"), self.query.window.on, self._on_type, "size")
         if ticks > self._ticks.size:
             raise InvalidQuery(f"size={size} is larger than the query's window ({self.query.window}).")
-        return k, ticks
+        return number, ticks
 
     def _read_question(self, question: Any, longest: int) -> tuple[int, int | None]:
         if not isinstance(question, (tuple, list)) or len(question) != 2:

@@ -19,7 +19,7 @@ from skyband.errors import InvalidInput, InvalidQuery, SessionFailed, SnapshotCo
 from skyband.operators.protocol import Arrays, Ints, Operator
 from skyband.structures.jumps import NO_TIME, set_aside
 from skyband.structures.panes import all_within
-from skyband.windows import FOREVER, Span, Window, parse_span, span_ticks
+from skyband.windows import FOREVER, Span, Window, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
 
@@ -100,6 +100,12 @@ class Session(ABC):
     _changing = False  # the current call has begun to change what is held
     _failure: BaseException | None = None  # what stopped a call while it did
     few_groups: ClassVar[int] = 1024  # with fewer groups, it does not pay to forget those that are gone
+    in_order: bool = False  # do all rows come in the order of their times? Whoever pushes them may know
+
+    @property
+    def rows_late(self) -> int:
+        """Rows so far that came after all windows that would hold them had closed."""
+        return self._operator.late
 
     @property
     @abstractmethod
@@ -210,28 +216,9 @@ def measured_type(on: str | None, schema: pa.Schema) -> pa.DataType | None:
     return None if on is None else schema.field(on).type
 
 
-def check_rows(rows: object, schema: pa.Schema) -> None:
-    """Raise unless these are rows, in the columns of `schema`."""
-    if not isinstance(rows, (pa.RecordBatch, pa.Table)):
-        raise InvalidInput(
-            f"push takes a pyarrow RecordBatch or Table, got {type(rows).__name__}. The functions, such as sb.top_k, "
-            "take more."
-        )
-    if rows.schema.names != schema.names or rows.schema.types != schema.types:
-        differences = [
-            f"{name}: {_type_of(name, schema)} before, {_type_of(name, rows.schema)} now"
-            for name in dict.fromkeys([*schema.names, *rows.schema.names])
-            if _type_of(name, schema) != _type_of(name, rows.schema)
-        ]
-        raise InvalidInput(
-            "This batch has another schema than the first one. "
-            + ("; ".join(differences) or f"Column order before: {', '.join(schema.names)}")
-            + ". Nothing of it was taken."
-        )
-
-
-def with_times(batch: pa.RecordBatch, on: str | None) -> tuple[pa.RecordBatch, Ints]:
-    """The batch without rows that have no time, and the times of the others, in ticks of the column."""
+def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False) -> tuple[pa.RecordBatch, Ints]:
+    """The batch without rows that have no time, and the times of the others, in ticks of the column; if they are known
+    to be in order, the first and the last of them say how far they reach."""
     if on is None:
         return batch, _NO_TIMES
     column = batch.column(on)
@@ -246,7 +233,7 @@ def with_times(batch: pa.RecordBatch, on: str | None) -> tuple[pa.RecordBatch, I
         except pa.ArrowInvalid as error:
             raise InvalidInput(f"Column {on!r} does not fit in 64 bits with a sign: {error}") from None
     time = column.to_numpy(zero_copy_only=True)
-    if not all_within(time, FOREVER):
+    if not all_within(time[[0, -1]] if in_order and len(time) else time, FOREVER):
         raise InvalidInput(f"Column {on!r} has values beyond ±2**62: too far for a window.")
     return batch, time
 
@@ -281,10 +268,7 @@ def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) ->
     """A moment on the column that the window measures, in its ticks."""
     if isinstance(watermark, datetime) and pa.types.is_timestamp(on_type):
         return int(pa.scalar(watermark, on_type).value)
-    if isinstance(watermark, bool) or not isinstance(watermark, int):
+    number = whole_number(watermark)
+    if number is None:
         raise InvalidQuery(f"A watermark on {on!r} ({on_type}) cannot be {watermark!r}.")
-    return watermark
-
-
-def _type_of(name: str, schema: pa.Schema) -> str:
-    return str(schema.field(name).type) if name in schema.names else "missing"
+    return number

@@ -24,6 +24,7 @@ from skyband.engines.embedded.across import TopKAcrossSession
 from skyband.engines.output import across_layout, best_of_parts
 from skyband.engines.spark.candidates import pane_tally, times_of
 from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.part import Merge, Part
 from skyband.engines.spark.plan import output_type, run
@@ -102,6 +103,7 @@ def top_k_across(data: DataFrame | Mapping[str, DataFrame], query: TopKAcross) -
 
 
 def _top_k(df: DataFrame, query: TopKAcross, stream: str) -> DataFrame:
+    df = without_jumps(df, query)
     mine = _part(df, query, stream)
     answers = run(df, mine.recipe, mine.rows)
     return mine.merged(answers) if mine.recipe.is_spread else answers.drop(LATEST)

@@ -76,7 +76,7 @@ def with_clock(df: DataFrame, recipe: Recipe, lateness: int, on: str | None = No
         # Rounded up: a shorter wait than asked for would drop rows.
         return df.withWatermark(on, f"{-(-lateness // 1000)} milliseconds"), Clock(ticks_per_ms=1000)
     step = math.gcd(recipe.ticks.every, lateness)
-    ticks = _wall_clock_us(quoted(on)) if isinstance(on_type, TimestampNTZType) else quoted(on).cast("long")
+    ticks = wall_clock_us(quoted(on)) if isinstance(on_type, TimestampNTZType) else quoted(on).cast("long")
     steps = sf.call_function("div", ticks - sf.pmod(ticks, sf.lit(step)), sf.lit(step)) if step > 1 else ticks
     df = df.withColumn(CLOCK, sf.timestamp_millis(steps + sf.lit(_SHIFT_MS)))
     return df.withWatermark(CLOCK, f"{lateness // step} milliseconds"), Clock(step, _SHIFT_MS)
@@ -87,7 +87,7 @@ def watermarked(df: DataFrame) -> list[str]:
     return [field.name for field in df.schema if _DELAY in field.metadata]
 
 
-def _wall_clock_us(local: Column) -> Column:
+def wall_clock_us(local: Column) -> Column:
     """Microseconds since 1970-01-01 00:00 on the same wall. A cast would go through the session's time zone."""
     since = local - sf.expr("TIMESTAMP_NTZ '1970-01-01 00:00:00'")
     units = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}

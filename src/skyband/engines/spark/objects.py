@@ -24,6 +24,7 @@ from skyband.engines.embedded.objects import TopKSession
 from skyband.engines.output import layout
 from skyband.engines.spark.candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
 from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.part import Part
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
@@ -70,6 +71,7 @@ def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
     checkpoint belongs to one number of buckets.
     """
     given = score is not None
+    df = without_jumps(df, query)
     recipe, score = resolve(df, query, score)
     if given and score is not None:
         # Computed once, so that what is shown is what was compared, even if the column is random.

@@ -1,0 +1,103 @@
+"""Whole tables in the order of their times: in a table nothing is late.
+
+Most tables are in order already. That is seen in one pass over the column, before a row is read for its own sake; a
+table that is not in order is sorted, and is then in memory as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines.embedded.inputs import Source, WholeRows, in_batches
+from skyband.structures.ascending import ascends
+from skyband.windows import Window
+
+_ROWS_AT_ONCE: Final = 1 << 18
+
+
+def arrival_columns(window: Window) -> list[str]:
+    """The columns that put the rows of a table in order. A window of arrivals has none, unless it names one."""
+    return [name for name in (window.on, window.order) if name is not None]
+
+
+def ordered(source: Source, window: Window) -> Iterable[pa.RecordBatch]:
+    """The rows of a source in the order in which they arrive; of a table, in that of the window's columns.
+
+    Rows that are equal there keep their order. Those without a time come last.
+    """
+    names = arrival_columns(window)
+    if not isinstance(source.batches, WholeRows):
+        return in_batches(source.batches)
+    if not names:
+        return source.batches
+    if names == [window.on] and _is_in_order(source.batches.column(names[0])):
+        return source.batches
+    batches = list(source.batches)
+    keys = pa.Table.from_batches(batches, source.schema).select(names)
+    order = pc.sort_indices(_comparable(keys), sort_keys=[(name, "ascending") for name in names]).to_numpy()
+    return batches if ascends(order) else _taken(batches, order)
+
+
+def _is_in_order(column: Iterable[pa.Array]) -> bool:
+    """Numbers and instants: is none, in pieces as they come, before an earlier one?"""
+    last: Any = None
+    for piece in column:
+        numbers = _numbers(piece)
+        if not len(numbers):
+            continue
+        if (last is not None and numbers[0] < last) or not ascends(numbers):
+            return False
+        last = numbers[-1]
+    return True
+
+
+def _numbers(column: pa.Array) -> npt.NDArray[Any]:
+    """The column's values that are not null, as they lie in memory; none at all where they cannot be read so."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = column.values.take(pa.array(_runs(column)))
+    if column.null_count:
+        column = column.drop_null()
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _runs(column: pa.Array) -> npt.NDArray[np.int64]:
+    """Which runs a column in runs has a part of."""
+    first = column.find_physical_offset()
+    return np.arange(first, first + column.find_physical_length())
+
+
+def _comparable(keys: pa.Table) -> pa.Table:
+    """The columns as what can be sorted by."""
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in keys.schema
+    ]
+    return keys.cast(pa.schema(fields))
+
+
+def _taken(batches: list[pa.RecordBatch], order: npt.NDArray[Any]) -> Iterator[pa.RecordBatch]:
+    """The rows of all batches in this order, some at once. Batch by batch: of a table, Arrow would copy all of them
+    together for each part, and strings of more than 2 GB cannot be copied together."""
+    starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+    at_once = min(_ROWS_AT_ONCE, max(batch.num_rows for batch in batches))
+    for first in range(0, len(order), at_once):
+        wanted = order[first : first + at_once].astype(np.int64)
+        batch_of = np.searchsorted(starts, wanted, side="right") - 1
+        by_batch = np.argsort(batch_of, kind="stable")
+        parts = []
+        for number in np.unique(batch_of).tolist():
+            here = wanted[batch_of == number] - starts[number]
+            parts.append(batches[number].take(pa.array(here)))
+        if len(parts) == 1:
+            yield parts[0]
+            continue
+        back = np.empty(len(wanted), np.int64)
+        back[by_batch] = np.arange(len(wanted))
+        yield pa.concat_batches(parts).take(pa.array(back))

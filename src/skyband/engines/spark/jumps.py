@@ -1,0 +1,38 @@
+"""Rows whose time lies so far ahead that it is likely wrong, left out of a batch DataFrame."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sf
+from pyspark.sql.types import TimestampNTZType, TimestampType
+
+from skyband.engines.spark.clock import wall_clock_us
+from skyband.engines.spark.recipe import PREFIX, arrow_schema, quoted, tie
+from skyband.queries import TopK, TopKAcross
+from skyband.windows import span_ticks
+
+_GAP: Final = PREFIX + "gap"
+
+
+def without_jumps(df: DataFrame, query: TopK | TopKAcross) -> DataFrame:
+    """The rows of a batch that `max_jump` believes: in the order of their times, those at most so much later than the
+    row before them. For that, the times of all rows come to one place. (On a stream, `max_jump` is refused.)"""
+    on = query.window.on
+    if query.max_jump is None or df.isStreaming or on is None:
+        return df
+    schema = arrow_schema(df.schema)
+    query.window.check_columns(schema.names)
+    most = span_ticks(query.max_jump, on, schema.field(on).type, "max_jump")
+    match df.schema[on].dataType:
+        case TimestampType():
+            time = sf.unix_micros(quoted(on))
+        case TimestampNTZType():
+            time = wall_clock_us(quoted(on))
+        case _:
+            time = quoted(on).cast("long")
+    names = [name for name in (on, query.window.order) if name is not None]
+    in_order = Window.orderBy(*(quoted(name).asc_nulls_last() for name in names), tie(df))
+    marked = df.withColumn(_GAP, time - sf.lag(time).over(in_order))
+    return marked.where(sf.col(_GAP).isNull() | (sf.col(_GAP) <= most)).drop(_GAP)

@@ -84,19 +84,20 @@ class Listing(Staircase):
             return super()._sweep(first, heads, start)
         return 0, start if start < first else first - 1
 
-    def _sweep_late(self, at: Ints, heads: Ints, start: int) -> tuple[int, int]:
+    def _sweep_late(self, at: Ints, heads: Ints, start: int, last: int) -> tuple[int, int]:
         window = self._rows
         boundary = max(self._end - window.base, window.head)
-        if boundary == window.head or not self._pays():
-            return super()._sweep_late(at, heads, start)
-        n, reached = super()._sweep_late(at, heads, boundary)
+        # New rows from `last` on are found by others, so none of them may be listed.
+        if boundary == window.head or boundary > last or not self._pays():
+            return super()._sweep_late(at, heads, start, last)
+        n, reached = super()._sweep_late(at, heads, boundary, last)
         if reached == window.tail:
             n = self._look_up(at, heads, boundary, n, self._most(len(at), boundary))
             if n >= 0:
                 self._last_pause = 0
                 return n, window.tail
             self._look_later()
-        return super()._sweep_late(at, heads, start)
+        return super()._sweep_late(at, heads, start, last)
 
     def _place(self, rows: Rows) -> Ints:
         window = self._rows

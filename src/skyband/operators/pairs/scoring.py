@@ -170,12 +170,12 @@ def sweep(columns, colours, limit, first, heads, start, least, row, other, score
             inner[j, x] = s if fits & (first + x >= heads[j]) else np.nan
     return n, first
 """,
-    # New rows at the indices `at`, anywhere among the others, against all rows of [start, end), older and younger:
-    # partners of the j-th begin at heads[j]. A pair must reach the limit of its older row. Pairs (row, other) are
-    # written out, and by which new row they were found. Returns how many there are and, if the room for them ran out,
-    # the row to go on with; that makes sense for one new row only.
+    # New rows at the indices `at`, anywhere among the others, against all older rows of [start, end) and all younger
+    # ones before `last`: partners of the j-th begin at heads[j]. A pair must reach the limit of its older row. Pairs
+    # (row, other) are written out, and by which new row they were found. Returns how many there are and, if the room
+    # for them ran out, the row to go on with; that makes sense for one new row only.
     "sweep_late": """
-def sweep_late(columns, colours, limit, at, heads, start, end, least, row, other, by, score):
+def sweep_late(columns, colours, limit, at, heads, start, end, last, least, row, other, by, score):
     n, m, room = 0, len(at), len(row)
     fine = max(start, end - NEAR)
     tile = start
@@ -193,10 +193,10 @@ def sweep_late(columns, colours, limit, at, heads, start, end, least, row, other
         for j in range(m):
             fixed = at[j]
             {FIX_B}
-            i, last = max(tile, heads[j]), min(tile_end, fixed)
-            while i < last:
+            i, final = max(tile, heads[j]), min(tile_end, fixed)
+            while i < final:
                 q = (i - tile) // block
-                stop = min(tile + (q + 1) * block, last)
+                stop = min(tile + (q + 1) * block, final)
                 {SLICE}
                 limits, lowest = limit[i:stop], least[q]
                 hits = 0
@@ -215,9 +215,9 @@ def sweep_late(columns, colours, limit, at, heads, start, end, least, row, other
                             n += 1
                 i = stop
             {FIX_A}
-            i, lowest = max(tile, fixed + 1), limit[fixed]
-            while i < tile_end:
-                stop = min(i + block, tile_end)
+            i, lowest, final = max(tile, fixed + 1), limit[fixed], min(tile_end, last)
+            while i < final:
+                stop = min(i + block, final)
                 {SLICE}
                 hits = 0
                 for x in range(stop - i):

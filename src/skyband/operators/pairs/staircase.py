@@ -89,6 +89,9 @@ class Staircase(Arriving):
         room += self._batch * self._batch  # of late rows all pairs with one another may pass
         self._found_row, self._found_other, self._found_by = (np.empty(room, np.int64) for _ in range(3))
         self._found_score = np.empty(room)
+        # Late rows: the same in the order of the rows that found them.
+        self._sorted_row, self._sorted_other = np.empty(room, np.int64), np.empty(room, np.int64)
+        self._sorted_score = np.empty(room)
         self._slots = np.arange(room)
         self._least = np.empty(TILE // SHORT)
         self._inner = np.empty((self._batch, self._batch))
@@ -128,12 +131,12 @@ class Staircase(Arriving):
         for i in range(0, rows.length, self._batch):
             at = self._place(rows.take(slice(i, i + self._batch)))
             heads = np.full(len(at), window.head)
-            n = self._find_late(at, heads)
-            if n < 0:
+            starts = self._find_late(at, heads)
+            if starts is None:
                 for j in range(len(at)):
                     self._take_late(at, j, window.head)
             else:
-                self._merge_late(0, n, len(at), window.head)
+                self._merge_late(0, int(starts[-1]), len(at), window.head)
             self._merged += len(at)
 
     def _expire(self, head: int) -> None:
@@ -263,14 +266,14 @@ class Staircase(Arriving):
         self._seen = int(now[-1])
         at = self._place(rows)
         heads = self._heads(now)
-        n = self._find_late(at, heads)
-        if n < 0:
+        starts = self._find_late(at, heads)
+        if starts is None:
             for j in range(rows.length):
                 self._take_late(at, j, int(heads[j]))
                 self._refill(int(heads[j]), self._merged + j)
                 self._show_top(int(now[j]))
         else:
-            self._absorb_late(n, heads, now, rows.length)
+            self._absorb_late(starts, heads, now)
         self._expire(int(heads[-1]))
         self._merged += rows.length
 
@@ -298,13 +301,9 @@ class Staircase(Arriving):
 
         self._absorb_all(absorb, lambda low, high, head: self._merge(n, first, low, high, head), heads, m)
 
-    def _absorb_late(self, n: int, heads: Ints, at: Ints, m: int) -> None:
-        """The same for rows that may be late; their candidates are put in the order of the rows that found them."""
-        window, spec = self._rows, self.spec
-        order = np.argsort(self._found_by[:n], kind="stable")
-        for found in (self._found_row, self._found_other, self._found_by, self._found_score):
-            found[:n] = found[:n][order]
-        starts = np.searchsorted(self._found_by[:n], np.arange(m + 1))
+    def _absorb_late(self, starts: Ints, heads: Ints, at: Ints) -> None:
+        """The same for rows that may be late."""
+        window, spec, m = self._rows, self.spec, len(at)
 
         def absorb(low: int, refilled: bool) -> int:
             return kernels.absorb_late(
@@ -422,31 +421,43 @@ class Staircase(Arriving):
             self._clock[OLDEST] += np.searchsorted(numbers, self._clock[OLDEST], "right")
         return at
 
-    def _find_late(self, at: Ints, heads: Ints) -> int:
-        """Candidates of the new rows at these indices with all that came before; -1: there is no room for so many."""
-        n, reached = self._sweep_late(at, heads, int(heads.min()))
-        return self._born(n, at, 0) if reached == self._rows.tail else -1
+    def _find_late(self, at: Ints, heads: Ints) -> Ints | None:
+        """Candidates of the new rows at these indices with all that came before, in the order in which they came.
+
+        Returns where those of each row start, and the last ones end; None: there is no room for so many.
+        """
+        order = np.argsort(at)
+        in_order = at[order]
+        # The new rows that are the latest of all find each other, and are found by none: all their pairs may pass.
+        gaps = np.flatnonzero(in_order != np.arange(self._rows.tail - len(at), self._rows.tail))
+        last = int(self._rows.tail) - len(at) + (int(gaps[-1]) + 1 if len(gaps) else 0)
+        n, reached = self._sweep_late(at, heads, int(heads.min()), last)
+        if reached != self._rows.tail:
+            return None
+        starts = np.empty(len(at) + 1, np.int64)
+        found = self._found_row, self._found_other, self._found_by, self._found_score
+        sorted_ = self._sorted_row, self._sorted_other, self._sorted_score
+        kernels.by_arrival(*found, n, at, last, in_order, order, starts, *sorted_)
+        self._found_row, self._found_other, self._found_score = sorted_
+        self._sorted_row, self._sorted_other, self._sorted_score = found[0], found[1], found[3]
+        return starts
 
     def _take_late(self, at: Ints, j: int, head: int) -> None:
         """One of these rows, however many pairs pass: they are merged in between."""
-        start, heads = head, np.array([head])
+        start, heads, order = head, np.array([head]), np.argsort(at)
         while start < self._rows.tail:
-            n, start = Staircase._sweep_late(self, at[j : j + 1], heads, start)
-            self._merge_all(self._born(n, at, j), whole=start < self._rows.tail)
+            n, start = Staircase._sweep_late(self, at[j : j + 1], heads, start, self._rows.tail)
+            n = kernels.drop_unborn(
+                *(self._found_row, self._found_other, self._found_by, self._found_score, n),
+                *(at, at[order], order, j),
+            )
+            self._merge_all(n, whole=start < self._rows.tail)
 
-    def _sweep_late(self, at: Ints, heads: Ints, start: int) -> tuple[int, int]:
+    def _sweep_late(self, at: Ints, heads: Ints, start: int, last: int) -> tuple[int, int]:
         window = self._rows
         return self.spec.scoring.sweep_late(
-            *(window.columns, window.colours, window.limit, at, heads, start, window.tail),
+            *(window.columns, window.colours, window.limit, at, heads, start, window.tail, last),
             *(self._least, self._found_row, self._found_other, self._found_by, self._found_score),
-        )
-
-    def _born(self, n: int, at: Ints, first: int) -> int:
-        """Of the pairs found, keep those whose rows have both come when the later of them does."""
-        order = np.argsort(at)
-        return kernels.drop_unborn(
-            *(self._found_row, self._found_other, self._found_by, self._found_score, n),
-            *(at, at[order], order, first),
         )
 
     def _merge_late(self, start: int, stop: int, rows: int, head: int) -> None:

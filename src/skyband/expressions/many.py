@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
+from skyband.expressions import lines as code_lines
 from skyband.expressions import pairs
 from skyband.expressions.scores import is_number
 
@@ -111,7 +112,7 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
     schema = pa.schema(fields)
 
     def lines_of(tree: exp.Expr) -> tuple[tuple[str, ...], tuple[tuple[str, Callable[..., Any]], ...]]:
-        code = pairs.Lines(numbers, schema)
+        code = code_lines.Lines(numbers, schema)
         code.lines.append(f"s = {'-' if ascending else ''}({code.number(tree, by)})")
         return tuple(code.lines), tuple(code.calls.items())
 
@@ -250,7 +251,7 @@ def _bound(tree: exp.Expr, numbers: dict[str, int], ascending: bool) -> tuple[st
 
 
 class _Intervals:
-    """As `pairs.Lines`, but of the least and the most that each node can be. What is not known is NaN."""
+    """As `lines.Lines`, but of the least and the most that each node can be. What is not known is NaN."""
 
     def __init__(self, numbers: dict[str, int]) -> None:
         self.lines: list[str] = []
@@ -295,7 +296,7 @@ class _Intervals:
                 )
             case exp.Abs():
                 return self._even(node.this, "abs({0})")
-            case exp.Pow() if pairs.is_two(node.expression):
+            case exp.Pow() if code_lines.is_two(node.expression):
                 return self._even(node.this, "{0} * {0}")
             case exp.Sqrt():
                 low, high = self.interval(node.this)

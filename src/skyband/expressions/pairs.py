@@ -1,34 +1,35 @@
 """What a pair of rows is worth: an SQL expression over `a.` and `b.` columns, or a Python function of two rows.
 
 An expression is parsed once, by sqlglot; every node must be one that is allowed (`expression_tree`). From the tree, and
-from nothing else, come the lines of Python that a kernel is compiled from: numbers are written out from their value,
-columns are numbered, and nothing that a user wrote gets into them as text.
+from nothing else, come the lines of Python that a kernel is compiled from (`exact`): numbers are written out from their
+value, columns are numbered, and nothing that a user wrote gets into them as text.
 
-All columns are float64 there and null is NaN, so the two mean the same: unknown. As in SQL, what is compared with the
-unknown is neither true nor false, and GREATEST and LEAST pass over it. Division and logarithms follow IEEE 754.
+As in SQL, what is compared with the unknown is neither true nor false, and GREATEST and LEAST pass over it. NaN means
+the same as null. Division and logarithms follow IEEE 754.
 """
 
 from __future__ import annotations
 
 import inspect
 import keyword
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
-from skyband.expressions import functions
+from skyband.expressions import exact
+from skyband.expressions.exact import Check, Column, ExactLines, distance_of
+from skyband.expressions.lines import is_two
 from skyband.expressions.scores import is_number
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 POSSIBLE: Final = (
-    "a.column and b.column, + - * / % **, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, IF, COALESCE, NULLIF, "
+    "a.column and b.column, numbers, strings and times, + - * / % **, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, IF, COALESCE, NULLIF, "
     "ABS, SIGN, SQRT, POWER, EXP, LN, LOG, LOG2, LOG10, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN, ATAN2"
 )
 
@@ -40,6 +41,7 @@ class Distances:
     columns: tuple[int, ...]  # of the score's columns, by number
     nearest: tuple[bool, ...]  # the score (higher is better) falls as this distance grows: nearest rows come first
     lines: tuple[str, ...]  # `bound` from the distances l0, l1, …
+    whole: tuple[bool, ...] = ()  # which of them are whole numbers
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,22 @@ class PairScore:
     """A score bound to a schema. The lines compute `s`, higher is better, and `ok` from a0, b0, a1, b1, …"""
 
     text: str
-    columns: tuple[str, ...]  # what is read of a row, as float64, in this order
+    kept: tuple[Column, ...]  # what is read of a row, in this order
     lines: tuple[str, ...]
     has_where: bool
     function: Callable[..., Any] | None = None  # called by the lines as `function(Row(a0, …), Row(b0, …))`
+    arguments: tuple[str, ...] = ()  # the columns of these rows
     distances: Distances | None = None
     calls: tuple[tuple[str, Callable[..., Any]], ...] = ()  # functions of the user's that the lines call, by name
+    labels: tuple[tuple[bytes, int], ...] = ()  # the strings that are written out, and the numbers they have
+    type: pa.DataType = field(default_factory=pa.float64)  # what a score is shown as
+    # A whole number is ranked by a float64 that orders as it does (`structures.whole_scores`), which `s` is then.
+    is_key: bool = False
+    checks: tuple[Check, ...] = field(default=(), compare=False)  # what must fit into 64 bits
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.kept)
 
     @property
     def is_checked(self) -> bool:
@@ -79,37 +91,124 @@ def bind(by: str | Callable[..., Any], where: str | None, ascending: bool, schem
         function = by
     if where is not None:
         trees.append(_read(where, schema))
-    names = _column_names(trees)
-    if function is not None:
-        names = tuple(dict.fromkeys([*_read_by(function, schema), *names]))
-    code = Lines({name: number for number, name in enumerate(names)}, schema)
+    arguments = () if function is None else tuple(_read_by(function, schema))
+    names = tuple(dict.fromkeys([*arguments, *_column_names(trees)]))
+    kept = _kept(names, arguments, trees, schema)
+    labels = exact.label_texts(trees)
+    code = ExactLines(kept, schema, labels)
     sign = "-" if ascending else ""
+    shown, is_key = pa.float64(), False
     if function is not None:
-        rows = (f"Row({', '.join(f'{side}{number}' for number in range(len(names)))})" for side in "ab")
+        rows = (f"Row({', '.join(_arguments(side, arguments, code))})" for side in "ab")
         code.lines.append(f"s = {sign}(1.0 * function({', '.join(rows)}))")
     else:
-        code.lines.append(f"s = {sign}({code.number(trees[0], str(by))})")
+        line, shown, is_key = _scored(trees[0], str(by), sign, code)
+        code.lines.append(f"s = {line}")
     if where is not None:
         code.lines.append(f"ok = {code.truth(trees[-1], where)[0]}")
-    distances = None if function is not None else _distances(trees[0], code.columns, ascending, str(by))
+    distances = None if function is not None else _distances(trees[0], kept, schema, labels, ascending, str(by))
     text = by if isinstance(by, str) else f"the function {getattr(by, '__name__', 'by')!r}"
-    return PairScore(text, names, tuple(code.lines), where is not None, function, distances, tuple(code.calls.items()))
+    return PairScore(
+        text,
+        kept,
+        tuple(code.lines),
+        where is not None,
+        function,
+        arguments,
+        distances,
+        tuple(code.calls.items()),
+        labels,
+        shown,
+        is_key,
+        tuple(code.checks),
+    )
+
+
+def _scored(tree: exp.Expr, text: str, sign: str, code: ExactLines) -> tuple[str, pa.DataType, bool]:
+    """What `s` is, what it is shown as, and whether it stands for a whole number."""
+    value = code.value(tree, text)
+    if value.kind == exact.FLOAT and value.bound is not None:
+        if max(map(abs, value.bound(()))) <= exact.EXACT:
+            return f"{sign}({value.text})", pa.int64(), False
+        value = code.whole(value, text)
+    if value.kind != exact.WHOLE:
+        return f"{sign}({code.as_float(value, tree, text).text})", pa.float64(), False
+    assert value.bound is not None
+    code.checks.append(Check(text, value.bound, exact.MOST, "whole numbers have 64 bits here"))
+    shown = pa.decimal128(38, value.scale) if value.scale else pa.int64()
+    return f"rank_key({sign}({value.text}))", shown, True
+
+
+def _arguments(side: str, names: tuple[str, ...], code: ExactLines) -> list[str]:
+    """The columns of a row as a function gets them."""
+    from sqlglot import exp
+
+    return [code.function_argument(exp.column(exp.to_identifier(name, quoted=True), side)) for name in names]
+
+
+def _kept(
+    names: tuple[str, ...], arguments: tuple[str, ...], trees: list[exp.Expr], schema: pa.Schema
+) -> tuple[Column, ...]:
+    """How each column that is read is kept."""
+    from sqlglot import exp
+
+    asked = {name for name in names if name in arguments}
+    for tree in trees:
+        for column in tree.find_all(exp.Column):
+            parent = column.parent
+            while isinstance(parent, exp.Paren):
+                parent = parent.parent
+            if not (isinstance(parent, exp.Is) and isinstance(parent.expression, exp.Null)):
+                asked.add(column.name)
+    unit = exact.unit_of([schema.field(name).type for name in names])
+    kept = []
+    for name in names:
+        column_type = schema.field(name).type
+        column = exact.column_of(name, column_type, unit, only_known=name not in asked)
+        if column is None:
+            raise InvalidExpression(
+                f"Column {name!r} is {column_type}, which an expression cannot read. Possible: numbers, times, strings, "
+                "booleans. same= and different= compare columns of other types."
+            )
+        kept.append(column)
+    return tuple(kept)
 
 
 def outline(by: str | Callable[..., Any], where: str | None, ascending: bool) -> PairScore:
     """The score as far as it is known without a schema: as if all columns were numbers. A function is not looked at."""
     texts = [text for text in (by if isinstance(by, str) else None, where) if text is not None]
-    names = _column_names([_parse(text) for text in texts])
-    if isinstance(by, str):
-        return bind(by, where, ascending, pa.schema([(name, pa.float64()) for name in names]))
-    return PairScore(getattr(by, "__name__", "a function"), names, (), where is not None)
+    trees = [_parse(text) for text in texts]
+    names = _column_names(trees)
+    numbers = pa.schema([(name, pa.float64()) for name in names])
+    score = PairScore(
+        by if isinstance(by, str) else getattr(by, "__name__", "a function"),
+        tuple(Column(name, exact.FLOAT) for name in names),
+        (),
+        where is not None,
+    )
+    if not isinstance(by, str):
+        return score
+    try:
+        return replace(bind(by, None, ascending, numbers), has_where=where is not None, kept=score.kept)
+    except InvalidExpression:
+        if any(node.is_string for node in trees[0].find_all(_literals())):
+            return score  # it compares strings: what it is takes their columns
+        raise
+
+
+def _literals() -> type[exp.Literal]:
+    from sqlglot import exp
+
+    return exp.Literal
 
 
 def _parse(text: str) -> exp.Expr:
     # Deferred: sqlglot and polars cost a second to import.
+    from sqlglot import exp
+
     from skyband.expressions import tree as expression_tree
 
-    return expression_tree.parse(text, possible=POSSIBLE, tables=("a", "b"))
+    return expression_tree.parse(text, possible=POSSIBLE, tables=("a", "b"), also=(exp.Cast, exp.DataType))
 
 
 def _read(text: str, schema: pa.Schema) -> exp.Expr:
@@ -124,12 +223,6 @@ def _read(text: str, schema: pa.Schema) -> exp.Expr:
             )
         if column.name not in schema.names:
             raise UnknownColumn.named(column.name, schema.names, used_as=f"the expression {text!r}")
-        column_type = schema.field(column.name).type
-        if not is_number(column_type) and not pa.types.is_boolean(column_type):
-            raise InvalidExpression(
-                f"{column.sql('spark')!r} in {text!r} is {column_type}, not a number. same= and different= compare "
-                "columns of any type."
-            )
     return tree
 
 
@@ -169,204 +262,7 @@ def _names_in(code: CodeType | None) -> set[str]:
     return set(code.co_names).union(*(_names_in(part) for part in code.co_consts if isinstance(part, CodeType)))
 
 
-class Lines:
-    """Straight lines of Python, one for each node of a tree; nothing in them branches, so loops over them vectorise."""
-
-    def __init__(self, columns: dict[str, int], schema: pa.Schema, distances: dict[str, int] | None = None) -> None:
-        self.columns = columns
-        self.lines: list[str] = []
-        self.calls: dict[str, Callable[..., Any]] = {}
-        self._schema = schema
-        self._distances = distances  # by column: which distance it is; then these stand for the columns
-
-    def _new(self, text: str) -> str:
-        name = f"{'v' if self._distances is None else 'w'}{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
-        return name
-
-    def number(self, node: exp.Expr, text: str) -> str:
-        """Write the lines that compute a number; returns its name."""
-        from sqlglot import exp
-
-        if self._distances is not None and (found := distance_of(node)):
-            name, squared = found
-            distance = f"l{self._distances[name]}"
-            return self._new(f"{distance} * {distance}") if squared else distance
-        match node:
-            case exp.Paren():
-                return self.number(node.this, text)
-            case exp.Literal() if node.is_number:
-                return "np.inf" if math.isinf(float(node.this)) else repr(float(node.this))
-            case exp.Null():
-                return "np.nan"
-            case exp.Column():
-                if pa.types.is_boolean(self._schema.field(node.name).type):
-                    raise _not_a_number(node, text)
-                return f"{node.table}{self.columns[node.name]}"
-            case exp.Case() | exp.If():
-                return self._case(node, text)
-            case exp.Anonymous():
-                called = functions.find(node.name)
-                assert called is not None, "the parser has found it"
-                name = f"call_{len(self.calls)}"
-                self.calls[name] = called
-                return self._new(f"1.0 * {name}({', '.join(self.number(part, text) for part in node.expressions)})")
-            case exp.Coalesce():
-                value = self.number(node.this, text)
-                for other in node.expressions:
-                    value = self._new(f"{self.number(other, text)} if {value} != {value} else {value}")
-                return value
-            case exp.Nullif():
-                value, other = self.number(node.this, text), self.number(node.expression, text)
-                return self._new(f"np.nan if {value} == {other} else {value}")
-            case exp.Greatest() | exp.Least():
-                sign = ">" if isinstance(node, exp.Greatest) else "<"
-                value = self.number(node.this, text)
-                for other in node.expressions:
-                    one = self.number(other, text)
-                    value = self._new(f"{one} if ({one} {sign} {value}) | ({value} != {value}) else {value}")
-                return value
-            case exp.Log() if node.args.get("expression"):
-                base, value = self.number(node.this, text), self.number(node.expression, text)
-                return self._new(f"math.log({value}) / math.log({base})")
-            case exp.Pow() if is_two(node.expression):
-                value = self.number(node.this, text)
-                return self._new(f"{value} * {value}")
-        kind = type(node).__name__
-        if kind in _OPERATORS:
-            return self._new(f"{self.number(node.this, text)} {_OPERATORS[kind]} {self.number(node.expression, text)}")
-        if kind in _FUNCTIONS:
-            parts = [self.number(part, text) for part in (node.this, node.args.get("expression")) if part is not None]
-            return self._new(_FUNCTIONS[kind].format(*parts))
-        raise _not_a_number(node, text)
-
-    def _case(self, node: exp.Expr, text: str) -> str:
-        from sqlglot import exp
-
-        if isinstance(node, exp.If):
-            branches, otherwise = [node], node.args.get("false")
-        else:
-            branches, otherwise = node.args["ifs"], node.args.get("default")
-        value = "np.nan" if otherwise is None else self.number(otherwise, text)
-        for branch in reversed(branches):
-            if node is not branch and node.this is not None:
-                condition = self.truth(exp.EQ(this=node.this.copy(), expression=branch.this.copy()), text)[0]
-            else:
-                condition = self.truth(branch.this, text)[0]
-            value = self._new(f"{self.number(branch.args['true'], text)} if {condition} else {value}")
-        return value
-
-    def truth(self, node: exp.Expr, text: str) -> tuple[str, str]:
-        """Write the lines of a condition; returns the names of "it is true" and of "it is false"."""
-        from sqlglot import exp
-
-        match node:
-            case exp.Paren():
-                return self.truth(node.this, text)
-            case exp.Boolean():
-                return (str(bool(node.this)), str(not node.this))
-            case exp.Not():
-                true, false = self.truth(node.this, text)
-                return false, true
-            case exp.And() | exp.Or():
-                (t1, f1), (t2, f2) = self.truth(node.this, text), self.truth(node.expression, text)
-                both, either = ("&", "|") if isinstance(node, exp.And) else ("|", "&")
-                return self._new(f"{t1} {both} {t2}"), self._new(f"{f1} {either} {f2}")
-            case exp.Column() if pa.types.is_boolean(self._schema.field(node.name).type):
-                value = f"{node.table}{self.columns[node.name]}"
-                return self._new(f"{value} == 1.0"), self._new(f"{value} == 0.0")
-            case exp.Is() if isinstance(node.expression, exp.Null):
-                value = self._value(node.this, text)
-                return self._new(f"{value} != {value}"), self._new(f"{value} == {value}")
-            case exp.In() if node.expressions:
-                equal = [exp.EQ(this=node.this.copy(), expression=other.copy()) for other in node.expressions]
-                return self.truth(_any(equal), text)
-            case exp.Between():
-                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
-                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-                return self.truth(exp.And(this=low, expression=high), text)
-        kind = type(node).__name__
-        if kind in _COMPARISONS:
-            x, y = self.number(node.this, text), self.number(node.expression, text)
-            true, false = _COMPARISONS[kind]
-            return self._new(true.format(x, y)), self._new(false.format(x, y))
-        raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} is not a condition that is true or false.")
-
-    def _value(self, node: exp.Expr, text: str) -> str:
-        """As `number`, but a column of truth values is as good."""
-        from sqlglot import exp
-
-        inner = node.unnest()
-        if isinstance(inner, exp.Column):
-            return f"{inner.table}{self.columns[inner.name]}"
-        return self.number(node, text)
-
-
-_OPERATORS: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Pow": "**"}
-_FUNCTIONS: Final = {
-    "Neg": "-{0}",
-    "Abs": "abs({0})",
-    "Mod": "np.fmod({0}, {1})",
-    "Sign": "1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else {0})",
-    "Sqrt": "math.sqrt({0})",
-    "Exp": "math.exp({0})",
-    "Ln": "math.log({0})",
-    "Log": "math.log({0})",
-    "Floor": "np.floor({0})",
-    "Ceil": "np.ceil({0})",
-    "Sin": "math.sin({0})",
-    "Cos": "math.cos({0})",
-    "Tan": "math.tan({0})",
-    "Atan2": "math.atan2({0}, {1})",
-}
-# What makes a comparison true, and what false; of NaN neither.
-_COMPARISONS: Final = {
-    "EQ": ("{0} == {1}", "({0} < {1}) | ({0} > {1})"),
-    "NEQ": ("({0} < {1}) | ({0} > {1})", "{0} == {1}"),
-    "LT": ("{0} < {1}", "{0} >= {1}"),
-    "LTE": ("{0} <= {1}", "{0} > {1}"),
-    "GT": ("{0} > {1}", "{0} <= {1}"),
-    "GTE": ("{0} >= {1}", "{0} < {1}"),
-}
-
-
-def _any(conditions: list[Any]) -> exp.Expr:
-    from sqlglot import exp
-
-    first, *others = conditions
-    for other in others:
-        first = exp.Or(this=first, expression=other)
-    return first
-
-
-def is_two(node: exp.Expr) -> bool:
-    from sqlglot import exp
-
-    inner = node.unnest()
-    return isinstance(inner, exp.Literal) and inner.is_number and float(inner.this) == 2.0
-
-
-def _not_a_number(node: exp.Expr, text: str) -> InvalidExpression:
-    return InvalidExpression(
-        f"{node.sql('spark')!r} in {text!r} is not a number. CASE WHEN … THEN 1 ELSE 0 END makes one of a condition."
-    )
-
-
 # -- scores that are known from distances ------------------------------------------------------------------------------
-
-
-def distance_of(node: exp.Expr) -> tuple[str, bool] | None:
-    """The column x if the node is |a.x - b.x| or (a.x - b.x) ** 2, and whether it is squared."""
-    from sqlglot import exp
-
-    squared = isinstance(node, exp.Pow) and is_two(node.expression)
-    inner = node.this.unnest() if squared or isinstance(node, exp.Abs) else None
-    if not isinstance(inner, exp.Sub):
-        return None
-    x, y = inner.this.unnest(), inner.expression.unnest()
-    if isinstance(x, exp.Column) and isinstance(y, exp.Column) and x.name == y.name and x.table != y.table:
-        return x.name, squared
-    return None
 
 
 class _NotKnown(Exception):
@@ -384,19 +280,30 @@ class _Shape:
         return _Shape(self.sign * sign, {name: way * sign for name, way in self.rises.items()})
 
 
-def _distances(tree: exp.Expr, columns: dict[str, int], ascending: bool, text: str) -> Distances | None:
+def _distances(
+    tree: exp.Expr,
+    kept: tuple[Column, ...],
+    schema: pa.Schema,
+    labels: tuple[tuple[bytes, int], ...],
+    ascending: bool,
+    text: str,
+) -> Distances | None:
     try:
         shape = _shape(tree)
     except _NotKnown:
         return None
-    if not shape.rises:
+    numbers = {column.name: number for number, column in enumerate(kept)}
+    if not shape.rises or any(kept[numbers[name]].kind not in (exact.FLOAT, exact.WHOLE) for name in shape.rises):
         return None
     shape = shape.times(-1) if ascending else shape
     names = list(shape.rises)
-    code = Lines(columns, pa.schema([]), {name: number for number, name in enumerate(names)})
-    code.lines.append(f"bound = {'-' if ascending else ''}({code.number(tree, text)})")
+    code = ExactLines(kept, schema, labels, {name: number for number, name in enumerate(names)})
+    code.lines.append(f"bound = {_scored(tree, text, '-' if ascending else '', code)[0]}")
     return Distances(
-        tuple(columns[name] for name in names), tuple(shape.rises[name] < 0 for name in names), tuple(code.lines)
+        tuple(numbers[name] for name in names),
+        tuple(shape.rises[name] < 0 for name in names),
+        tuple(code.lines),
+        tuple(kept[numbers[name]].kind == exact.WHOLE for name in names),
     )
 
 

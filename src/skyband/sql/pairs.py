@@ -53,7 +53,11 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     score, where = _either_way(statement, by, rest, turn, sides, turned, schema)
     # `different=` takes one of them: of several columns it asks that any differs, and here each must.
     unequal = [f"a.{quoted(name)} <> b.{quoted(name)}" for name in [*different, turn.column][1:]]
-    where = _all([*([where] if where else []), *unequal]) or None
+    # To `same=` and `different=` null is a value like any other; to a comparison it is not.
+    known = [f"a.{quoted(name)} IS NOT NULL" for name in same if schema.field(name).nullable]
+    unlike = (different[0] if different else turn.column,)
+    known += [f"{side}.{quoted(name)} IS NOT NULL" for name in unlike for side in "ab" if schema.field(name).nullable]
+    where = _all([*([where] if where else []), *unequal, *known]) or None
     query = statement.attempt(
         lambda: TopKPairs(
             k=ranking.k,
@@ -124,8 +128,11 @@ def _either_way(
 ) -> tuple[str, str | None]:
     """The score and the condition of a pair, whichever of its rows is the earlier one."""
     score, other = _over(by, sides), _over(by, turned)
+    for one in rest:  # by itself, so that an error is about what was written
+        statement.attempt(lambda one=one: pair_expressions.bind("0", _over(one, sides), False, schema), one)  # type: ignore[misc]
     conditions, others = ([_over(one, way) for one in rest] for way in (sides, turned))
-    symmetric = statement.attempt(lambda: pair_expressions.bind(score, None, False, schema).distances is not None, by)
+    bound = statement.attempt(lambda: pair_expressions.bind(score, None, False, schema), by)
+    symmetric = bound.distances is not None
     if (symmetric or score == other) and not rest:
         return score, None
     less, more = ("<", ">") if turn.ascending else (">", "<")

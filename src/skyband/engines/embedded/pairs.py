@@ -12,13 +12,14 @@ import pyarrow as pa
 from skyband.engines.embedded.inputs import read
 from skyband.engines.embedded.ranking import RankingSession
 from skyband.engines.embedded.running import Running, apart, run
-from skyband.engines.embedded.session import Jumps, Stats, check_schema, measured_type, with_times
+from skyband.engines.embedded.session import Jumps, Saved, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, pair_layout
+from skyband.engines.pair_columns import PairColumns, with_scores, with_score_type
 from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
+from skyband.engines.snapshots import Snapshot
 from skyband.errors import InvalidExpression, SkybandError
-from skyband.expressions import as_floats
 from skyband.expressions import pairs as pair_expressions
 from skyband.operators.pairs.protocol import Answer, Batch, PairOperator, View
 from skyband.operators.pairs.scoring import scoring_of
@@ -54,7 +55,6 @@ class PairsSession(RankingSession):
         check_keys(query.different, self._plain, "different")
         score = pair_expressions.bind(query.by, query.where, query.ascending, self._plain)
         scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
-        self._columns = score.columns
         self._spec = specify(query, self._plain, scoring, external_clock=external_clock)
         self._ticks = self._spec.window
         if views:
@@ -68,6 +68,7 @@ class PairsSession(RankingSession):
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm).algorithm
         self._operator = find(self.algorithm, PAIRS).open(self._spec)
+        self._columns = PairColumns(score, self._operator)
         self._rows = RowStore(self._layout.rows_schema)
         self._colours = [
             GroupCodes(pa.schema([self._plain.field(name) for name in names]))
@@ -79,6 +80,10 @@ class PairsSession(RankingSession):
         self._position = 0
         self._stats = Stats()
         self._resume(saved)
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        return with_score_type(self._layout.schema, self._spec.scoring.score.type)
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -93,13 +98,21 @@ class PairsSession(RankingSession):
     def _codes_to_save(self) -> dict[str, GroupCodes]:
         return {f"colours_{i}": codes for i, codes in enumerate(self._colours)}
 
+    def _saved(self) -> Saved:
+        saved = super()._saved()
+        return saved._replace(tables={**saved.tables, "labels": self._columns.labels.table})
+
+    def _restore(self, saved: Snapshot) -> None:
+        super()._restore(saved)
+        self._columns.load(saved.tables["labels"], self._rows.take(self._operator.held()))
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _push(self, batch: pa.RecordBatch) -> pa.Table:
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
         batch, time = with_times(batch, self.query.window.on, in_order=self.in_order)
-        columns = self._numbers(batch)
+        columns = self._columns.encode(batch, lambda: self._rows.take(self._operator.held()))
         # A batch that is refused is refused before this line, and leaves the session as it was.
         self._changing = True
         colours = self._codes(batch)
@@ -122,14 +135,8 @@ class PairsSession(RankingSession):
         self._rows.append(first, batch.select(self._layout.rows_schema.names))
         result = self._table(answer)
         self._forget_colours()
+        self._columns.forget()
         return result
-
-    def _numbers(self, batch: pa.RecordBatch) -> Floats:
-        """The columns that the score reads, as float64."""
-        columns = np.empty((len(self._columns), batch.num_rows))
-        for i, name in enumerate(self._columns):
-            columns[i] = as_floats(batch.column(name), batch.num_rows, name)
-        return columns
 
     def _codes(self, batch: pa.RecordBatch) -> Floats:
         colours = np.empty((len(self._colours), batch.num_rows))
@@ -152,14 +159,15 @@ class PairsSession(RankingSession):
     def _answer(self, answer: Answer, layout: Layout, size: Any = None, question: Codes | None = None) -> pa.Table:
         shown = len(answer.at)
         if not shown:
-            return layout.schema.empty_table()
+            return with_score_type(layout.schema, self._spec.scoring.score.type).empty_table()
         self._rows.join()
         rows = self._rows.take(np.concatenate([answer.a, answer.b]))
         both = pa.record_batch(
             [*rows.slice(0, shown).columns, *rows.slice(shown).columns],
             names=[str(i) for i in range(2 * rows.num_columns)],
         )
-        return layout.table(answer, both, self._ticks, self.query.ascending, size, question)
+        table = layout.table(answer, both, self._ticks, self.query.ascending, size, question)
+        return with_scores(table, answer.score, self._spec.scoring.score, self.query.ascending)
 
     def _forget_colours(self) -> None:
         """Drop colours that no live row has, when there are enough of them to pay for the work."""

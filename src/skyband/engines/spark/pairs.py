@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from skyband.engines.embedded.pairs import PairsSession
 from skyband.engines.output import best_of_parts, pair_layout
+from skyband.engines.pair_columns import with_score_type
 from skyband.engines.spark.copies import COPY, CopyGatherer
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.part import Merge, Part
@@ -95,7 +96,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
         where = across if where is None else f"({where}) AND {across}"
     asked = but(query, where=where, lateness=None)
     rows = pa.schema([*schema, *added])
-    output = pair_layout(asked, rows, str(query.emit)).schema
+    output = with_score_type(pair_layout(asked, rows, str(query.emit)).schema, score.type)
     sources = [name if name in schema.names else None for name in rows.names]
     return PairsRecipe(
         window=query.window,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
-from skyband.operators.pairs.protocol import ANSWER, PAIR, Answer, Batch, Pairs, Spec
+from skyband.operators.pairs.protocol import ANSWER, PAIR, Answer, Batch, Pairs, Spec, relabelled
 from skyband.operators.pairs.rows import Rows, WindowRows
 from skyband.operators.protocol import CHANGES, ENTER, ENTRIES, LEAVE, Arrays, Ints
 from skyband.structures.ranking import ROW
@@ -124,6 +124,15 @@ class Arriving(ABC):
         for rows in [*self._waiting, self._live()]:
             rows.colours[which] = code[rows.colours[which].astype(np.int64)]
 
+    def live_values(self, which: int) -> Ints:
+        parts = [rows.columns[which] for rows in [*self._waiting, self._live()]]
+        return np.concatenate(parts).view(np.int64)
+
+    def relabel(self, which: int, old: Ints, new: Ints) -> None:
+        for rows in [*self._waiting, self._live()]:
+            if len(old) and rows.length:
+                rows.columns[which] = relabelled(rows.columns[which].view(np.int64), old, new).view(np.float64)
+
     def state(self) -> Arrays:
         waiting = self._all_waiting()
         saved: Arrays = {f"rows_{name}": array for name, array in self._rows.state().items()}
@@ -155,8 +164,8 @@ class Arriving(ABC):
         """Take rows that come after all others, in order, and score their pairs. None of the window's rows leaves."""
 
     @abstractmethod
-    def _insert(self, row: Rows) -> None:
-        """Take one row that comes before some of the others."""
+    def _insert(self, rows: Rows) -> None:
+        """Take rows of which some come before some of the others."""
 
     @abstractmethod
     def _expire(self, head: int) -> None:
@@ -292,8 +301,8 @@ class Arriving(ABC):
                 (rows.time == window.time[last]) & (rows.position > window.position[last])
             )
             in_order = int(np.argmax(after)) if after.any() else rows.length
-        for i in range(in_order):
-            self._insert(rows.take(slice(i, i + 1)))
+        if in_order:
+            self._insert(rows.take(slice(0, in_order)))
         if in_order < rows.length:
             self._append(rows.take(slice(in_order, None)))
 

@@ -8,14 +8,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.operators.pairs.listing import Listing
+from skyband.operators.pairs.listing import TOO_MANY, Listing
 from skyband.operators.pairs.protocol import Spec
+from skyband.operators.pairs.rows import WindowRows
 from skyband.operators.protocol import Ints
 
 
-class Coloured(Listing):
-    """`worth`: a row that is looked up costs as much as so many that are swept."""
+class ColourList:
+    """Rows by colour."""
 
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.order = np.empty(0, np.int64)  # numbers of the listed rows, colour after colour
+        self.starts = np.zeros(1, np.int64)  # by colour: where its rows start; and where the last ones end
+        self.partners = 0.0  # how many of them a new row meets, if it is like these
+
+    def add(self, window: WindowRows, numbers: Ints, start: int) -> None:
+        """List these rows too, and drop those numbered before `start`."""
+        numbers = np.sort(np.concatenate([self.order[self.order >= start], numbers]))
+        colours = window.colours[0, numbers - window.base].astype(np.int64)
+        counts = np.bincount(colours)
+        self.order = numbers[np.argsort(colours, kind="stable")]
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+        self.partners = float((counts.astype(np.float64) ** 2).sum()) / max(len(numbers), 1)
+
+    def move(self, shift: Ints, base: int) -> None:
+        """The row of number base + i has number base + i + shift[i] now. Rows that have left stay as they are."""
+        alive = self.order >= base
+        self.order[alive] += shift[self.order[alive] - base]
+
+    def check(self, window: WindowRows) -> None:
+        start = window.base + window.head
+        for colour in range(len(self.starts) - 1):
+            numbers = self.order[self.starts[colour] : self.starts[colour + 1]]
+            alive = numbers[numbers >= start]
+            assert (window.colours[0, alive - window.base] == colour).all(), "rows are listed by their colour"
+
+
+class Coloured(Listing):
     def __init__(
         self,
         spec: Spec,
@@ -27,53 +59,33 @@ class Coloured(Listing):
         least: int = 256,
         worth: int = 16,
     ) -> None:
-        super().__init__(spec, batch=batch, room=room, step=step, share=share, least=least)
-        self._worth = worth
-        self._order = np.empty(0, np.int64)  # numbers of the listed rows, colour after colour
-        self._starts = np.zeros(1, np.int64)  # by colour: where its rows start; and where the last ones end
+        super().__init__(spec, batch=batch, room=room, step=step, share=share, least=least, worth=worth)
+        self._colours = ColourList()
 
-    def _look_up(self, first: int, heads: Ints, boundary: int, n: int) -> int:
-        window = self._rows
+    def _look_up(self, at: Ints, heads: Ints, boundary: int, n: int, most: int) -> int:
+        window, listed = self._rows, self._colours
+        if len(at) * (listed.partners + len(self._odd)) > most:
+            return TOO_MANY
         return self.spec.scoring.meet(
-            *(window.columns, window.colours, window.limit, self._order, self._starts, self._odd, window.base),
-            *(first, heads, self._found_row, self._found_other, self._found_score, n),
+            *(window.columns, window.colours, window.limit, listed.order, listed.starts, self._odd, window.base),
+            *(at, heads, self._found_row, self._found_other, self._found_by, self._found_score, n),
         )
 
-    def _list(self) -> None:
-        if self._end > self._rows.base + self._rows.head or self._pays():
-            super()._list()
-
-    def _pays(self) -> bool:
-        """Would a new row meet so few of the rows that looking them up pays?"""
-        window = self._rows
-        if window.count < 2 * self._latest:
-            return False
-        counts = np.bincount(window.colours[0, window.head : window.tail].astype(np.int64))
-        partners = float((counts.astype(np.float64) ** 2).sum()) / window.count
-        return self._worth * partners < window.count
-
     def _list_rows(self, numbers: Ints, start: int) -> Ints:
-        window = self._rows
-        numbers = np.sort(np.concatenate([self._order[self._order >= start], numbers]))
-        colours = window.colours[0, numbers - window.base].astype(np.int64)
-        self._order = numbers[np.argsort(colours, kind="stable")]
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(colours))])
+        self._colours.add(self._rows, numbers, start)
         return np.empty(0, np.int64)
 
-    def _renumber_listed(self, number: int) -> None:
-        self._order += self._order >= number
+    def _move_listed(self, shift: Ints) -> None:
+        self._colours.move(shift, self._rows.base)
 
     def _forget_listed(self) -> None:
-        self._order, self._starts = np.empty(0, np.int64), np.zeros(1, np.int64)
+        self._colours.forget()
 
     def check(self) -> None:
         super().check()
         window = self._rows
         start = window.base + window.head
-        listed = self._order[self._order >= start]
+        listed = self._colours.order[self._colours.order >= start]
         known = np.sort(np.concatenate([listed, self._odd[self._odd >= start]]))
         assert np.array_equal(known, np.arange(start, max(self._end, start))), "every row but the latest is listed once"
-        for colour in range(len(self._starts) - 1):
-            numbers = self._order[self._starts[colour] : self._starts[colour + 1]]
-            alive = numbers[numbers >= start]
-            assert (window.colours[0, alive - window.base] == colour).all(), "rows are listed by their colour"
+        self._colours.check(window)

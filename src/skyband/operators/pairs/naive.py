@@ -77,9 +77,13 @@ class Naive(Arriving):
             self._move_down(self._rows.base - before)
             self._find_partners(self._rows.tail - 1)
 
-    def _insert(self, row: Rows) -> None:
+    def _insert(self, rows: Rows) -> None:
+        for i in range(rows.length):
+            self._insert_one(rows.take(slice(i, i + 1)))
+
+    def _insert_one(self, row: Rows) -> None:
         before = self._rows.base
-        at = self._rows.insert(row)
+        at = int(self._rows.insert(row)[0][0])
         self._move_down(self._rows.base - before)
         number = self._rows.base + at
         tail = self._rows.tail

@@ -39,7 +39,7 @@ class Spec:
 class Batch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
 
-    columns: Floats  # by column that the score reads, then by row; null is NaN
+    columns: Floats  # by column that the score reads, then by row: floats, or the bits of whole numbers and labels
     colours: Floats  # by colour that the score compares (same=, different=), then by row: a small whole number each
     time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
     first: int
@@ -126,6 +126,20 @@ class PairOperator(Operator[Batch, Answer], Protocol):
     def recolour(self, which: int, kept: Ints) -> None:
         """Of one of the colours, code kept[i] becomes code i; the others are forgotten."""
         ...
+
+    def live_values(self, which: int) -> Ints:
+        """What live rows have in one of the columns, as whole numbers."""
+        ...
+
+    def relabel(self, which: int, old: Ints, new: Ints) -> None:
+        """In one of the columns, which has labels of strings, label old[i], ascending, becomes new[i]."""
+        ...
+
+
+def relabelled(labels: Ints, old: Ints, new: Ints) -> Ints:
+    """Labels of strings of which old[i], ascending, becomes new[i]; others stay."""
+    place = np.minimum(np.searchsorted(old, labels), len(old) - 1)
+    return np.where(old[place] == labels, new[place], labels)
 
 
 def best_first(pairs: Pairs) -> npt.NDArray[np.intp]:

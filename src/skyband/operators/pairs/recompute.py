@@ -146,6 +146,21 @@ class Recompute:
         self._rows = [recoloured(row) for row in self._rows]
         self._shown = [Pair(pair.score, recoloured(pair.a), recoloured(pair.b)) for pair in self._shown]
 
+    def live_values(self, which: int) -> Ints:
+        return np.array([row.values[which] for row in self._rows], np.float64).view(np.int64)
+
+    def relabel(self, which: int, old: Ints, new: Ints) -> None:
+        label = dict(zip(old.view(np.float64).view("V8").tolist(), new.view(np.float64).tolist(), strict=True))
+
+        def relabelled(row: Row) -> Row:
+            values = list(row.values)
+            bits = np.float64(values[which]).tobytes()
+            values[which] = label.get(bits, values[which])
+            return row._replace(values=tuple(values))
+
+        self._rows = [relabelled(row) for row in self._rows]
+        self._shown = [Pair(pair.score, relabelled(pair.a), relabelled(pair.b)) for pair in self._shown]
+
     def state(self) -> Arrays:
         shown = [row for pair in self._shown for row in (pair.a, pair.b)]
         clocks = [x for clock in (self._now, self._closed, self._due) for x in (clock is not None, clock or 0)]

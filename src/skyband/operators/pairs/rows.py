@@ -14,16 +14,23 @@ SPARE = 16  # room is made for one row in so many beside those of the window: as
 
 
 @kernel
-def open_gap(columns, colours, limit, time, position, at, tail):  # type: ignore[no-untyped-def]
-    """Move rows [at, tail) up by one."""
-    for table in (columns, colours):
-        for c in range(len(table)):
-            for i in range(tail, at, -1):
-                table[c, i] = table[c, i - 1]
-    for i in range(tail, at, -1):
-        limit[i] = limit[i - 1]
-        time[i] = time[i - 1]
-        position[i] = position[i - 1]
+def open_gaps(columns, colours, limit, time, position, places, tail):  # type: ignore[no-untyped-def]
+    """Make room for one row before each of these places, ascending: rows behind s of them move up by s."""
+    stop = tail
+    for s in range(len(places), 0, -1):
+        start = places[s - 1]
+        for table in (columns, colours):
+            for c in range(len(table)):
+                for i in range(stop - 1, start - 1, -1):
+                    table[c, i + s] = table[c, i]
+        for i in range(stop - 1, start - 1, -1):
+            limit[i + s] = limit[i]
+            time[i + s] = time[i]
+            position[i + s] = position[i]
+        # No pair has the new row as its older one yet, so what the next row's pairs must reach is right for it too.
+        new = start + s - 1
+        limit[new] = limit[new + 1] if new + 1 < tail + len(places) else -np.inf
+        stop = start
 
 
 class Rows(NamedTuple):
@@ -95,23 +102,32 @@ class WindowRows:
         self.limit[self.tail : end] = -np.inf
         self.tail = end
 
-    def insert(self, row: Rows) -> int:
-        """One row that comes before some of the others; returns its index. Later rows are numbered anew."""
-        self.reserve(1)
-        at = self.place_of(int(row.time[0]), int(row.position[0]))
-        open_gap(self.columns, self.colours, self.limit, self.time, self.position, at, self.tail)
-        self.columns[:, at], self.colours[:, at] = row.columns[:, 0], row.colours[:, 0]
-        self.time[at], self.position[at] = row.time[0], row.position[0]
-        # No pair has it as its older row yet, so what the next row's pairs must reach is right for it too.
-        self.tail += 1
-        return at
+    def insert(self, rows: Rows) -> tuple[Ints, Ints]:
+        """Rows that come before some of the others; returns their indices, and before which rows they were put.
 
-    def place_of(self, time: int, position: int) -> int:
-        """The index of the first live row that comes after this time and arrival."""
+        The first are in the order in which the rows are given. The second are indices as they were, ascending: what was
+        at one of them or behind it has a new number.
+        """
+        self.reserve(rows.length)
+        order = np.lexsort((rows.position, rows.time))
+        places = self._places(rows.time[order], rows.position[order])
+        open_gaps(self.columns, self.colours, self.limit, self.time, self.position, places, self.tail)
+        at = np.empty(rows.length, np.int64)
+        at[order] = places + np.arange(rows.length)
+        self.columns[:, at], self.colours[:, at] = rows.columns, rows.colours
+        self.time[at], self.position[at] = rows.time, rows.position
+        self.tail += rows.length
+        return at, places
+
+    def _places(self, time: Ints, position: Ints) -> Ints:
+        """For each time and arrival, both in order: the index of the first live row that comes after it."""
         times = self.time[self.head : self.tail]
-        low, high = np.searchsorted(times, time, "left"), np.searchsorted(times, time, "right")
-        equal = self.position[self.head + low : self.head + high]
-        return self.head + int(low) + int(np.searchsorted(equal, position, "right"))
+        low = self.head + np.searchsorted(times, time, "left")
+        high = self.head + np.searchsorted(times, time, "right")
+        tied = np.flatnonzero((low < high) & (self.position[np.maximum(high - 1, 0)] > position))
+        for i in tied:
+            high[i] = low[i] + np.searchsorted(self.position[low[i] : high[i]], position[i], "right")
+        return high
 
     def first_at(self, time: int) -> int:
         """The index of the first live row of this time or a later one."""

@@ -16,8 +16,10 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.exact import TEXT, WHOLE
 from skyband.expressions.pairs import PairScore
 from skyband.structures.generating import callee, filled, loop
+from skyband.structures.whole_scores import NULL, distance_from, rank_key, whole_of
 
 BLOCK: Final = 512  # pairs that are compared together: long enough to vectorise, short enough to look again
 SHORT: Final = 32  # the same where many pairs pass: among the latest rows,
@@ -39,7 +41,7 @@ class Scoring:
 
     @property
     def width(self) -> int:
-        return len(self.score.columns)
+        return len(self.score.kept)
 
     @property
     def colours(self) -> int:
@@ -60,9 +62,10 @@ class Scoring:
     def _compile(self, name: str) -> Callable[..., Any]:
         """The loop of that name around the lines of this score."""
         scope: dict[str, Any] = {**_SIZES, **{called: callee(theirs) for called, theirs in self.score.calls}}
+        scope |= {"NULL": NULL, "whole_of": whole_of, "rank_key": rank_key, "distance_from": distance_from}
         if self.score.function is not None:
             scope["function"] = callee(self.score.function)
-            scope["Row"] = namedtuple("Row", self.score.columns)
+            scope["Row"] = namedtuple("Row", self.score.arguments)
         return loop(name, self.source(name), scope, may_raise=self.may_raise)
 
     def source(self, name: str) -> str:
@@ -75,16 +78,23 @@ class Scoring:
             + [f"q{c} = colours[{c}, i:stop]" for c in range(self.colours)],
             "VARY_A": self._load("a", "p{c}[x]", "q{c}[x]"),
             "VARY_B": self._load("b", "p{c}[x]", "q{c}[x]"),
-            "AT_A": self._load("a", "columns[{c}, i]", "colours[{c}, i]"),
+            "OLDER": self._load("a", "columns[{c}, older]", "colours[{c}, older]"),
+            "YOUNGER": self._load("b", "columns[{c}, younger]", "colours[{c}, younger]"),
             "SCORE": score,
         }
         if self.score.distances is not None:
-            lists = range(len(self.score.distances.columns))
-            parts["BOUND"] = [*(f"l{c} = distance[{c}]" for c in lists), *self.score.distances.lines]
+            distances = [
+                f"l{c} = {'int(distance[{}])' if whole else 'distance[{}]'}".format(c)
+                for c, whole in enumerate(self.score.distances.whole)
+            ]
+            parts["BOUND"] = [*distances, *self.score.distances.lines]
         return filled(LOOPS[name], parts)
 
     def _load(self, side: str, column: str, colour: str) -> list[str]:
-        columns = [f"{side}{c} = {column.format(c=c)}" for c in range(self.width)]
+        columns = [
+            f"{side}{c} = {'whole_of({})' if kept.kind in (WHOLE, TEXT) else '{}'}".format(column.format(c=c))
+            for c, kept in enumerate(self.score.kept)
+        ]
         return columns + [f"{side}_colour{c} = {colour.format(c=c)}" for c in range(self.colours)]
 
     def _fits(self) -> str:
@@ -160,24 +170,71 @@ def sweep(columns, colours, limit, first, heads, start, least, row, other, score
             inner[j, x] = s if fits & (first + x >= heads[j]) else np.nan
     return n, first
 """,
-    # A row that came late against the rows [start, end), all younger: pairs (fixed, other) that reach its limit.
-    "sweep_younger": """
-def sweep_younger(columns, colours, limit, fixed, start, end, row, other, score):
-    n, room = 0, len(row)
-    {FIX_A}
-    i = start
-    while i < end:
-        stop = min(i + BLOCK, end)
-        if n + stop - i > room:
-            return n, i
-        {SLICE}
-        for x in range(stop - i):
-            {VARY_B}
-            {SCORE}
-            if (s >= limit) & fits:
-                row[n], other[n], score[n] = fixed, i + x, s
-                n += 1
-        i = stop
+    # New rows at the indices `at`, anywhere among the others, against all older rows of [start, end) and all younger
+    # ones before `last`: partners of the j-th begin at heads[j]. A pair must reach the limit of its older row. Pairs
+    # (row, other) are written out, and by which new row they were found. Returns how many there are and, if the room
+    # for them ran out, the row to go on with; that makes sense for one new row only.
+    "sweep_late": """
+def sweep_late(columns, colours, limit, at, heads, start, end, last, least, row, other, by, score):
+    n, m, room = 0, len(at), len(row)
+    fine = max(start, end - NEAR)
+    tile = start
+    while tile < end:
+        block = BLOCK if tile < fine else SHORT
+        tile_end = min(tile + TILE, fine if tile < fine else end)
+        q = 0
+        for i in range(tile, tile_end, block):
+            limits = limit[i : min(i + block, tile_end)]
+            lowest = np.inf
+            for x in range(len(limits)):
+                lowest = limits[x] if limits[x] < lowest else lowest
+            least[q] = lowest
+            q += 1
+        for j in range(m):
+            fixed = at[j]
+            {FIX_B}
+            i, final = max(tile, heads[j]), min(tile_end, fixed)
+            while i < final:
+                q = (i - tile) // block
+                stop = min(tile + (q + 1) * block, final)
+                {SLICE}
+                limits, lowest = limit[i:stop], least[q]
+                hits = 0
+                for x in range(len(limits)):
+                    {VARY_A}
+                    {SCORE}
+                    hits += (s >= lowest) & fits
+                if hits > 0:
+                    if n + stop - i > room:
+                        return n, i
+                    for x in range(len(limits)):
+                        {VARY_A}
+                        {SCORE}
+                        if (s >= limits[x]) & fits:
+                            row[n], other[n], by[n], score[n] = i + x, fixed, j, s
+                            n += 1
+                i = stop
+            {FIX_A}
+            i, lowest, final = max(tile, fixed + 1), limit[fixed], min(tile_end, last)
+            while i < final:
+                stop = min(i + block, final)
+                {SLICE}
+                hits = 0
+                for x in range(stop - i):
+                    {VARY_B}
+                    {SCORE}
+                    hits += (s >= lowest) & fits
+                if hits > 0:
+                    if n + stop - i > room:
+                        return n, i
+                    for x in range(stop - i):
+                        {VARY_B}
+                        {SCORE}
+                        if (s >= lowest) & fits:
+                            row[n], other[n], by[n], score[n] = fixed, i + x, j, s
+                            n += 1
+                i = stop
+        tile = tile_end
     return n, end
 """,
     # The score of a row with each of the rows [start, end), into `out`; NaN with itself, and where there is none.
@@ -200,20 +257,22 @@ def scores(columns, colours, fixed, start, end, out):
         {SCORE}
         out[i - start + x] = s if fits else np.nan
 """,
-    # New rows against old ones that are listed by value, for each column whose distance the score depends on: `order`
-    # is their numbers and `value` their values, `count` of each. From each list comes the row with the next best
-    # distance, until even a row that had the next best distance of all lists could not reach `reach`, which all limits
-    # of these rows do. Rows in `odd` are in no list. Pairs that reach the limit are written behind the first n. Returns
-    # how many there are then; -1 if there was no room.
+    # New rows, at the indices `at`, against old ones that are listed by value, for each column whose distance the score
+    # depends on: `order` is their numbers and `value` their values, `count` of each; of whole numbers, how far they are
+    # from `origin`. From each list comes the row with the next best distance, until even a row that had the next best
+    # distance of all lists could not reach `reach`, which all limits of these rows do. Rows in `odd` are in no list.
+    # Pairs that reach the limit of their older row are written behind the first n. Returns how many there are then; -1
+    # if there was no room, -2 if more than `most` rows of the lists were looked at. `seen` says how many were.
     "walk": """
-def walk(columns, colours, limit, order, value, count, odd, base, first, heads, reach, near, listed,
-         x, left, right, distance, row, other, score, n):
+def walk(columns, colours, limit, order, value, count, odd, base, at, heads, reach, near, listed, whole, origin, most,
+         seen, x, left, right, distance, row, other, by, score, n):
     lists, room = len(near), len(row)
     for j in range(len(heads)):
-        fixed, begun, finite = first + j, n, True
-        {FIX_B}
+        fixed, begun, finite = at[j], n, True
         for c in range(lists):
             x[c] = columns[listed[c], fixed]
+            if whole[c]:
+                x[c] = distance_from(whole_of(x[c]), origin[c])
             finite &= abs(x[c]) < np.inf
             left[c], right[c] = 0, count - 1
             if near[c]:
@@ -225,16 +284,19 @@ def walk(columns, colours, limit, order, value, count, odd, base, first, heads, 
                     else:
                         high = middle
                 left[c], right[c] = low - 1, low
+        seen[0] += len(odd) + (0 if finite else count)
         for r in range(len(odd) + (0 if finite else count)):
             i = (odd[r] if r < len(odd) else order[0, r - len(odd)]) - base
-            if i < heads[j]:
+            if (i < heads[j]) | (i == fixed):
                 continue
-            {AT_A}
+            older, younger = min(i, fixed), max(i, fixed)
+            {OLDER}
+            {YOUNGER}
             {SCORE}
-            if (s >= limit[i]) & fits:
+            if (s >= limit[older]) & fits:
                 if n == room:
                     return -1
-                row[n], other[n], score[n] = i, fixed, s
+                row[n], other[n], by[n], score[n] = older, younger, j, s
                 n += 1
         while finite:
             # Every row that was not met is no better, in any list, than the next one there.
@@ -253,6 +315,9 @@ def walk(columns, colours, limit, order, value, count, odd, base, first, heads, 
             {BOUND}
             if (bound < reach) | (reach != reach):
                 break
+            seen[0] += lists * STEPS
+            if seen[0] > most:
+                return -2
             for c in range(lists):
                 for step in range(STEPS):
                     if near[c]:
@@ -276,43 +341,46 @@ def walk(columns, colours, limit, order, value, count, odd, base, first, heads, 
                             r = right[c]
                             right[c] -= 1
                     i = order[c, r] - base
-                    if i < heads[j]:
+                    if (i < heads[j]) | (i == fixed):
                         continue
-                    {AT_A}
+                    older, younger = min(i, fixed), max(i, fixed)
+                    {OLDER}
+                    {YOUNGER}
                     {SCORE}
-                    if (s >= limit[i]) & fits:
+                    if (s >= limit[older]) & fits:
                         known = False
                         for f in range(begun, n):
-                            known |= row[f] == i
+                            known |= (row[f] == older) & (other[f] == younger)
                         if not known:
                             if n == room:
                                 return -1
-                            row[n], other[n], score[n] = i, fixed, s
+                            row[n], other[n], by[n], score[n] = older, younger, j, s
                             n += 1
     return n
 """,
-    # New rows against old ones of the same colour: `order` is their numbers, colour after colour; `starts` says where
-    # each colour begins. Rows in `odd` may have any colour. As `walk` otherwise.
+    # New rows, at the indices `at`, against old ones of the same colour: `order` is their numbers, colour after colour;
+    # `starts` says where each colour begins. Rows in `odd` may have any colour. As `walk` otherwise.
     "meet": """
-def meet(columns, colours, limit, order, starts, odd, base, first, heads, row, other, score, n):
+def meet(columns, colours, limit, order, starts, odd, base, at, heads, row, other, by, score, n):
     room = len(row)
     for j in range(len(heads)):
-        fixed = first + j
-        {FIX_B}
+        fixed = at[j]
         colour = int(colours[0, fixed])
         start, end = 0, 0
         if colour + 1 < len(starts):
             start, end = starts[colour], starts[colour + 1]
         for r in range(start, end + len(odd)):
             i = (order[r] if r < end else odd[r - end]) - base
-            if i < heads[j]:
+            if (i < heads[j]) | (i == fixed):
                 continue
-            {AT_A}
+            older, younger = min(i, fixed), max(i, fixed)
+            {OLDER}
+            {YOUNGER}
             {SCORE}
-            if (s >= limit[i]) & fits:
+            if (s >= limit[older]) & fits:
                 if n == room:
                     return -1
-                row[n], other[n], score[n] = i, fixed, s
+                row[n], other[n], by[n], score[n] = older, younger, j, s
                 n += 1
     return n
 """,

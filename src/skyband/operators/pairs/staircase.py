@@ -11,6 +11,7 @@ Choose it:  any score; and whenever `threshold` cannot be used or does not pay.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -19,7 +20,18 @@ from skyband.operators.pairs.arriving import Arriving
 from skyband.operators.pairs.protocol import ANSWER, PAIR, Pairs, Spec, best_first
 from skyband.operators.pairs.rows import SPARE, Rows
 from skyband.operators.pairs.scoring import BLOCK, SHORT, TILE
-from skyband.operators.pairs.staircase_kernels import CLOCKS, NO_ROW, OLDEST, OUT, SHIFT, SHOWN, TOP
+from skyband.operators.pairs.staircase_kernels import (
+    CLOCKS,
+    COMPLETE,
+    NO_ROW,
+    OLDEST,
+    OUT,
+    REFILL,
+    SHIFT,
+    SHOWN,
+    TOP,
+    WHY,
+)
 from skyband.operators.protocol import ENTRIES, Arrays, Ints
 from skyband.windows import FOREVER
 
@@ -69,12 +81,17 @@ class Staircase(Arriving):
 
     def __init__(self, spec: Spec, *, batch: int = 128, room: int = 8192, step: int = 8) -> None:
         super().__init__(spec)
-        room = max(min(room, 1 << SHIFT), BLOCK)
-        # About 2 sqrt(2k) of a row's pairs pass, in random order; and there is room for the answer of every row.
-        self._batch = max(1, min(batch, int(room / (8 + 3 * math.sqrt(2 * spec.k))), 65_536 // spec.k))
+        # About 2 sqrt(2k) of a row's pairs pass, in random order.
+        room = max(min(int(room * math.sqrt(max(spec.k / 20, 1))), 1 << (SHIFT - 1)), BLOCK)
+        self._batch = max(1, min(batch, int(room / (8 + 3 * math.sqrt(2 * spec.k)))))
         self._step = step
-        self._found_row, self._found_other = np.empty(room, np.int64), np.empty(room, np.int64)
+        self._room = room
+        room += self._batch * self._batch  # of late rows all pairs with one another may pass
+        self._found_row, self._found_other, self._found_by = (np.empty(room, np.int64) for _ in range(3))
         self._found_score = np.empty(room)
+        # Late rows: the same in the order of the rows that found them.
+        self._sorted_row, self._sorted_other = np.empty(room, np.int64), np.empty(room, np.int64)
+        self._sorted_score = np.empty(room)
         self._slots = np.arange(room)
         self._least = np.empty(TILE // SHORT)
         self._inner = np.empty((self._batch, self._batch))
@@ -83,14 +100,15 @@ class Staircase(Arriving):
         self._other_band = np.empty(0, PAIR)
         self._held = 0
         self._heap = np.empty(spec.k, PAIR)
-        self._top = np.empty(spec.k, PAIR)  # without a slide: the answer, best first
+        self._top = np.empty(spec.k, PAIR)  # without a slide: the answer and its reserve, best first
+        self._reserve = 0  # how many pairs are kept behind the answer, at most
+        self._refilled_at = 0  # rows that had come when the answer was last filled up
         self._last = np.empty(spec.k, PAIR)  # without a slide, with changes: the answer that was shown last
         self._clock = np.zeros(CLOCKS, np.int64)
-        self._clock[OLDEST] = NO_ROW
+        self._clock[OLDEST], self._clock[COMPLETE] = NO_ROW, 1
         self._out = np.empty(0, ANSWER)
         self._merged = 0  # rows so far: says which limits are due
         self._stale = False  # many candidates passed that did not stay
-        self._changed = False  # some pair was merged since this was last looked at
 
     # -- what Arriving asks for -----------------------------------------------------------------------------------
 
@@ -105,19 +123,21 @@ class Staircase(Arriving):
                 self._merge(n, first, 0, part.length, window.head)
             else:
                 for j in range(part.length):
-                    self._take_singly(first + j, window.head, first + j + 1)
+                    self._take_singly(first + j, window.head)
             self._merged += part.length
 
-    def _insert(self, row: Rows) -> None:
-        at = self._rows.insert(row)
-        number = self._rows.base + at
-        kernels.renumber(self._band, self._held, number)
-        kernels.renumber(self._top, self._clock[TOP], number)
-        kernels.renumber(self._last, self._clock[SHOWN], number)
-        if len(self._shown):
-            kernels.renumber(self._shown, len(self._shown), number)
-        self._take_singly(at, self._rows.head, self._rows.tail)
-        self._merged += 1
+    def _insert(self, rows: Rows) -> None:
+        window = self._rows
+        for i in range(0, rows.length, self._batch):
+            at = self._place(rows.take(slice(i, i + self._batch)))
+            heads = np.full(len(at), window.head)
+            starts = self._find_late(at, heads)
+            if starts is None:
+                for j in range(len(at)):
+                    self._take_late(at, j, window.head)
+            else:
+                self._merge_late(0, int(starts[-1]), len(at), window.head)
+            self._merged += len(at)
 
     def _expire(self, head: int) -> None:
         self._rows.head = head
@@ -149,10 +169,11 @@ class Staircase(Arriving):
         last = state["last"]
         self._last[: len(last)] = last
         self._clock[:] = 0
-        self._clock[SHOWN], self._clock[OLDEST] = len(last), NO_ROW
+        self._clock[SHOWN], self._clock[OLDEST], self._clock[COMPLETE] = len(last), NO_ROW, 1
         self._merged, self._stale = int(state["merged"][0]), bool(state["merged"][1])
+        self._refilled_at = self._merged
         if self.spec.slides_with_each_arrival:
-            self._best(self._rows.base + self._rows.head)
+            self._refill(self._rows.head, self._merged)
 
     def held(self) -> Ints:
         last = self._last[: self._clock[SHOWN]]
@@ -203,89 +224,141 @@ class Staircase(Arriving):
     # -- with each arrival ------------------------------------------------------------------------------------------
 
     def _arrive(self, rows: Rows) -> None:
-        """Runs of rows that come in order are taken in batches; others one by one."""
+        """Rows are taken in batches; one in which all come in order is simpler than one with late rows."""
         i = 0
         while i < rows.length:
-            n = self._run(rows, i)
-            if n:
-                self._arrive_in_order(rows.take(slice(i, i + n)))
+            part = rows.take(slice(i, i + self._batch))
+            if self._is_in_order(part.time):
+                self._arrive_in_order(part)
             else:
-                n = 1
-                self._arrive_late(rows.take(slice(i, i + 1)))
-            i += n
+                self._arrive_late(part)
+            i += part.length
 
-    def _run(self, rows: Rows, i: int) -> int:
-        """How many rows from i on come in order, after those of the window; a batch at most."""
-        time = rows.time[i : i + self._batch]
-        if self._rows.by_count:
-            return len(time)
-        if self._rows.count and time[0] < self._rows.time[self._rows.tail - 1]:
-            return 0
-        falls = np.flatnonzero(time[1:] < time[:-1])
-        return int(falls[0]) + 1 if len(falls) else len(time)
+    def _is_in_order(self, time: Ints) -> bool:
+        """Do rows of these times come after those of the window, one after the other?"""
+        window = self._rows
+        if window.by_count:
+            return True
+        return bool((not window.count or time[0] >= window.time[window.tail - 1]) and (time[1:] >= time[:-1]).all())
 
     def _arrive_in_order(self, rows: Rows) -> None:
-        size = self.spec.window.size
         now = np.maximum(rows.time, self._seen)  # rows are in order, so this is the largest time seen
         self._seen = int(now[-1])
         first, heads = self._put(rows)
+        heads[:] = self._heads(now)
         window, m = self._rows, rows.length
-        if size == FOREVER:
-            heads[:] = window.head
-        elif window.by_count:
-            np.maximum(now - (size - 1 + window.base), window.head, out=heads)
-        else:
-            heads[:] = window.head + np.searchsorted(window.time[window.head : window.tail], now - size, "right")
         at = now + 1 if window.by_count else now
         n, reached = self._sweep(first, heads, int(heads[0]))
         if reached != first:
             for j in range(m):
                 head = int(heads[j])
-                self._take_singly(first + j, head, first + j + 1)
-                self._refill(head)
+                self._take_singly(first + j, head)
+                self._refill(head, self._merged + j)
                 self._show_top(int(at[j]))
         else:
             self._absorb(n, first, heads, at, m)
         self._expire(int(heads[-1]))
         self._merged += m
 
+    def _arrive_late(self, rows: Rows) -> None:
+        """All are put in their places at once; what each changes is then told in the order in which they came."""
+        now = np.maximum.accumulate(np.maximum(rows.time, self._seen))
+        self._seen = int(now[-1])
+        at = self._place(rows)
+        heads = self._heads(now)
+        starts = self._find_late(at, heads)
+        if starts is None:
+            for j in range(rows.length):
+                self._take_late(at, j, int(heads[j]))
+                self._refill(int(heads[j]), self._merged + j)
+                self._show_top(int(now[j]))
+        else:
+            self._absorb_late(starts, heads, now)
+        self._expire(int(heads[-1]))
+        self._merged += rows.length
+
+    def _heads(self, now: Ints) -> Ints:
+        """The index of the first row of the window at each of these times."""
+        window, size = self._rows, self.spec.window.size
+        if size == FOREVER:
+            return np.full(len(now), window.head)
+        if window.by_count:
+            return np.maximum(now - (size - 1 + window.base), window.head)
+        return window.head + np.searchsorted(window.time[window.head : window.tail], now - size, "right")
+
     def _absorb(self, n: int, first: int, heads: Ints, at: Ints, m: int) -> None:
         """Candidates are found: what do they change in the answer, row by row?"""
         window, spec = self._rows, self.spec
         best = self._best_score[:m]
         kernels.best_scores(self._found_other, self._found_score, n, self._inner, first, best)
-        self._reserve_out(2 * spec.k * m)
-        low, refilled = 0, False
-        while True:
-            high = kernels.absorb(
-                *(spec.k, spec.emit, low, m, refilled, first, heads, at),
+
+        def absorb(low: int, refilled: bool) -> int:
+            return kernels.absorb(
+                *(spec.k, len(self._top), spec.emit, low, m, refilled, first, heads, at),
                 *(self._found_row, self._found_other, self._found_score, n, self._inner, best),
                 *(window.base, window.position, self._top, self._last, self._clock, self._out),
             )
+
+        self._absorb_all(absorb, lambda low, high, head: self._merge(n, first, low, high, head), heads, m)
+
+    def _absorb_late(self, starts: Ints, heads: Ints, at: Ints) -> None:
+        """The same for rows that may be late."""
+        window, spec, m = self._rows, self.spec, len(at)
+
+        def absorb(low: int, refilled: bool) -> int:
+            return kernels.absorb_late(
+                *(spec.k, len(self._top), spec.emit, low, m, refilled, heads, at),
+                *(self._found_row, self._found_other, self._found_score, starts),
+                *(window.base, window.position, self._top, self._last, self._clock, self._out),
+            )
+
+        def merge(low: int, high: int, head: int) -> None:
+            self._merge_late(int(starts[low]), int(starts[high]), high - low, head)
+
+        self._absorb_all(absorb, merge, heads, m)
+
+    def _absorb_all(
+        self, absorb: Callable[[int, bool], int], merge: Callable[[int, int, int], None], heads: Ints, m: int
+    ) -> None:
+        """Row by row, until too few pairs are left in the answer: then what was found is merged, and it is filled up."""
+        self._reserve_out(max(4 * self.spec.k, 16_384))
+        low, refilled = 0, False
+        while True:
+            high = absorb(low, refilled)
             head = int(heads[min(high, m - 1)])
             if high > low:
-                self._merge(n, first, low, high, head)
+                merge(low, high, head)
+                refilled = False
             self._mark_written()
             if high == m:
                 break
-            self._refill(head)
-            low, refilled = high, True
+            if self._clock[WHY] == REFILL:
+                self._refill(head, self._merged + high)
+                refilled = True
+            else:
+                self._say()
+            low = high
         self._say()
 
-    def _arrive_late(self, row: Rows) -> None:
-        """A late row: it moves no clock, so nothing leaves, and mostly it changes nothing."""
-        self._changed = False
-        self._insert(row)
-        if self._changed:
-            self._refill(self._rows.head)
-            self._show_top(self._seen)
+    def _refill(self, head: int, rows: int) -> None:
+        """Fill the answer and its reserve up from the skyband; so many rows have come.
 
-    def _refill(self, head: int) -> None:
-        self._best(self._rows.base + head)
+        That takes a look at the whole skyband, so the reserve grows while it is needed soon again.
+        """
+        k, since = self.spec.k, rows - self._refilled_at
+        if since < 4 * self._batch:
+            self._reserve = min(max(2 * self._reserve, k // 2, 16), max(2048, 2 * k))
+        elif since > 64 * self._batch:
+            self._reserve //= 2
+        self._refilled_at = rows
+        most = k + self._reserve
+        if len(self._top) != most:
+            self._top, self._heap = np.empty(most, PAIR), np.empty(most, PAIR)
+        kernels.select(most, self._band, self._held, self._rows.base + head, self._heap, self._top, self._clock)
 
     def _show_top(self, at: int) -> None:
         self._reserve_out(2 * self.spec.k)
-        kernels.show_answer(self.spec.emit, at, self._top, self._last, self._clock, self._out)
+        kernels.show_answer(self.spec.k, self.spec.emit, at, self._top, self._last, self._clock, self._out)
         self._mark_written()
         self._say()
 
@@ -323,29 +396,83 @@ class Staircase(Arriving):
         window = self._rows
         return self.spec.scoring.sweep(
             *(window.columns, window.colours, window.limit, first, heads, start),
-            *(self._least, self._found_row, self._found_other, self._found_score, self._inner),
+            *(self._least, self._found_row[: self._room], self._found_other, self._found_score, self._inner),
         )
 
-    def _take_singly(self, at: int, head: int, end: int) -> None:
-        """The row at this index with all rows of [head, end), however many pairs pass: they are merged in between."""
-        window = self._rows
+    def _take_singly(self, at: int, head: int) -> None:
+        """The row at this index with all older ones, however many pairs pass: they are merged in between."""
         heads, start = np.array([head]), head
         while start < at:
             n, start = self._sweep(at, heads, start)
             self._merge_all(n, whole=start < at)
-        start = at + 1  # what follows is for late rows only
-        while start < end:
-            n, start = self.spec.scoring.sweep_younger(
-                *(window.columns, window.colours, float(window.limit[at]), at, start, end),
-                *(self._found_row, self._found_other, self._found_score),
+
+    # -- late rows ----------------------------------------------------------------------------------------------------
+
+    def _place(self, rows: Rows) -> Ints:
+        """Put rows among the others, where their time says; returns where they are. Pairs are numbered anew."""
+        at, places = self._rows.insert(rows)
+        numbers = self._rows.base + places
+        kernels.renumber(self._band, self._held, numbers)
+        kernels.renumber(self._top, self._clock[TOP], numbers)
+        kernels.renumber(self._last, self._clock[SHOWN], numbers)
+        if len(self._shown):
+            kernels.renumber(self._shown, len(self._shown), numbers)
+        if self._clock[OLDEST] != NO_ROW:
+            self._clock[OLDEST] += np.searchsorted(numbers, self._clock[OLDEST], "right")
+        return at
+
+    def _find_late(self, at: Ints, heads: Ints) -> Ints | None:
+        """Candidates of the new rows at these indices with all that came before, in the order in which they came.
+
+        Returns where those of each row start, and the last ones end; None: there is no room for so many.
+        """
+        order = np.argsort(at)
+        in_order = at[order]
+        # The new rows that are the latest of all find each other, and are found by none: all their pairs may pass.
+        gaps = np.flatnonzero(in_order != np.arange(self._rows.tail - len(at), self._rows.tail))
+        last = int(self._rows.tail) - len(at) + (int(gaps[-1]) + 1 if len(gaps) else 0)
+        n, reached = self._sweep_late(at, heads, int(heads.min()), last)
+        if reached != self._rows.tail:
+            return None
+        starts = np.empty(len(at) + 1, np.int64)
+        found = self._found_row, self._found_other, self._found_by, self._found_score
+        sorted_ = self._sorted_row, self._sorted_other, self._sorted_score
+        kernels.by_arrival(*found, n, at, last, in_order, order, starts, *sorted_)
+        self._found_row, self._found_other, self._found_score = sorted_
+        self._sorted_row, self._sorted_other, self._sorted_score = found[0], found[1], found[3]
+        return starts
+
+    def _take_late(self, at: Ints, j: int, head: int) -> None:
+        """One of these rows, however many pairs pass: they are merged in between."""
+        start, heads, order = head, np.array([head]), np.argsort(at)
+        while start < self._rows.tail:
+            n, start = Staircase._sweep_late(self, at[j : j + 1], heads, start, self._rows.tail)
+            n = kernels.drop_unborn(
+                *(self._found_row, self._found_other, self._found_by, self._found_score, n),
+                *(at, at[order], order, j),
             )
-            self._merge_all(n, whole=start < end)
+            self._merge_all(n, whole=start < self._rows.tail)
+
+    def _sweep_late(self, at: Ints, heads: Ints, start: int, last: int) -> tuple[int, int]:
+        window = self._rows
+        return self.spec.scoring.sweep_late(
+            *(window.columns, window.colours, window.limit, at, heads, start, window.tail, last),
+            *(self._least, self._found_row, self._found_other, self._found_by, self._found_score),
+        )
+
+    def _merge_late(self, start: int, stop: int, rows: int, head: int) -> None:
+        """Merge the candidates [start, stop), which so many rows found."""
+        keys = (self._found_row[start:stop] << SHIFT) | self._slots[start:stop]
+        refresh = self._rows.head if self._stale else self._first_due(rows)
+        self._merge_keys(keys, self._rows.tail, 0, 0, head, refresh)
+        self._stale = stop - start > 256 + 12 * rows * math.isqrt(self.spec.k)
+
+    # -- merging ------------------------------------------------------------------------------------------------------
 
     def _merge_all(self, n: int, *, whole: bool) -> None:
         """Merge all candidates found; `whole`: and bring all limits up to date."""
         if not n:
             return
-        self._changed = True
         keys = (self._found_row[:n] << SHIFT) | self._slots[:n]
         window = self._rows
         self._merge_keys(keys, window.tail, 0, 0, window.head, window.head if whole else self._first_due(1))
@@ -370,7 +497,7 @@ class Staircase(Arriving):
         self._held = kernels.merge(
             *(spec.k, self._band, self._held, keys, self._found_other, self._found_score),
             *(self._inner, first, low, high, head, window.tail, window.base, window.position, window.limit),
-            *(refresh, self._heap, self._other_band),
+            *(refresh, self._heap, self._other_band, window.base + first + low if high else -NO_ROW),
         )
         self._band, self._other_band = self._other_band, self._band
 

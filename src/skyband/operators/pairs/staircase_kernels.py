@@ -16,14 +16,19 @@ from skyband.structures.ranking import ZERO
 
 DROPPED = -1  # as the older row: a pair that was taken in and is dominated after all
 FEW = 64  # as k: up to so many it is cheaper to keep the k best in order than in a heap
-SHIFT = 14  # keys of candidates: the older row, then where the candidate stands, in so many bits
+SHIFT = 20  # keys of candidates: the older row, then where the candidate stands, in so many bits
 
 # What the clock array holds.
 OUT = 0  # entries written to the output
-TOP = 1  # pairs in the answer
+TOP = 1  # pairs in the answer and in its reserve: those that follow
 SHOWN = 2  # pairs in the answer that was shown last
-OLDEST = 3  # the number of the oldest row in the answer
-CLOCKS = 4
+OLDEST = 3  # the number of the oldest row in the answer, or an older one
+COMPLETE = 4  # 1: there are no other pairs than those in the answer and its reserve
+WHY = 5  # it stopped: REFILL or FULL
+CLOCKS = 6
+
+REFILL = 1  # too few pairs are left in the answer
+FULL = 2  # there may be no room for what is to be written
 
 NO_ROW = np.iinfo(np.int64).max
 
@@ -84,19 +89,20 @@ def sift_up(heap, i, score, a, b, slot):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def select(k, band, n, start, heap, top, clock):  # type: ignore[no-untyped-def]
-    """The k best of the band's pairs whose older row is not before `start`, best first, into `top`."""
-    in_heap = 0
+def select(most, band, n, start, heap, top, clock):  # type: ignore[no-untyped-def]
+    """The best of the band's pairs whose older row is not before `start`, so many at most, best first, into `top`."""
+    in_heap, seen = 0, 0
     for r in range(n):
         pair = band[r]
         if pair.a < start:
             break
-        if in_heap < k:
+        seen += 1
+        if in_heap < most:
             sift_up(heap, in_heap, pair.score, pair.a, pair.b, r)
             in_heap += 1
         elif ranks_before(pair.score, pair.a, pair.b, heap[0].score, heap[0].a, heap[0].b):
-            sift_down(heap, k, 0, pair.score, pair.a, pair.b, r)
-    clock[TOP], clock[OLDEST] = in_heap, NO_ROW
+            sift_down(heap, most, 0, pair.score, pair.a, pair.b, r)
+    clock[TOP], clock[OLDEST], clock[COMPLETE] = in_heap, NO_ROW, seen <= most
     for rank in range(in_heap - 1, -1, -1):
         top[rank] = band[heap[0].flag]
         clock[OLDEST] = min(clock[OLDEST], top[rank].a)
@@ -142,18 +148,21 @@ def offer(k, heap, in_heap, score, a, b, a_position, b_position, flag, out, n): 
 
 @kernel
 def merge(  # type: ignore[no-untyped-def]
-    k, band, n_band, keys, other, score, inner, first, low, high, head, tail, base, position, limit, refresh, heap, out
-):
+    k, band, n_band, keys, other, score, inner, first, low, high, head, tail, base, position, limit, refresh, heap, out,
+    new,
+):  # fmt: skip
     """Merge candidates into the skyband, without what is expired or dominated, into `out`; returns how many there are.
 
     Candidates are those in `keys`, which are sorted, and the pairs of new rows [first, first + high) in `inner` whose
-    younger row is none of the first `low`. The limits of rows from `refresh` on are set anew.
+    younger row is none of the first `low`. The limits of rows from `refresh` on are set anew. The younger row of every
+    candidate is numbered `new` or later, of no other pair.
     """
     i, j, t = 0, len(keys) - 1, high - 2
     in_heap, n = 0, 0
     above, was_full, upper = -np.inf, False, tail
     by_count = len(position) == 0
     mask = (1 << SHIFT) - 1
+    groups, look = 0, 1
     while True:
         # All pairs with a younger older row than `a` have been offered.
         a = -1
@@ -206,84 +215,230 @@ def merge(  # type: ignore[no-untyped-def]
             # A pair that ties with the k-th ranks before it if that has the same older row and an older other.
             limit[a] = worst if not was_full or worst > above else strictly_above(worst, full)
         above, was_full, upper = worst, full, a
+        if j < 0 and t < 0 and full and a <= refresh:
+            # Where no candidate is among the k best, older pairs meet the same k as before: nothing changes for them.
+            groups += 1
+            if groups == look:
+                look *= 2
+                fresh = 0
+                for r in range(k):
+                    fresh += heap[r].b >= new
+                if fresh == 0:
+                    while i < n_band and band[i].a >= base + head:
+                        out[n] = band[i]
+                        n += 1
+                        i += 1
+                    return n
     between = strictly_above(above, was_full)
     for r in range(max(head, refresh), upper):
         limit[r] = between
     return n
 
 
+@inlined
+def moved_up(number, numbers):  # type: ignore[no-untyped-def]
+    """The number of a row now that others were put in before these, ascending."""
+    low, high = 0, len(numbers)
+    while low < high:
+        middle = (low + high) >> 1
+        if numbers[middle] <= number:
+            low = middle + 1
+        else:
+            high = middle
+    return number + low
+
+
 @kernel
-def renumber(pairs, n, number):  # type: ignore[no-untyped-def]
-    """A row was put in before this number: it and all later rows have the next one."""
+def renumber(pairs, n, numbers):  # type: ignore[no-untyped-def]
+    """Rows were put in before these numbers, ascending: pairs of the rows behind them are numbered anew."""
     for r in range(n):
         pair = pairs[r]
-        pair.a += pair.a >= number
-        pair.b += pair.b >= number
+        pair.a = moved_up(pair.a, numbers)
+        pair.b = moved_up(pair.b, numbers)
+
+
+@inlined
+def arrival_of(index, last, in_order, arrival):  # type: ignore[no-untyped-def]
+    """Which of the new rows is at this index; -1: none. Those from `last` on are all new."""
+    if index >= last:
+        return arrival[len(in_order) - (in_order[-1] + 1 - index)]
+    low, high = 0, len(in_order)
+    while low < high:
+        middle = (low + high) >> 1
+        if in_order[middle] < index:
+            low = middle + 1
+        else:
+            high = middle
+    return arrival[low] if low < len(in_order) and in_order[low] == index else -1
+
+
+@kernel
+def drop_unborn(row, other, by, score, n, at, in_order, arrival, finder):  # type: ignore[no-untyped-def]
+    """Of pairs that one new row found, drop those with a new row that comes after it; returns how many stay.
+
+    New rows are at the indices `at`, and in order at `in_order`, of which arrival[i] says which of them it is.
+    """
+    kept, last = 0, in_order[-1] + 1
+    for c in range(n):
+        partner = row[c] if other[c] == at[finder] else other[c]
+        if arrival_of(partner, last, in_order, arrival) > finder:
+            continue
+        row[kept], other[kept], score[kept] = row[c], other[c], score[c]
+        kept += 1
+    return kept
+
+
+@kernel
+def by_arrival(row, other, by, score, n, at, last, in_order, arrival, starts, out_row, out_other, out_score):  # type: ignore[no-untyped-def]
+    """Pairs in the order in which the later of their rows comes: those of the j-th new row begin at starts[j].
+
+    New rows from index `last` on were found by others, not the others by them; of two new rows before it each has found
+    the other, which counts once.
+    """
+    m = len(at)
+    for j in range(m + 1):
+        starts[j] = 0
+    for c in range(n):
+        finder = by[c]
+        partner = row[c] if other[c] == at[finder] else other[c]
+        came = arrival_of(partner, last, in_order, arrival)
+        if came > finder:
+            by[c] = came if max(partner, at[finder]) >= last else -1
+        if by[c] >= 0:
+            starts[by[c] + 1] += 1
+    for j in range(m):
+        starts[j + 1] += starts[j]
+    for c in range(n):
+        j = by[c]
+        if j >= 0:
+            place = starts[j]
+            out_row[place], out_other[place], out_score[place] = row[c], other[c], score[c]
+            starts[j] = place + 1
+    for j in range(m, 0, -1):
+        starts[j] = starts[j - 1]
+    starts[0] = 0
+    return starts[m]
 
 
 # -- the answer, with each arrival -------------------------------------------------------------------------------------
+# The answer is followed by a reserve: the pairs that rank next. While there are k, none that is left out ranks before
+# any of these, so pairs may leave the answer without another look at the skyband.
 
 
 @part
-def enter(k, top, clock, score, a, b, a_position, b_position):  # type: ignore[no-untyped-def]
-    """Put a pair into the answer if it belongs there; was it so?"""
+def enter(k, most, top, clock, score, a, b, a_position, b_position):  # type: ignore[no-untyped-def]
+    """Put a pair into the answer or its reserve if it belongs there; is it in the answer?"""
     n = clock[TOP]
-    if n == k:
-        last = top[n - 1]
-        if not ranks_before(score, a, b, last.score, last.a, last.b):
+    if n == most or clock[COMPLETE] == 0:
+        if n == 0 or not ranks_before(score, a, b, top[n - 1].score, top[n - 1].a, top[n - 1].b):
+            clock[COMPLETE] = 0
             return False
+    if n == most:
         n -= 1
+        clock[COMPLETE] = 0
+    clock[TOP] = n + 1
     while n > 0 and ranks_before(score, a, b, top[n - 1].score, top[n - 1].a, top[n - 1].b):
         top[n] = top[n - 1]
         n -= 1
     pair = top[n]
     pair.score, pair.a, pair.b = score, a, b
     pair.a_position, pair.b_position, pair.flag = a_position, b_position, 0
-    clock[TOP] = min(clock[TOP] + 1, k)
-    return True
+    clock[OLDEST] = min(clock[OLDEST], a)
+    return n < k
+
+
+@part
+def leave(k, top, clock, start):  # type: ignore[no-untyped-def]
+    """Pairs whose older row is before `start` leave; was one of them in the answer?"""
+    kept, changed, oldest = 0, False, NO_ROW
+    for r in range(clock[TOP]):
+        if top[r].a < start:
+            changed |= r < k
+            continue
+        oldest = min(oldest, top[r].a)
+        if kept < r:
+            top[kept] = top[r]
+        kept += 1
+    clock[TOP], clock[OLDEST] = kept, oldest
+    return changed
+
+
+@inlined
+def may_begin(k, top, clock, start, out):  # type: ignore[no-untyped-def]
+    """Before a row is taken: is there room to write, and are there enough pairs once those before `start` have left?
+
+    Returns that, and whether the answer has changed.
+    """
+    clock[WHY] = 0
+    if clock[OUT] + 2 * k > len(out):
+        clock[WHY] = FULL
+        return False, False
+    changed = False
+    if clock[OLDEST] < start:
+        changed = leave(k, top, clock, start)
+        if clock[TOP] < k and clock[COMPLETE] == 0:
+            clock[WHY] = REFILL
+            return False, False
+    return True, changed
 
 
 @kernel
 def absorb(  # type: ignore[no-untyped-def]
-    k, emit, low, high, refilled, first, heads, at, row, other, score, n, inner, best, base, position,
+    k, most, emit, low, high, refilled, first, heads, at, row, other, score, n, inner, best, base, position,
     top, shown, clock, out,
 ):  # fmt: skip
     """New rows [low, high) one after the other: what each changes in the answer is written out.
 
-    Stops at a row with which a pair of the answer leaves, for the answer to be filled up from the skyband; `refilled`:
-    that has just been done for the first one. Returns where it stopped. best[j] is no less than any score of row j.
+    Stops at a row with which too many pairs leave, for the answer to be filled up from the skyband; `refilled`: that
+    has just been done for the first one. Returns where it stopped. best[j] is no less than any score of row j.
     """
     by_count = len(position) == 0
     for j in range(low, high):
-        if clock[OLDEST] < base + heads[j]:
+        goes_on, changed = may_begin(k, top, clock, base + heads[j], out)
+        if not goes_on:
             return j
-        changed = refilled and j == low
+        changed |= refilled and j == low
         fixed = first + j
-        if clock[TOP] < k or best[j] >= top[clock[TOP] - 1].score:
+        if clock[COMPLETE] == 1 or (clock[TOP] > 0 and best[j] >= top[clock[TOP] - 1].score):
             b_position = base + fixed if by_count else position[fixed]
             for c in range(n):
                 if other[c] == fixed:
                     a = row[c]
                     arrival = base + a if by_count else position[a]
-                    changed |= enter(k, top, clock, score[c], base + a, base + fixed, arrival, b_position)
+                    changed |= enter(k, most, top, clock, score[c], base + a, base + fixed, arrival, b_position)
             for x in range(j):
                 s = inner[j, x]
                 if s == s:
                     a = first + x
                     arrival = base + a if by_count else position[a]
-                    changed |= enter(k, top, clock, s, base + a, base + fixed, arrival, b_position)
+                    changed |= enter(k, most, top, clock, s, base + a, base + fixed, arrival, b_position)
         if changed:
-            clock[OLDEST] = NO_ROW
-            for r in range(clock[TOP]):
-                clock[OLDEST] = min(clock[OLDEST], top[r].a)
-            show(emit, at[j], top, shown, clock, out)
+            show(k, emit, at[j], top, shown, clock, out)
+    return high
+
+
+@kernel
+def absorb_late(  # type: ignore[no-untyped-def]
+    k, most, emit, low, high, refilled, heads, at, row, other, score, starts, base, position, top, shown, clock, out
+):
+    """As `absorb` for rows anywhere among the others: the pairs that the j-th found are [starts[j], starts[j + 1])."""
+    for j in range(low, high):
+        goes_on, changed = may_begin(k, top, clock, base + heads[j], out)
+        if not goes_on:
+            return j
+        changed |= refilled and j == low
+        for c in range(starts[j], starts[j + 1]):
+            a, b = row[c], other[c]
+            changed |= enter(k, most, top, clock, score[c], base + a, base + b, position[a], position[b])
+        if changed:
+            show(k, emit, at[j], top, shown, clock, out)
     return high
 
 
 @part
-def show(emit, at, top, shown, clock, out):  # type: ignore[no-untyped-def]
+def show(k, emit, at, top, shown, clock, out):  # type: ignore[no-untyped-def]
     """Write how the answer differs from the one shown last: both are best first."""
-    n, m = clock[TOP], clock[SHOWN]
+    n, m = min(clock[TOP], k), clock[SHOWN]
     if emit == CHANGES:
         write_missing(at, shown, m, top, n, LEAVE, clock, out)
         write_missing(at, top, n, shown, m, ENTER, clock, out)
@@ -318,9 +473,9 @@ def write(at, r, pair, change, clock, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def show_answer(emit, at, top, shown, clock, out):  # type: ignore[no-untyped-def]
+def show_answer(k, emit, at, top, shown, clock, out):  # type: ignore[no-untyped-def]
     """As `show`, when a window closes."""
-    show(emit, at, top, shown, clock, out)
+    show(k, emit, at, top, shown, clock, out)
 
 
 @kernel

@@ -1,0 +1,589 @@
+"""Expressions over two rows as lines of Python that keep whole numbers, times and strings exact.
+
+A value in these lines is of one of three kinds. A float is as in `lines`: null is NaN. A whole number has 64 bits, and a
+number of digits behind the point, which is how decimals come; a time is the number of its microseconds, or nanoseconds,
+since 1970. A text is a whole number too: one that orders as the string does, among those that are compared. Of the last
+two kinds the least number means null.
+
+Where SQL would keep whole numbers, so do the lines: in sums, differences, products, comparisons, CASE and the like. How
+large the results may be follows from how large the columns are, so whoever has the rows can tell that 64 bits suffice
+before any pair is scored (`Check`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from skyband.errors import InvalidExpression
+from skyband.expressions import functions
+from skyband.expressions.lines import COMPARISONS, FUNCTIONS, OPERATORS, any_of, is_two, not_a_number
+from skyband.expressions.scores import is_number
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+MOST: Final = 2**63 - 2**53 - 1  # the largest whole number that can be ranked
+EXACT: Final = 2**53  # up to here float64 has every whole number
+
+FLOAT, WHOLE, TEXT, KNOWN, NULL = "float", "whole", "text", "known", "null"
+
+Bounds = Sequence[tuple[int, int]]  # by column: the least and the largest of its whole numbers
+Bound = Callable[[Bounds], tuple[int, int]]
+
+
+class Column(NamedTuple):
+    """What is read of a row, and how it is kept: 64 bits in each case."""
+
+    name: str
+    kind: str  # FLOAT; WHOLE; TEXT: its label; KNOWN: 0, or NaN for null: nothing else is asked of it
+    scale: int = 0  # of a whole number: how many of its digits are behind the point
+    unit: str = ""  # of a time: what it counts
+
+
+class Check(NamedTuple):
+    """Part of an expression, as whole numbers, and the most that it may be."""
+
+    text: str
+    bound: Bound
+    most: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a node of a tree is in the lines."""
+
+    text: str  # a name, or a number written out
+    kind: str = FLOAT
+    scale: int = 0
+    bound: Bound | None = None  # from where to where, if it is a whole number, as a float or not
+    literal: str | None = None  # as written
+    is_time: bool = False
+
+
+def _written(number: str) -> Value:
+    """A number as it is written."""
+    value = float(number)
+    is_whole = number.lstrip("-").isdigit() and abs(int(number)) <= MOST
+    shown = repr(value) if abs(value) != float("inf") else "np.inf" if value > 0 else "-np.inf"
+    return Value(shown, FLOAT, 0, constant(int(number), int(number)) if is_whole else None, number)
+
+
+def constant(low: int, high: int) -> Bound:
+    return lambda _: (low, high)
+
+
+def column_of(name: str, column_type: pa.DataType, unit: str, *, only_known: bool) -> Column | None:
+    """How a column is kept; None: it cannot be."""
+    inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+    if is_time(inner):
+        return Column(name, WHOLE, 0, unit)
+    if pa.types.is_decimal(inner):
+        return Column(name, WHOLE, inner.scale) if inner.scale >= 0 else Column(name, FLOAT)
+    if pa.types.is_integer(inner) and inner.bit_width == 64:
+        return Column(name, WHOLE)
+    if is_number(inner) or pa.types.is_boolean(inner):
+        return Column(name, FLOAT)
+    if only_known:
+        return Column(name, KNOWN)
+    return Column(name, TEXT) if is_text(inner) else None
+
+
+def is_time(column_type: pa.DataType) -> bool:
+    return pa.types.is_temporal(column_type) and not pa.types.is_interval(column_type)
+
+
+def is_text(column_type: pa.DataType) -> bool:
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(is_kind(column_type) for is_kind in (*kinds, pa.types.is_fixed_size_binary))
+
+
+def unit_of(types: Sequence[pa.DataType]) -> str:
+    """What times count in an expression over columns of these types: the same for all of them."""
+    return "ns" if any(is_time(one) and getattr(one, "unit", "") == "ns" for one in types) else "us"
+
+
+def label_texts(trees: Sequence[exp.Expr]) -> tuple[tuple[bytes, int], ...]:
+    """The strings that are written out, in order, each with the number that it has among all strings."""
+    from sqlglot import exp
+
+    written = {node.this for tree in trees for node in tree.find_all(exp.Literal) if node.is_string}
+    texts = sorted(text.encode() for text in written)
+    step = 2**63 // (len(texts) + 1) * 2
+    return tuple((text, -(2**63) + (i + 1) * step) for i, text in enumerate(texts))
+
+
+class ExactLines:
+    """Straight lines of Python, one for each node of a tree; nothing in them branches, so loops over them vectorise."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        schema: pa.Schema,
+        labels: Sequence[tuple[bytes, int]] = (),
+        distances: dict[str, int] | None = None,
+    ) -> None:
+        self.lines: list[str] = []
+        self.calls: dict[str, Callable[..., Any]] = {}
+        self.checks: list[Check] = []
+        self._number = {column.name: number for number, column in enumerate(columns)}
+        self._columns = columns
+        self._schema = schema
+        self._labels = dict(labels)
+        self._distances = distances  # by column: which distance it is; then these stand for the columns
+
+    # -- values ------------------------------------------------------------------------------------------------------
+
+    def value(self, node: exp.Expr, text: str) -> Value:
+        """Write the lines that compute a value."""
+        from sqlglot import exp
+
+        if self._distances is not None and (found := distance_of(node)):
+            return self._distance(*found)
+        match node:
+            case exp.Paren():
+                return self.value(node.this, text)
+            case exp.Literal() | exp.Null() | exp.Cast():
+                return self._literal(node, text)
+            case exp.Column():
+                return self._column(node, text)
+            case exp.Case() | exp.If():
+                return self._case(node, text)
+            case exp.Neg() if isinstance(node.this, exp.Literal) and node.this.is_number:
+                return _written(f"-{node.this.this}")
+            case exp.Anonymous():
+                return self._call(node, text)
+            case exp.Coalesce() | exp.Nullif() | exp.Greatest() | exp.Least():
+                return self._chosen(node, text)
+            case exp.Add() | exp.Sub() | exp.Mul():
+                return self._arithmetic(node, text)
+            case exp.Mod() | exp.Abs() | exp.Neg() | exp.Floor() | exp.Ceil():
+                value = self._of_whole(node, text)
+                if value is not None:
+                    return value
+            case exp.Log() if node.args.get("expression"):
+                base, value = self.number(node.this, text), self.number(node.expression, text)
+                return self._new(f"math.log({value}) / math.log({base})")
+            case exp.Pow() if is_two(node.expression):
+                number = self.number(node.this, text)
+                return self._new(f"{number} * {number}")
+        kind = type(node).__name__
+        if kind in OPERATORS:
+            return self._new(f"{self.number(node.this, text)} {OPERATORS[kind]} {self.number(node.expression, text)}")
+        if kind in FUNCTIONS:
+            parts = [self.number(part, text) for part in (node.this, node.args.get("expression")) if part is not None]
+            return self._new(FUNCTIONS[kind].format(*parts))
+        raise not_a_number(node, text)
+
+    def number(self, node: exp.Expr, text: str) -> str:
+        """Write the lines that compute a float; returns its name."""
+        return self.as_float(self.value(node, text), node, text).text
+
+    def _new(self, text: str, kind: str = FLOAT, scale: int = 0, bound: Bound | None = None) -> Value:
+        name = f"{'v' if self._distances is None else 'w'}{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return Value(name, kind, scale, bound)
+
+    def _literal(self, node: exp.Expr, text: str) -> Value:
+        from sqlglot import exp
+
+        if isinstance(node, exp.Null):
+            return Value("np.nan", NULL)
+        if isinstance(node, exp.Cast):
+            literal = node.this.unnest()
+            if not (node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and isinstance(literal, exp.Literal)):
+                raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} converts something: only a time is written so.")
+            return self._time(str(literal.this), text)
+        written = str(node.this)
+        if node.is_string:
+            return Value(repr(self._labels[written.encode()]), TEXT, literal=written)
+        return _written(written)
+
+    def _time(self, written: str, text: str) -> Value:
+        """A time that is written out."""
+        unit = next((column.unit for column in self._columns if column.unit), "us")
+        for zone in (None, "UTC"):
+            try:
+                count = pa.scalar(written).cast(pa.timestamp(unit, zone)).value
+            except pa.ArrowInvalid:
+                continue
+            return Value(repr(float(count)), FLOAT, 0, constant(count, count), str(count), is_time=True)
+        raise InvalidExpression(f"{written!r} in {text!r} is not a time. Write it as '2024-01-31 12:00:00'.")
+
+    def _column(self, node: exp.Expr, text: str) -> Value:
+        number = self._number[node.name]
+        column, column_type = self._columns[number], self._schema.field(node.name).type
+        if pa.types.is_boolean(column_type):
+            raise not_a_number(node, text)
+        name = f"{node.table}{number}"
+        if column.kind == WHOLE:
+            return Value(name, WHOLE, column.scale, lambda bounds: bounds[number], None, bool(column.unit))
+        if column.kind != FLOAT:
+            return Value(name, column.kind)
+        return Value(name, FLOAT, 0, _bound_of(column_type))
+
+    def _distance(self, name: str, squared: bool) -> Value:
+        assert self._distances is not None
+        number = self._number[name]
+        column = self._columns[number]
+        bound = _bound_of(self._schema.field(name).type) if column.kind == FLOAT else lambda bounds: bounds[number]
+        far = None if bound is None else _absolute(_difference(bound, bound))
+        value = Value(f"l{self._distances[name]}", column.kind, column.scale, far)
+        if not squared:
+            return value
+        plain = self._float(value).text
+        return self._new(f"{plain} * {plain}")
+
+    def _call(self, node: exp.Expr, text: str) -> Value:
+        called = functions.find(node.name)
+        assert called is not None, "the parser has found it"
+        name = f"call_{len(self.calls)}"
+        self.calls[name] = called
+        arguments = [self._argument(self.value(part, text), part, text) for part in node.expressions]
+        return self._new(f"1.0 * {name}({', '.join(arguments)})")
+
+    def function_argument(self, column: exp.Expr) -> str:
+        """A column as a function of two rows gets it."""
+        return self._argument(self._compared(column, ""), column, "")
+
+    def _argument(self, value: Value, node: exp.Expr, text: str) -> str:
+        """As a function of the user's gets it: a float, which must be the very number."""
+        if value.kind == WHOLE and value.bound is not None:
+            limit = EXACT * 10**value.scale
+            self.checks.append(Check(node.sql("spark"), value.bound, limit, "a function gets numbers as float64"))
+        return self.as_float(value, node, text).text
+
+    # -- from one kind to another ------------------------------------------------------------------------------------
+
+    def as_float(self, value: Value, node: exp.Expr, text: str) -> Value:
+        if value.kind in (TEXT, KNOWN):
+            raise self._no_number(node, text)
+        return self._float(value)
+
+    def _no_number(self, node: exp.Expr, text: str) -> InvalidExpression:
+        return InvalidExpression(
+            f"{node.sql('spark')!r} in {text!r} is not a number. What is no number can be compared: =, <>, <, IN, IS NULL."
+        )
+
+    def _float(self, value: Value) -> Value:
+        if value.kind == NULL:
+            return Value("np.nan")
+        if value.kind != WHOLE:
+            return value
+        number = f"{value.text} / {10.0**value.scale!r}" if value.scale else f"1.0 * {value.text}"
+        return self._new(f"np.nan if {value.text} == NULL else {number}")
+
+    def whole(self, value: Value, text: str) -> Value:
+        return self._whole(value, 0, text)
+
+    def _whole(self, value: Value, scale: int, text: str) -> Value:
+        """The same as a whole number with so many digits behind the point, which are enough."""
+        if value.kind == NULL:
+            return Value("NULL", WHOLE, scale, constant(0, 0))
+        if value.literal is not None:
+            count = int(Decimal(value.literal).scaleb(scale))
+            return Value(repr(count), WHOLE, scale, constant(count, count), value.literal)
+        assert value.bound is not None
+        if value.kind == FLOAT:
+            value = self._new(f"NULL if {value.text} != {value.text} else int({value.text})", WHOLE, 0, value.bound)
+        if value.scale == scale:
+            return value
+        factor = 10 ** (scale - value.scale)
+        bound = _product(value.bound, constant(factor, factor))  # type: ignore[arg-type]
+        return self._checked(f"NULL if {value.text} == NULL else {value.text} * {factor}", scale, bound, text)
+
+    def _checked(self, line: str, scale: int, bound: Bound, text: str) -> Value:
+        self.checks.append(Check(text, bound, MOST, "whole numbers have 64 bits here"))
+        return self._new(line, WHOLE, scale, bound)
+
+    def _alike(self, values: list[Value], node: exp.Expr, text: str) -> list[Value]:
+        """These values as ones of the same kind: as texts, as whole numbers if they all are, or as floats."""
+        kinds = {value.kind for value in values} - {NULL}
+        if any(value.is_time for value in values):
+            times = [self._time(v.literal, text) if v.kind == TEXT and v.literal else v for v in values]
+            values, kinds = times, {value.kind for value in times} - {NULL}
+        if TEXT in kinds:
+            if kinds != {TEXT}:
+                raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} mixes strings with what is none.")
+            return [Value("NULL", TEXT) if value.kind == NULL else value for value in values]
+        if KNOWN in kinds:
+            raise self._no_number(node, text)
+        if WHOLE in kinds:
+            scale = _common_scale(values)
+            if scale is not None:
+                return [self._whole(value, scale, node.sql("spark")) for value in values]
+        elif all(value.bound is not None or value.kind == NULL for value in values):
+            if any(value.bound is not None and max(map(abs, value.bound(()))) > EXACT for value in values):
+                return [self._whole(value, 0, node.sql("spark")) for value in values]
+            return [Value("np.nan", FLOAT, 0, constant(0, 0)) if value.kind == NULL else value for value in values]
+        return [self._float(value) for value in values]
+
+    # -- operations --------------------------------------------------------------------------------------------------
+
+    def _arithmetic(self, node: exp.Expr, text: str) -> Value:
+        from sqlglot import exp
+
+        sides = [self.value(part, text) for part in (node.this, node.expression)]
+        for value, part in zip(sides, (node.this, node.expression), strict=True):
+            if value.kind in (TEXT, KNOWN):
+                raise self._no_number(part, text)
+        sign = OPERATORS[type(node).__name__]
+        combine = {"+": _sum, "-": _difference, "*": _product}[sign]
+        if isinstance(node, exp.Mul) and (scales := _own_scales(sides)) is not None:
+            x, y = (self._whole(value, scale, node.sql("spark")) for value, scale in zip(sides, scales, strict=True))
+        else:
+            x, y = self._alike(sides, node, text)
+        if x.bound is None or y.bound is None:
+            return self._new(f"{x.text} {sign} {y.text}")
+        bound = combine(x.bound, y.bound)
+        if x.kind == FLOAT:
+            low, high = bound(())
+            if max(-low, high) <= EXACT:
+                return self._new(f"{x.text} {sign} {y.text}", FLOAT, 0, bound)
+            x, y = (self._whole(value, 0, node.sql("spark")) for value in (x, y))
+        scale = x.scale + y.scale if sign == "*" else x.scale
+        line = f"{x.text} {sign} {y.text}"
+        unknown = _unknown(x, y)
+        return self._checked(f"NULL if {unknown} else {line}" if unknown else line, scale, bound, node.sql("spark"))
+
+    def _of_whole(self, node: exp.Expr, text: str) -> Value | None:
+        """ABS, -, FLOOR, CEIL and % of whole numbers; None: of floats."""
+        from sqlglot import exp
+
+        values = [self.value(node.this, text)]
+        if isinstance(node, exp.Mod):
+            values = self._alike([*values, self.value(node.expression, text)], node, text)
+        value = values[0]
+        if value.kind in (TEXT, KNOWN):
+            raise self._no_number(node.this, text)
+        if value.kind == NULL or (value.kind == FLOAT and value.bound is None):
+            plain = [self._float(one).text for one in values]
+            return self._new(FUNCTIONS[type(node).__name__].format(*plain))
+        assert value.bound is not None
+        x, is_whole = value.text, value.kind == WHOLE
+        match node:
+            case exp.Abs():  # of the least whole number, which means null, it is that number again
+                return self._new(f"abs({x})", value.kind, value.scale, _absolute(value.bound))
+            case exp.Neg():
+                return self._new(f"-{x}", value.kind, value.scale, _difference(constant(0, 0), value.bound))
+            case exp.Floor() | exp.Ceil():
+                if not value.scale:
+                    return value
+                unit, bound = 10**value.scale, value.bound
+                cut = f"{x} // {unit}" if isinstance(node, exp.Floor) else f"-(-{x} // {unit})"
+                return self._new(
+                    f"NULL if {x} == NULL else {cut}",
+                    WHOLE,
+                    0,
+                    lambda b: (bound(b)[0] // unit, -(-bound(b)[1] // unit)),
+                )
+        y, reach = values[1].text, _absolute(value.bound)
+        within: Bound = lambda bounds: (-reach(bounds)[1], reach(bounds)[1])  # noqa: E731
+        if not is_whole:
+            return self._new(f"np.fmod({x}, {y})", FLOAT, 0, within)
+        unknown = " | ".join(filter(None, [_unknown(*values), f"({y} == 0)"]))
+        rest = f"(-(abs({x}) % abs({y})) if {x} < 0 else abs({x}) % abs({y}))"
+        return self._new(f"NULL if {unknown} else {rest}", WHOLE, value.scale, within)
+
+    def _chosen(self, node: exp.Expr, text: str) -> Value:
+        """COALESCE, NULLIF, GREATEST and LEAST: one of several values of a kind."""
+        from sqlglot import exp
+
+        others = [node.expression] if isinstance(node, exp.Nullif) else node.expressions
+        first, *rest = self._alike([self.value(part, text) for part in (node.this, *others)], node, text)
+        if isinstance(node, exp.Nullif):
+            (other,) = rest
+            none = "np.nan" if first.kind == FLOAT else "NULL"
+            return self._as(first, f"{none} if {first.text} == {other.text} else {first.text}", [first])
+        value = first
+        for other in rest:
+            missing = f"({value.text} != {value.text})" if value.kind == FLOAT else f"({value.text} == NULL)"
+            if isinstance(node, exp.Coalesce):
+                line = f"{other.text} if {missing} else {value.text}"
+            else:
+                sign = ">" if isinstance(node, exp.Greatest) else "<"
+                better = f"({other.text} {sign} {value.text})"
+                if value.kind != FLOAT and sign == "<":
+                    better = f"({better} & ({other.text} != NULL))"  # null is the least number
+                line = f"{other.text} if {better} | {missing} else {value.text}"
+            value = self._as(value, line, [value, other])
+        return value
+
+    def _as(self, like: Value, line: str, among: list[Value]) -> Value:
+        """A line whose value is one of these."""
+        bounds = [value.bound for value in among]
+        bound = None if like.kind == TEXT or None in bounds else _either(bounds)  # type: ignore[arg-type]
+        return replace(self._new(line, like.kind, like.scale, bound), is_time=any(value.is_time for value in among))
+
+    def _case(self, node: exp.Expr, text: str) -> Value:
+        from sqlglot import exp
+
+        if isinstance(node, exp.If):
+            branches, otherwise = [node], node.args.get("false")
+        else:
+            branches, otherwise = node.args["ifs"], node.args.get("default")
+        results = [branch.args["true"] for branch in branches]
+        values = [self.value(part, text) for part in results]
+        values.append(Value("np.nan", NULL) if otherwise is None else self.value(otherwise, text))
+        *values, value = self._alike(values, node, text)
+        for branch, result in zip(reversed(branches), reversed(values), strict=True):
+            if node is not branch and node.this is not None:
+                condition = self.truth(exp.EQ(this=node.this.copy(), expression=branch.this.copy()), text)[0]
+            else:
+                condition = self.truth(branch.this, text)[0]
+            value = self._as(value, f"{result.text} if {condition} else {value.text}", [result, value])
+        return value
+
+    # -- conditions --------------------------------------------------------------------------------------------------
+
+    def truth(self, node: exp.Expr, text: str) -> tuple[str, str]:
+        """Write the lines of a condition; returns the names of "it is true" and of "it is false"."""
+        from sqlglot import exp
+
+        match node:
+            case exp.Paren():
+                return self.truth(node.this, text)
+            case exp.Boolean():
+                return (str(bool(node.this)), str(not node.this))
+            case exp.Not():
+                true, false = self.truth(node.this, text)
+                return false, true
+            case exp.And() | exp.Or():
+                (t1, f1), (t2, f2) = self.truth(node.this, text), self.truth(node.expression, text)
+                both, either = ("&", "|") if isinstance(node, exp.And) else ("|", "&")
+                return self._new(f"{t1} {both} {t2}").text, self._new(f"{f1} {either} {f2}").text
+            case exp.Column() if self._is_truth(node):
+                value = f"{node.table}{self._number[node.name]}"
+                return self._new(f"{value} == 1.0").text, self._new(f"{value} == 0.0").text
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                value = self._compared(node.this, text)
+                sides = (value.text, "NULL") if value.kind in (WHOLE, TEXT) else (value.text, value.text)
+                signs = ("==", "!=") if value.kind in (WHOLE, TEXT) else ("!=", "==")
+                true, false = (self._new(f"{sides[0]} {sign} {sides[1]}").text for sign in signs)
+                return true, false
+            case exp.In() if node.expressions:
+                equal = [exp.EQ(this=node.this.copy(), expression=other.copy()) for other in node.expressions]
+                return self.truth(any_of(equal), text)
+            case exp.Between():
+                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
+                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
+                return self.truth(exp.And(this=low, expression=high), text)
+        if type(node).__name__ in COMPARISONS:
+            return self._comparison(node, text)
+        raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} is not a condition that is true or false.")
+
+    def _comparison(self, node: exp.Expr, text: str) -> tuple[str, str]:
+        x, y = self._alike([self._compared(part, text) for part in (node.this, node.expression)], node, text)
+        true, false = (f"({line.format(x.text, y.text)})" for line in COMPARISONS[type(node).__name__])
+        if x.kind == FLOAT:
+            return self._new(true).text, self._new(false).text
+        unknown = _unknown(x, y)
+        known = self._new(f"not ({unknown})" if unknown else "True").text
+        return self._new(f"{true} & {known}").text, self._new(f"{false} & {known}").text
+
+    def _is_truth(self, node: exp.Expr) -> bool:
+        return pa.types.is_boolean(self._schema.field(node.name).type)
+
+    def _compared(self, node: exp.Expr, text: str) -> Value:
+        """As `value`, but a column of truth values is as good."""
+        from sqlglot import exp
+
+        inner = node.unnest()
+        if isinstance(inner, exp.Column) and self._is_truth(inner):
+            return Value(f"{inner.table}{self._number[inner.name]}")
+        if isinstance(inner, exp.Boolean):
+            return Value("1.0" if inner.this else "0.0")
+        return self.value(node, text)
+
+
+def distance_of(node: exp.Expr) -> tuple[str, bool] | None:
+    """The column x if the node is |a.x - b.x| or (a.x - b.x) ** 2, and whether it is squared."""
+    from sqlglot import exp
+
+    squared = isinstance(node, exp.Pow) and is_two(node.expression)
+    inner = node.this.unnest() if squared or isinstance(node, exp.Abs) else None
+    if not isinstance(inner, exp.Sub):
+        return None
+    x, y = inner.this.unnest(), inner.expression.unnest()
+    if isinstance(x, exp.Column) and isinstance(y, exp.Column) and x.name == y.name and x.table != y.table:
+        return x.name, squared
+    return None
+
+
+# -- how large whole numbers can be ------------------------------------------------------------------------------------
+
+
+def _bound_of(column_type: pa.DataType) -> Bound | None:
+    """Of a column that is kept as floats: of whole numbers of 32 bits at most."""
+    inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+    if not pa.types.is_integer(inner):
+        return None
+    if pa.types.is_signed_integer(inner):
+        return constant(-(2 ** (inner.bit_width - 1)), 2 ** (inner.bit_width - 1) - 1)
+    return constant(0, 2**inner.bit_width - 1)
+
+
+def _sum(x: Bound, y: Bound) -> Bound:
+    return lambda bounds: (x(bounds)[0] + y(bounds)[0], x(bounds)[1] + y(bounds)[1])
+
+
+def _difference(x: Bound, y: Bound) -> Bound:
+    return lambda bounds: (x(bounds)[0] - y(bounds)[1], x(bounds)[1] - y(bounds)[0])
+
+
+def _product(x: Bound, y: Bound) -> Bound:
+    def bound(bounds: Bounds) -> tuple[int, int]:
+        ends = [a * b for a in x(bounds) for b in y(bounds)]
+        return min(ends), max(ends)
+
+    return bound
+
+
+def _absolute(x: Bound) -> Bound:
+    return lambda bounds: (0, max(-x(bounds)[0], x(bounds)[1], 0))
+
+
+def _either(parts: list[Bound]) -> Bound:
+    return lambda bounds: (min(part(bounds)[0] for part in parts), max(part(bounds)[1] for part in parts))
+
+
+def _unknown(*values: Value) -> str:
+    """Is one of these whole numbers or texts null?"""
+    return " | ".join(f"({value.text} == NULL)" for value in values if value.literal is None)
+
+
+def _digits(literal: str) -> int | None:
+    """How many digits a number as it is written has behind the point; None: it has an exponent."""
+    _, point, behind = literal.partition(".")
+    return None if "e" in literal.lower() else len(behind) if point else 0
+
+
+def _own_scales(values: list[Value]) -> list[int] | None:
+    """How many digits behind the point each has as a whole number; None: one of them is not, or none needs to be."""
+    if not any(value.kind == WHOLE for value in values):
+        return None
+    is_decimal = any(value.scale for value in values)
+    scales = []
+    for value in values:
+        digits = None if value.literal is None else _digits(value.literal)
+        if value.kind == WHOLE or value.kind == NULL:
+            scales.append(value.scale)
+        elif value.literal is not None and digits is not None and (is_decimal or digits == 0):
+            if abs(Decimal(value.literal).scaleb(digits)) > MOST:
+                return None
+            scales.append(digits)
+        elif value.bound is not None:
+            scales.append(0)
+        else:
+            return None
+    return scales
+
+
+def _common_scale(values: list[Value]) -> int | None:
+    scales = _own_scales(values)
+    return None if scales is None else max(scales)

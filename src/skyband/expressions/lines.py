@@ -1,0 +1,197 @@
+"""Expressions over float64 columns as straight lines of Python, which loops are compiled from.
+
+All columns are float64 there and null is NaN, so the two mean the same: unknown. As in SQL, what is compared with the
+unknown is neither true nor false, and GREATEST and LEAST pass over it. Division and logarithms follow IEEE 754.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from skyband.errors import InvalidExpression
+from skyband.expressions import functions
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+class Lines:
+    """Straight lines of Python, one for each node of a tree; nothing in them branches, so loops over them vectorise."""
+
+    def __init__(self, columns: dict[str, int], schema: pa.Schema) -> None:
+        self.columns = columns
+        self.lines: list[str] = []
+        self.calls: dict[str, Callable[..., Any]] = {}
+        self._schema = schema
+
+    def _new(self, text: str) -> str:
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def number(self, node: exp.Expr, text: str) -> str:
+        """Write the lines that compute a number; returns its name."""
+        from sqlglot import exp
+
+        match node:
+            case exp.Paren():
+                return self.number(node.this, text)
+            case exp.Literal() if node.is_number:
+                return "np.inf" if math.isinf(float(node.this)) else repr(float(node.this))
+            case exp.Null():
+                return "np.nan"
+            case exp.Column():
+                if pa.types.is_boolean(self._schema.field(node.name).type):
+                    raise not_a_number(node, text)
+                return f"{node.table}{self.columns[node.name]}"
+            case exp.Case() | exp.If():
+                return self._case(node, text)
+            case exp.Anonymous():
+                called = functions.find(node.name)
+                assert called is not None, "the parser has found it"
+                name = f"call_{len(self.calls)}"
+                self.calls[name] = called
+                return self._new(f"1.0 * {name}({', '.join(self.number(part, text) for part in node.expressions)})")
+            case exp.Coalesce():
+                value = self.number(node.this, text)
+                for other in node.expressions:
+                    value = self._new(f"{self.number(other, text)} if {value} != {value} else {value}")
+                return value
+            case exp.Nullif():
+                value, other = self.number(node.this, text), self.number(node.expression, text)
+                return self._new(f"np.nan if {value} == {other} else {value}")
+            case exp.Greatest() | exp.Least():
+                sign = ">" if isinstance(node, exp.Greatest) else "<"
+                value = self.number(node.this, text)
+                for other in node.expressions:
+                    one = self.number(other, text)
+                    value = self._new(f"{one} if ({one} {sign} {value}) | ({value} != {value}) else {value}")
+                return value
+            case exp.Log() if node.args.get("expression"):
+                base, value = self.number(node.this, text), self.number(node.expression, text)
+                return self._new(f"math.log({value}) / math.log({base})")
+            case exp.Pow() if is_two(node.expression):
+                value = self.number(node.this, text)
+                return self._new(f"{value} * {value}")
+        kind = type(node).__name__
+        if kind in OPERATORS:
+            return self._new(f"{self.number(node.this, text)} {OPERATORS[kind]} {self.number(node.expression, text)}")
+        if kind in FUNCTIONS:
+            parts = [self.number(part, text) for part in (node.this, node.args.get("expression")) if part is not None]
+            return self._new(FUNCTIONS[kind].format(*parts))
+        raise not_a_number(node, text)
+
+    def _case(self, node: exp.Expr, text: str) -> str:
+        from sqlglot import exp
+
+        if isinstance(node, exp.If):
+            branches, otherwise = [node], node.args.get("false")
+        else:
+            branches, otherwise = node.args["ifs"], node.args.get("default")
+        value = "np.nan" if otherwise is None else self.number(otherwise, text)
+        for branch in reversed(branches):
+            if node is not branch and node.this is not None:
+                condition = self.truth(exp.EQ(this=node.this.copy(), expression=branch.this.copy()), text)[0]
+            else:
+                condition = self.truth(branch.this, text)[0]
+            value = self._new(f"{self.number(branch.args['true'], text)} if {condition} else {value}")
+        return value
+
+    def truth(self, node: exp.Expr, text: str) -> tuple[str, str]:
+        """Write the lines of a condition; returns the names of "it is true" and of "it is false"."""
+        from sqlglot import exp
+
+        match node:
+            case exp.Paren():
+                return self.truth(node.this, text)
+            case exp.Boolean():
+                return (str(bool(node.this)), str(not node.this))
+            case exp.Not():
+                true, false = self.truth(node.this, text)
+                return false, true
+            case exp.And() | exp.Or():
+                (t1, f1), (t2, f2) = self.truth(node.this, text), self.truth(node.expression, text)
+                both, either = ("&", "|") if isinstance(node, exp.And) else ("|", "&")
+                return self._new(f"{t1} {both} {t2}"), self._new(f"{f1} {either} {f2}")
+            case exp.Column() if pa.types.is_boolean(self._schema.field(node.name).type):
+                value = f"{node.table}{self.columns[node.name]}"
+                return self._new(f"{value} == 1.0"), self._new(f"{value} == 0.0")
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                value = self._value(node.this, text)
+                return self._new(f"{value} != {value}"), self._new(f"{value} == {value}")
+            case exp.In() if node.expressions:
+                equal = [exp.EQ(this=node.this.copy(), expression=other.copy()) for other in node.expressions]
+                return self.truth(any_of(equal), text)
+            case exp.Between():
+                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
+                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
+                return self.truth(exp.And(this=low, expression=high), text)
+        kind = type(node).__name__
+        if kind in COMPARISONS:
+            x, y = self.number(node.this, text), self.number(node.expression, text)
+            true, false = COMPARISONS[kind]
+            return self._new(true.format(x, y)), self._new(false.format(x, y))
+        raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} is not a condition that is true or false.")
+
+    def _value(self, node: exp.Expr, text: str) -> str:
+        """As `number`, but a column of truth values is as good."""
+        from sqlglot import exp
+
+        inner = node.unnest()
+        if isinstance(inner, exp.Column):
+            return f"{inner.table}{self.columns[inner.name]}"
+        return self.number(node, text)
+
+
+OPERATORS: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Pow": "**"}
+FUNCTIONS: Final = {
+    "Neg": "-{0}",
+    "Abs": "abs({0})",
+    "Mod": "np.fmod({0}, {1})",
+    "Sign": "1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else {0})",
+    "Sqrt": "math.sqrt({0})",
+    "Exp": "math.exp({0})",
+    "Ln": "math.log({0})",
+    "Log": "math.log({0})",
+    "Floor": "np.floor({0})",
+    "Ceil": "np.ceil({0})",
+    "Sin": "math.sin({0})",
+    "Cos": "math.cos({0})",
+    "Tan": "math.tan({0})",
+    "Atan2": "math.atan2({0}, {1})",
+}
+# What makes a comparison true, and what false; of NaN neither.
+COMPARISONS: Final = {
+    "EQ": ("{0} == {1}", "({0} < {1}) | ({0} > {1})"),
+    "NEQ": ("({0} < {1}) | ({0} > {1})", "{0} == {1}"),
+    "LT": ("{0} < {1}", "{0} >= {1}"),
+    "LTE": ("{0} <= {1}", "{0} > {1}"),
+    "GT": ("{0} > {1}", "{0} <= {1}"),
+    "GTE": ("{0} >= {1}", "{0} < {1}"),
+}
+
+
+def any_of(conditions: list[Any]) -> exp.Expr:
+    from sqlglot import exp
+
+    first, *others = conditions
+    for other in others:
+        first = exp.Or(this=first, expression=other)
+    return first
+
+
+def is_two(node: exp.Expr) -> bool:
+    from sqlglot import exp
+
+    inner = node.unnest()
+    return isinstance(inner, exp.Literal) and inner.is_number and float(inner.this) == 2.0
+
+
+def not_a_number(node: exp.Expr, text: str) -> InvalidExpression:
+    return InvalidExpression(
+        f"{node.sql('spark')!r} in {text!r} is not a number. CASE WHEN … THEN 1 ELSE 0 END makes one of a condition."
+    )

@@ -133,7 +133,7 @@ def test_a_function_of_columns_with_nulls() -> None:
         scores(pa.array([2**60, None, 1, 2]), by=lambda x: x + 1)
 
 
-# -- decimals beyond 64 bits, and what is computed in float64 -----------------------------------------------------------
+# -- decimals beyond 64 bits, and what is computed in float64 -------------------------------------------------------
 
 
 def test_a_decimal_beyond_64_bits_is_refused_by_name() -> None:

@@ -41,7 +41,6 @@ def test_numbers_that_come_one_batch_after_another(unsigned: bool, data: st.Data
         restored = WholeKeys(unsigned=unsigned)
         restored.restore(whole.state())
         check(restored, held, numbers)
-        check(whole, -(-held), numbers)
 
 
 @given(st.lists(SIGNED, max_size=20))

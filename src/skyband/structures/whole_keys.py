@@ -1,13 +1,13 @@
 """Float64 keys in the order of 64-bit whole numbers: kernels compare floats, and no number is rounded.
 
 A whole number up to 2**53 is its own key. Beyond that the next number gets the next float, as far as there are floats:
-up to 4.3e18, on both sides of zero. That serves counts, ids and times in nanoseconds, and keys of numbers that lie close
-together are about as far apart as the numbers are.
+up to 4.3e18, on both sides of zero. That serves counts, ids and times in nanoseconds, and keys of numbers that lie
+close together are about as far apart as the numbers are.
 
-When a number comes that is farther out (a hash, say), all keys are given anew: from then on the n-th whole number has the
-n-th float, whatever its size. There are fewer finite floats than 64-bit numbers, so 2**54 numbers have no key. They lie
-in holes between the numbers that are in use: at both ends of the range at first, and elsewhere as soon as a number comes
-that lies in one.
+When a number comes that is farther out (a hash, say), all keys are given anew: from then on the n-th whole number has
+the n-th float, whatever its size. There are fewer finite floats than 64-bit numbers, so 2**54 numbers have no key. They
+lie in holes between the numbers that are in use: at both ends of the range at first, and elsewhere as soon as a number
+comes that lies in one.
 
 Subnormal floats are no keys: some libraries make the processor take them for zero.
 """
@@ -97,9 +97,8 @@ class WholeKeys:
             if not len(keys) or np.abs(keys).max() <= EXACT:
                 return np.floor(keys).astype(np.int64)
             beyond = np.minimum(magnitude - _EXACT_BITS, _LAST_BITS - _EXACT_BITS) + EXACT
-            return np.where(
-                np.abs(keys) <= EXACT, np.floor(np.clip(keys, -EXACT, EXACT)).astype(np.int64), beyond * np.sign(bits | 1)
-            )
+            close = np.floor(np.clip(keys, -EXACT, EXACT)).astype(np.int64)
+            return np.where(np.abs(keys) <= EXACT, close, np.where(bits < 0, -beyond, beyond))
         place = np.clip(magnitude, _NORMAL, _LAST_BITS) - _NORMAL
         place = np.where(bits < 0, ~place, place)
         first, _, added = self._runs
@@ -165,10 +164,10 @@ def _runs_between(used: Ints) -> Ints:
         size[-1] -= size.sum() - needed
         order = np.argsort(start)
         start, size = start[order], size[order]
-    first, last = np.concatenate([[0], start + size]), np.concatenate([start, [pieces]])
+    first, last = np.concatenate([[0], start + size]), np.concatenate([start, [pieces]]) - 1
     added = _EDGE - (np.concatenate([[0], np.cumsum(size)]) << width)
-    some = first < last
-    return np.stack([(first[some] - pieces // 2) << width, ((last[some] - 1 - pieces // 2) << width) + (1 << width) - 1, added[some]])
+    runs = np.stack([(first - pieces // 2) << width, ((last - pieces // 2) << width) + (1 << width) - 1, added])
+    return runs[:, first <= last]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Oracle tests: whole numbers and decimals beyond 2**53, ranked the same on both engines and shown in their own type."""
+"""Oracle tests: whole numbers and decimals beyond 2**53, ranked alike on both engines and shown in their own type."""
 
 from __future__ import annotations
 

@@ -81,9 +81,9 @@ class Scores:
         if keys is None:
             largest = next(x for x in values.to_pylist() if x is not None and self._is_far(x))
             raise InvalidInput(
-                f"{self._text} is {largest} for a row, too large a {self.type} to be ranked exactly for many queries at "
-                f"once: up to ±{NEAR} is possible, for a decimal without its point. Cast the column to float64 to accept "
-                "rounding. Nothing of this batch was taken."
+                f"{self._text} is {largest} for a row, too large a {self.type} to be ranked exactly for many queries "
+                f"at once: up to ±{NEAR} is possible, for a decimal without its point. Cast the column to float64 to "
+                "accept rounding. Nothing of this batch was taken."
             )
         if nothing is not None:
             keys[nothing] = np.nan
@@ -199,8 +199,8 @@ def _unscaled(values: pa.Array, text: str) -> npt.NDArray[np.int64]:
     if not fits.all():
         wrong = values.filter(pa.array(~fits))[0]
         raise InvalidInput(
-            f"{text} is {wrong} for a row, a decimal that takes more than 64 bits, so that it cannot be ranked exactly. "
-            f"{_CAST} Nothing of this batch was taken."
+            f"{text} is {wrong} for a row, a decimal that takes more than 64 bits, so that it cannot be ranked "
+            f"exactly. {_CAST} Nothing of this batch was taken."
         )
     return np.ascontiguousarray(_limbs(values)[:, 0])
 

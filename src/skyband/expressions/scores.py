@@ -1,9 +1,9 @@
 """What a row is worth: one number a row, from a column, an SQL expression or a Python function.
 
 A column is ranked in its own type. An expression means the same on both engines. It is parsed once, by sqlglot; every
-node must be on the list below, which holds what polars and Spark can both evaluate with one meaning: sums and products of
-whole numbers are whole (see whole.py), all else is float64; division and logarithms follow IEEE 754 (1/0 is +inf, 0/0 is
-NaN, ln 0 is -inf). A NaN or null score is never ranked.
+node must be on the list below, which holds what polars and Spark can both evaluate with one meaning: sums and products
+of whole numbers are whole (see whole.py), all else is float64; division and logarithms follow IEEE 754 (1/0 is +inf,
+0/0 is NaN, ln 0 is -inf). A NaN or null score is never ranked.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _type_given(evaluate: Callable[[pa.RecordBatch], Any], schema: pa.Schema, co
             warnings.simplefilter("ignore")
             given = evaluate(no_rows)
             kind = given.type if isinstance(given, (pa.Array, pa.ChunkedArray)) else pa.from_numpy_dtype(given.dtype)
-    except Exception:  # whatever it is, it will be raised again when there are rows, if it does not come of there being none
+    except Exception:  # it may come of there being no rows; if not, it comes again when there are
         return pa.float64()
     return pa.uint64() if kind == pa.uint64() else pa.int64() if pa.types.is_integer(kind) else pa.float64()
 

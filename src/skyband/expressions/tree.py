@@ -189,7 +189,8 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
 
 
 _TOO_WIDE: Final = (
-    "does not fit in 64 bits. Nothing of this batch was taken. Multiply by 1.0 first to compute in float64, which rounds"
+    "does not fit in 64 bits. Nothing of this batch was taken. Multiply by 1.0 first to compute in float64, "
+    "which rounds"
 )
 
 
@@ -284,7 +285,7 @@ def _is_narrowed(node: exp.Expr) -> bool:
 
 
 def _fits(node: exp.Expr) -> bool:
-    """Whatever the values of its columns, does it fit in 64 bits? A column does; what is made of it may lie just beyond."""
+    """Does it fit in 64 bits, whatever the values of its columns? A column does; its negative may lie just beyond."""
     kind = kind_of(node)
     return not kind.is_whole or kind.bits < RESULT or (isinstance(node, exp.Column) and kind.bits == RESULT)
 

@@ -1,12 +1,12 @@
-"""Which parts of an expression are whole numbers, as in SQL: those stay exact, and are rounded where a float meets them.
+"""Which parts of an expression are whole numbers, as in SQL: those stay exact, until they meet a float.
 
-Columns of integers and integer literals are whole. So are + - * % of whole numbers, their negative, ABS, SIGN, FLOOR and
-CEIL, and what CASE, IF, COALESCE, NULLIF, GREATEST and LEAST choose from whole numbers only. Division, powers and the
-other functions give floats; a whole number beside a float becomes one.
+Columns of integers and integer literals are whole. So are + - * % of whole numbers, their negative, ABS, SIGN, FLOOR
+and CEIL, and what CASE, IF, COALESCE, NULLIF, GREATEST and LEAST choose from whole numbers only. Division, powers and
+the other functions give floats; a whole number beside a float becomes one.
 
-They are computed in 128 bits, which no sum or product of two 64-bit numbers exceeds, and only the result has to fit in
-64: so both engines refuse the same rows, whichever branch of a CASE they evaluate. A product that is multiplied once more
-could exceed 128 bits; then what is multiplied has to fit in 64 bits, too.
+They are computed in 126 bits (38 digits), which no product of two 64-bit numbers exceeds, and only the result has to
+fit in 64: so both engines refuse the same rows, whichever branch of a CASE they evaluate. Where a sum or a product
+could take more by the types of its columns, its parts have to fit in 64 bits, too.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Float64 keys in the order of 64-bit whole numbers: kernels compare floats, and no number is rounded.
 
 A whole number up to 2**53 is its own key. Beyond that the next number gets the next float, as far as there are floats:
-up to 4.3e18, on both sides of zero. That serves counts, ids and times in nanoseconds, and keys of numbers that lie close
-together are about as far apart as the numbers are.
+up to 4.3e18, on both sides of zero. That serves counts, ids and times in nanoseconds, and keys of numbers that lie
+close together are about as far apart as the numbers are.
 
-When a number comes that is farther out (a hash, say), all keys are given anew: from then on the n-th whole number has the
-n-th float, whatever its size. There are fewer finite floats than 64-bit numbers, so 2**54 numbers have no key. They lie
-in holes between the numbers that are in use: at both ends of the range at first, and elsewhere as soon as a number comes
-that lies in one.
+When a number comes that is farther out (a hash, say), all keys are given anew: from then on the n-th whole number has
+the n-th float, whatever its size. There are fewer finite floats than 64-bit numbers, so 2**54 numbers have no key. They
+lie in holes between the numbers that are in use: at both ends of the range at first, and elsewhere as soon as a number
+comes that lies in one.
 
 Subnormal floats are no keys: some libraries make the processor take them for zero.
 """
@@ -45,27 +45,37 @@ class WholeKeys:
     def __init__(self, *, unsigned: bool = False, near: bool = True) -> None:
         """Not `near`: the n-th whole number has the n-th float from the start."""
         self._unsigned = unsigned
+        self._room = np.empty(0)  # for keys: what is used again need not be cleared by the system first
+        self._are_large = False  # have numbers come that are beyond EXACT?
         # The numbers that have keys, where they do not count from zero: runs of them, from the smallest, and what is
         # added to each of a run.
         self._runs: Ints | None = None
         if not near:
-            self._use(_runs_between(np.empty(0, np.int64)))
+            self._runs, self._start = _FIRST_RUNS, _starts(_FIRST_RUNS)
+
+    def _room_for(self, count: int) -> Floats:
+        if count > len(self._room):
+            self._room = np.empty(count)
+        return self._room[:count]
 
     def _use(self, runs: Ints) -> None:
-        self._runs = runs
-        begin = np.arange(-(2 ** (63 - _REST)), 2 ** (63 - _REST)) << _REST
-        self._start = np.maximum(np.searchsorted(runs[0], begin, side="right") - 1, 0)
+        self._runs, self._start = runs, _starts(runs)
 
     # -- keys and numbers ------------------------------------------------------------------------------------------
 
     def keys(self, numbers: npt.NDArray[np.integer]) -> Floats | None:
-        """The key of each number; None: one of them has none under the present rule."""
+        """The key of each number, until others are asked for; None: one of them has none under the present rule."""
         whole = read_only(numbers.view(np.int64))
-        keys = np.empty(len(whole))
+        keys = self._room_for(len(whole))
         if self._runs is None:
+            if self._are_large:  # so were those before: as a rule times in nanoseconds are
+                smallest, largest = shifted(whole, keys.view(np.int64))
+                if smallest > EXACT and largest <= NEAR:
+                    return keys
             magnitude = as_floats(whole, np.int64(0 if self._unsigned else -1), keys)
             if 0 <= magnitude < EXACT:
                 return keys
+            self._are_large = True
             return keys if near_keys(whole, self._unsigned, keys.view(np.int64)) else None
         whole = read_only(whole ^ _SIGN) if self._unsigned else whole
         return keys if far_keys(whole, *self._runs, self._start, keys.view(np.int64)) else None
@@ -97,9 +107,8 @@ class WholeKeys:
             if not len(keys) or np.abs(keys).max() <= EXACT:
                 return np.floor(keys).astype(np.int64)
             beyond = np.minimum(magnitude - _EXACT_BITS, _LAST_BITS - _EXACT_BITS) + EXACT
-            return np.where(
-                np.abs(keys) <= EXACT, np.floor(np.clip(keys, -EXACT, EXACT)).astype(np.int64), beyond * np.sign(bits | 1)
-            )
+            close = np.floor(np.clip(keys, -EXACT, EXACT)).astype(np.int64)
+            return np.where(np.abs(keys) <= EXACT, close, np.where(bits < 0, -beyond, beyond))
         place = np.clip(magnitude, _NORMAL, _LAST_BITS) - _NORMAL
         place = np.where(bits < 0, ~place, place)
         first, _, added = self._runs
@@ -111,14 +120,14 @@ class WholeKeys:
     def rekey(self, kept: Floats, numbers: npt.NDArray[np.integer], *, factor: int = 1) -> Floats:
         """Take a rule by which the numbers have keys, and those of the keys that are `kept`, times `factor`; return the
         new keys of these. Infinities stay what they are. Raises OverflowError if a product does not fit in 64 bits."""
-        finite = np.isfinite(kept)
+        changed, finite = kept.copy(), np.isfinite(kept)
         held = self.numbers(kept[finite])
         if factor > 1:
             if len(held) and max(-int(held.min()), int(held.max())) * factor >= 2**63:
                 raise OverflowError
             held = held * factor
         self._use(_runs_between(self._signed(np.concatenate([held, numbers]))))
-        keys, changed = self.keys(held), kept.copy()
+        keys = self.keys(held)
         assert keys is not None, "every number that is kept has a key"
         changed[finite] = keys
         return changed
@@ -165,10 +174,19 @@ def _runs_between(used: Ints) -> Ints:
         size[-1] -= size.sum() - needed
         order = np.argsort(start)
         start, size = start[order], size[order]
-    first, last = np.concatenate([[0], start + size]), np.concatenate([start, [pieces]])
+    first, last = np.concatenate([[0], start + size]), np.concatenate([start, [pieces]]) - 1
     added = _EDGE - (np.concatenate([[0], np.cumsum(size)]) << width)
-    some = first < last
-    return np.stack([(first[some] - pieces // 2) << width, ((last[some] - 1 - pieces // 2) << width) + (1 << width) - 1, added[some]])
+    runs = np.stack([(first - pieces // 2) << width, ((last - pieces // 2) << width) + (1 << width) - 1, added])
+    return runs[:, first <= last]
+
+
+def _starts(runs: Ints) -> Ints:
+    """By the first bits of a number: the last run that begins where numbers with these bits do, or before."""
+    begin = np.arange(-(2 ** (63 - _REST)), 2 ** (63 - _REST)) << _REST
+    return np.maximum(np.searchsorted(runs[0], begin, side="right") - 1, 0)
+
+
+_FIRST_RUNS: Final = _runs_between(np.empty(0, np.int64))
 
 
 @kernel
@@ -180,6 +198,18 @@ def as_floats(whole, signed, keys):  # type: ignore[no-untyped-def]
         keys[i] = x
         together |= x ^ ((x >> 63) & signed)
     return together
+
+
+@kernel
+def shifted(whole, bits):  # type: ignore[no-untyped-def]
+    """The keys, as bits, of numbers beyond EXACT and up to NEAR; and the smallest and the largest number, which tell
+    whether these are such."""
+    smallest, largest = np.int64(NEAR), np.int64(EXACT)
+    for i in range(len(whole)):
+        x = whole[i]
+        bits[i] = x + (_EXACT_BITS - EXACT)
+        smallest, largest = min(smallest, x), max(largest, x)
+    return smallest, largest
 
 
 @kernel
@@ -199,7 +229,7 @@ def near_keys(whole, unsigned, bits):  # type: ignore[no-untyped-def]
 def far_keys(whole, first, last, added, start, bits):  # type: ignore[no-untyped-def]
     """The keys, as bits, of numbers in these runs. False: one is in none.
 
-    `start`: by the first bits of a number, a run that does not begin behind it and is none of the last before it.
+    `start`: see `_starts`.
     """
     for i in range(len(whole)):
         x = whole[i]

@@ -6,8 +6,10 @@ Algorithms compare scores and do little else with them, so they answer as before
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skyband.operators.protocol import Arrays, Floats
 
@@ -25,7 +27,7 @@ def rescored(state: Arrays, change: Change, *, other: Collection[str] = ()) -> A
     return changed
 
 
-def _floats(array: np.ndarray, other: Collection[str]) -> list[Floats]:  # type: ignore[type-arg]
+def _floats(array: npt.NDArray[Any], other: Collection[str]) -> list[Floats]:
     if array.dtype.names is None:
         return [array] if array.dtype == np.float64 else []
     return [array[name] for name in array.dtype.names if array.dtype[name] == np.float64 and name not in other]

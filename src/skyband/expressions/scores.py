@@ -83,7 +83,13 @@ def _bind_column(name: str, schema: pa.Schema) -> Score:
 def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
     """A vectorised function: its parameters are named after columns, and get them as numpy arrays."""
     text = f"the function {getattr(by, '__name__', by)!r}"
-    columns = tuple(inspect.signature(by).parameters)
+    try:
+        columns = tuple(inspect.signature(by).parameters)
+    except ValueError:
+        raise InvalidExpression(
+            f"{text} does not say what its parameters are called, so nobody knows which columns it is of. Name them, as "
+            "in: lambda price, volume: …"
+        ) from None
     if not columns:
         raise InvalidExpression(
             f"{text} has no parameters. Name them after the columns it needs, as in: lambda price, volume: …"

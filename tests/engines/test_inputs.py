@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -14,9 +15,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from conformance.algorithms import examples
+from hypothesis import given
+from hypothesis import strategies as st
 from tables import shows, table, words
 
 import skyband as sb
+from skyband.engines.schemas import common_type
 
 ROWS = table("""
     t   v   name
@@ -254,6 +259,13 @@ KEPT: dict[str, pa.Array] = {
     "float32": pa.array([1.5, 2.5, None, 1.5, 1.5], pa.float32()),
     "float64 with NaN": pa.array([float("nan"), 2.5, None, float("nan"), float("nan")]),
 }
+RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3, 5], pa.int32()), pa.array(["x", "y", None, "x"]))
+IN_OTHER_FORMS: dict[str, pa.Array] = {  # and what they come out as
+    "in runs": RUNS,
+    "a part of one in runs": pa.concat_arrays([RUNS.slice(1), RUNS]).slice(4),
+    "UUID": pa.array([b"x" * 16, b"y" * 16, None, b"x" * 16, b"x" * 16], pa.uuid()),
+}
+KEPT |= IN_OTHER_FORMS
 NOT_KEYS: dict[str, pa.Array] = {
     "null": pa.nulls(5),
     "list": pa.array([[1], [], None, [1, 2], [3]]),
@@ -263,8 +275,8 @@ NOT_KEYS: dict[str, pa.Array] = {
 
 
 def shown_as(kind: pa.DataType) -> pa.DataType:
-    """Arrow cannot take rows of views yet, so they come out as what they are views of."""
-    return pa.string() if kind == pa.string_view() else kind
+    """Arrow cannot take rows of views and runs yet, so they come out as what they stand for."""
+    return pa.string() if kind == pa.string_view() or pa.types.is_run_end_encoded(kind) else kind
 
 
 @pytest.mark.parametrize("kind", [*KEPT, *NOT_KEYS])
@@ -301,6 +313,179 @@ def test_columns_that_cannot_be_keys_are_refused_before_a_row_is_read(kind: str)
     schema = ROWS.append_column("key", NOT_KEYS[kind]).schema
     with pytest.raises(sb.InvalidQuery, match=r"per='key' is .*Possible: "):
         sb.TopK(**QUERY, per="key").open(schema)
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_objects_and_groups_of_joins_by_columns_of_any_flat_type(kind: str) -> None:
+    rows = ROWS.append_column("key", KEPT[kind])
+    window = sb.tumbling(100, on="t")
+    across = sb.top_k_across(rows, k=9, id="key", value="v", window=window, bounds=(0, 99), repeat="sum")
+    groups = sb.join_aggregate(rows, window=window, group_by="key", aggregates={"s": "SUM(v)"})
+    x, y, none = (str(KEPT[kind][i].as_py()) for i in (0, 1, 2))
+    for answer, column in ((across, "score"), (groups, "s")):
+        assert answer.schema.field("key").type == shown_as(KEPT[kind].type)
+        found = zip(map(str, answer["key"].to_pylist()), answer[column].to_pylist(), strict=True)
+        assert sorted(found) == sorted([(x, 12), (y, 8), (none, 2)])
+
+
+def test_times_and_scores_in_runs() -> None:
+    def in_runs(column: pa.ChunkedArray) -> pa.Array:
+        return pa.RunEndEncodedArray.from_arrays(pa.array(range(1, 6), pa.int16()), column.combine_chunks())
+
+    rows = ROWS.set_column(0, "t", in_runs(ROWS["t"])).set_column(1, "v", in_runs(ROWS["v"]))
+    assert shows(sb.top_k(rows, **QUERY), EXPECTED)
+    assert shows(sb.top_k(rows.to_reader(), **QUERY).read_all(), EXPECTED)
+    session = sb.TopK(**QUERY).open(rows.schema)
+    assert shows(pa.concat_tables([session.push(rows), session.finish()]), EXPECTED)
+    statement = "SELECT * FROM r [WINDOW 5 EVERY 5 ON t] WHERE v > 3 ORDER BY v DESC LIMIT 1"
+    assert sb.sql(statement, r=rows)["name"].to_pylist() == ["b", "d"]
+
+
+UNION = pa.UnionArray.from_sparse(pa.array([0, 1, 0, 1, 0], pa.int8()), [pa.array(range(5)), pa.array(list("abcde"))])
+UUID = IN_OTHER_FORMS["UUID"]
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "said"),
+    [
+        (UNION, {}, "Column 'extra' is sparse_union.*Leave the column out"),
+        (pa.StructArray.from_arrays([RUNS], ["r"]), {}, "runs inside of another type.*Decode them first"),
+        (UUID, {"by": "extra"}, "A score must be a number, but column 'extra' is extension<arrow.uuid>"),
+        (UUID, {"by": "extra * 2"}, "extra"),
+        (UUID, {"window": sb.tumbling(5, on="extra")}, "needs a timestamp or integer column, but 'extra' is extension"),
+        (NOT_KEYS["list"], {"window": sb.tumbling(5, on="t", order="extra")}, "order='extra' cannot put rows in order"),
+        (KEPT["decimal"].cast(pa.decimal256(50, 2)), {"by": "extra * 2"}, "cast it to decimal128"),
+    ],
+    ids=["a union", "runs inside", "a score", "an expression", "a time", "an order", "a wide decimal"],
+)
+def test_columns_that_cannot_be_used_are_refused_by_name(column: Any, options: dict[str, Any], said: str) -> None:
+    for rows in (ROWS.append_column("extra", column), ROWS.append_column("extra", column).to_reader()):
+        with pytest.raises(sb.SkybandError, match=said):
+            sb.top_k(rows, **{**QUERY, **options})
+
+
+def test_a_struct_as_id_is_refused_as_id() -> None:
+    rows = ROWS.append_column("key", NOT_KEYS["struct"])
+    with pytest.raises(sb.InvalidQuery, match=r"^id='key' is struct<a: int64>, which cannot be a key"):
+        sb.top_k_across(rows, k=1, id="key", value="v", window=sb.tumbling(5, on="t"), bounds=(0, 9))
+    with pytest.raises(sb.InvalidInput, match=r"stream='key' must name a stream in each row"):
+        sb.top_k_across(rows, k=1, id="name", value="v", window=sb.tumbling(5, on="t"), stream="key", streams=["x"])
+
+
+@pytest.mark.parametrize("by", [np.hypot, max])
+def test_a_function_that_does_not_name_its_parameters(by: Any) -> None:
+    with pytest.raises(sb.InvalidExpression, match="does not name its parameters after columns.*lambda price, volume"):
+        sb.top_k(ROWS, k=1, by=by, window=sb.tumbling(5, on="t"))
+
+
+# -- tables of one mapping --------------------------------------------------------------------------------------------
+
+SAME: dict[str, tuple[list[Any], pa.DataType | None]] = {  # types that mean the same, and what they have in common
+    "texts": ([pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())], None),
+    "floats": ([pa.float32(), pa.float64(), pa.float16()], pa.float64()),
+    "whole numbers": ([pa.int8(), pa.uint8(), pa.int32(), pa.uint32()], pa.int64()),
+    "few bits and floats": ([pa.int16(), pa.float32()], pa.float32()),
+    "more bits and floats": ([pa.int32(), pa.float32()], pa.float64()),
+    "nothing and something": ([pa.null(), pa.int8()], pa.int8()),
+    "instants": ([pa.timestamp("s"), pa.timestamp("us"), pa.timestamp("ms")], pa.timestamp("us")),
+    "too wide": ([pa.int64(), pa.float64()], None),
+    "too wide without a sign": ([pa.uint64(), pa.int8()], None),
+    "time zones": ([pa.timestamp("s", "UTC"), pa.timestamp("s")], None),
+    "text and numbers": ([pa.string(), pa.int8()], None),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_type_that_has_a_place_for_all_values(name: str) -> None:
+    types, expected = SAME[name]
+    for order in itertools.permutations(types):
+        found = common_type(order)
+        assert found == (pa.large_string() if name == "texts" else expected)
+
+
+TEXTS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+NUMBERS = [pa.int8(), pa.uint16(), pa.int32(), pa.float32(), pa.float64()]
+INSTANTS = [pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns")]
+
+
+@examples(60)
+@given(st.data())
+def test_tables_of_a_mapping_may_differ_in_form(data: st.DataObject) -> None:
+    """Across streams and in joins: the answer is that of the same values in one type."""
+
+    def drawn(kinds: list[Any], values: list[Any]) -> pa.Array:
+        kind = data.draw(st.sampled_from(kinds))
+        if pa.types.is_timestamp(kind):
+            return pa.array(values, pa.timestamp("s")).cast(kind)
+        return pa.array(values).cast(kind) if not pa.types.is_dictionary(kind) else pa.array(values).dictionary_encode()
+
+    plain, mixed, streams = {}, {}, set[str]()
+    for name in ("a", "b"):
+        ids, values = ["x", "y", None, "x"], [1, 5, 2, 3] if name == "a" else [4, 1, 1, 2]
+        is_stream = data.draw(st.booleans())
+        times = [0, 3, 6, 9] if is_stream else [3, 0, 9, 6]
+        instants = pa.array(times, pa.timestamp("s")).cast(INSTANTS[-1])
+        plain[name] = pa.table({"id": ids, "v": pa.array(values, pa.float64()), "t": instants})
+        mixed[name] = pa.table({"id": drawn(TEXTS, ids), "v": drawn(NUMBERS, values), "t": drawn(INSTANTS, times)})
+        streams |= {name} if is_stream else set()
+    window = sb.sliding("6 seconds", every="2 seconds", on="t")
+    asked: dict[str, Any] = {"k": 3, "id": "id", "value": "v", "window": window, "bounds": (0, 9), "repeat": "max"}
+
+    def lines(answer: Any) -> list[tuple[Any, ...]]:
+        shown = as_table(answer).to_pylist()
+        return [tuple(pd.Timestamp(v) if isinstance(v, dt.datetime) else v for v in row.values()) for row in shown]
+
+    def rows() -> dict[str, Any]:
+        return {name: table.to_reader() if name in streams else table for name, table in mixed.items()}
+
+    assert lines(sb.top_k_across(rows(), **asked)) == lines(sb.top_k_across(plain, **asked))
+    join: dict[str, Any] = {"inputs": {"a": window, "b": window}, "on": "a.id = b.id", "group_by": "a.id"}
+    join |= {"aggregates": {"n": "COUNT(*)", "m": "MAX(b.v)"}}
+    answer = lines(sb.join_aggregate(rows(), **join))
+    assert [tuple(map(float_of, row)) for row in answer] == [
+        tuple(map(float_of, row)) for row in lines(sb.join_aggregate(plain, **join))
+    ]
+
+
+def float_of(value: Any) -> Any:
+    return float(value) if isinstance(value, int) else value
+
+
+def test_types_of_a_mapping_that_have_nothing_in_common() -> None:
+    rows = {
+        "a": pa.table({"id": [1], "v": [1.0], "t": [1]}),
+        "b": pa.table({"id": [1.5], "v": [1.0], "t": [1]}),
+    }
+    with pytest.raises(sb.InvalidInput, match="Column 'id' has no type that holds .*: it is int64 in 'a', double in 'b'"):
+        sb.top_k_across(rows, k=1, id="id", value="v", window=sb.tumbling(5, on="t"), bounds=(0, 9))
+    late = pa.table({"id": [1], "v": [1.0], "t": pa.array([2**55], pa.timestamp("s"))})
+    soon = pa.table({"id": [1], "v": [1.0], "t": pa.array([1], pa.timestamp("ns"))})
+    window = sb.tumbling("5 seconds", on="t")
+    with pytest.raises(sb.InvalidInput, match=r"Column 't' is timestamp\[s\], and not all of it is possible as"):
+        sb.top_k_across({"a": late, "b": soon}, k=1, id="id", value="v", window=window, bounds=(0, 9))
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    for number in (np.int64, np.uint8, np.int32):
+        window = sb.sliding(number(4), every=number(2), on="t")
+        asked: dict[str, Any] = {"k": number(1), "by": "v", "window": window, "lateness": number(1)}
+        query = sb.TopK(**asked, max_jump=number(9))
+        assert query == sb.TopK(k=1, by="v", window=sb.sliding(4, every=2, on="t"), lateness=1, max_jump=9)
+        assert [type(each) for each in (query.k, query.window.size, query.window.every, query.lateness)] == [int] * 4
+        session = query.open(ROWS.schema)
+        session.push(ROWS)
+        assert len(session.top(number(1))) == 1
+        session.advance(number(20))
+        assert sb.TopKPairs(k=number(2), by="a.v + b.v", window=window).k == 2
+        across = sb.TopKAcross(k=number(2), id="id", value="v", window=window, repeat="max", max_repeats=number(3))
+        assert type(across.max_repeats) is int
+        groups = sb.join_aggregate(
+            ROWS, window=window, aggregates={"n": "COUNT(*)"}, group_by="name", order_by="n", k=number(1)
+        )
+        assert groups.num_rows == 7
+    for wrong in (True, np.bool_(True), 1.0, np.float64(2), "5"):
+        with pytest.raises(sb.InvalidQuery, match="k must be a whole number"):
+            sb.TopK(k=wrong, by="v", window=sb.tumbling(5, on="t"))  # type: ignore[arg-type]
 
 
 def test_dictionaries_that_differ_from_batch_to_batch() -> None:

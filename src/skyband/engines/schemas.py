@@ -211,6 +211,11 @@ def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> 
             )
 
 
+def stored(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The values of a column of an extension type, such as UUIDs, as Arrow stores them: it cannot compare others."""
+    return column.cast(column.type.storage_type) if isinstance(column.type, pa.BaseExtensionType) else column
+
+
 def whole_batch(table: pa.Table) -> pa.RecordBatch:
     """The rows of a table as one batch."""
     columns = [

@@ -170,7 +170,11 @@ def test_statements(lines: list[tuple[Any, ...]], where: str, kind: str) -> None
     """Alone, and several from one skyband."""
     lines = [line for line in lines if line[0] is not None]
     statement = f"SELECT seq FROM r [WINDOW 9 EVERY 3 ON t] {where} ORDER BY v DESC LIMIT 2"
-    statements = {"a": statement, "b": statement.replace("WINDOW 9", "WINDOW 6"), "c": statement.replace("v D", "seq D")}
+    statements = {
+        "a": statement,
+        "b": statement.replace("WINDOW 9", "WINDOW 6"),
+        "c": statement.replace("v D", "seq D"),
+    }
     table = table_of(lines)
     ordered = in_order(table, "t")
     expected = {name: sb.sql(text, r=ordered.to_reader()).read_all().to_pylist() for name, text in statements.items()}

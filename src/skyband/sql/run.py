@@ -149,9 +149,7 @@ def _together(statements: Mapping[str, Statement], inputs: Mapping[str, Source])
     rows = _prepared(source, replace(asked[0].rows[ONLY], columns=columns))
     queries: list[Any] = [one.query for one in asked]
     running = (objects if isinstance(queries[0], TopK) else pairs).start_together(rows, queries)
-    return {
-        called: _given(one, meaning) for called, one, meaning in zip(statements, running, asked, strict=True)
-    }
+    return {called: _given(one, meaning) for called, one, meaning in zip(statements, running, asked, strict=True)}
 
 
 def _copies(source: Source, count: int) -> Iterator[Source]:

@@ -20,7 +20,15 @@ from skyband.engines.embedded.running import Running, run, started
 from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, across_layout, free_name
-from skyband.engines.schemas import cast_batch, check_keys, common_type, plain_batch, plain_schema, stored
+from skyband.engines.schemas import (
+    cast_batch,
+    check_keys,
+    common_type,
+    is_value,
+    plain_batch,
+    plain_schema,
+    stored,
+)
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import as_floats, is_number
 from skyband.operators.across.protocol import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
@@ -55,7 +63,7 @@ class TopKAcrossSession(Session):
         query.check_columns(schema.names)
         check_keys((query.id,), self._plain, "id")
         named_by = None if query.stream is None else self._plain.field(query.stream).type
-        if named_by is not None and (pa.types.is_nested(named_by) or isinstance(named_by, pa.BaseExtensionType)):
+        if named_by is not None and (not is_value(named_by) or isinstance(named_by, pa.BaseExtensionType)):
             raise InvalidInput(f"stream={query.stream!r} must name a stream in each row, but the column is {named_by}.")
         if not is_number(self._plain.field(query.value).type):
             raise InvalidInput(

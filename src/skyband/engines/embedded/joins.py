@@ -289,7 +289,9 @@ def _answers(session: JoinSession, sources: Mapping[str, Source]) -> Iterator[pa
             for batch in in_batches(source.batches):
                 session.push(batch, name)
     merge = _by_arrival if len(streams) > 1 and session.query.every is None else _by_watermark
-    yield from merge(session, {name: iter(ordered(sources[name], given.window)) for name, given in session.query.streams})
+    yield from merge(
+        session, {name: iter(ordered(sources[name], given.window)) for name, given in session.query.streams}
+    )
     yield session.finish()
 
 

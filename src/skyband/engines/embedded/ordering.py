@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.engines.embedded.inputs import Source, WholeRows, in_batches
-from skyband.engines.schemas import plain_schema, stored
+from skyband.engines.schemas import is_value, plain_schema, stored
 from skyband.errors import InvalidQuery
 from skyband.structures.ascending import ascends
 from skyband.windows import Window
@@ -31,7 +31,7 @@ def arrival_columns(window: Window) -> list[str]:
 def check_order(window: Window, schema: pa.Schema) -> None:
     """Raise unless the column that a window names for it can put rows in order."""
     kind = plain_schema(schema).field(window.order).type if window.order in schema.names else None
-    if kind is not None and pa.types.is_nested(kind):
+    if kind is not None and not is_value(kind):
         raise InvalidQuery(f"order={window.order!r} cannot put rows in order: the column is {kind}.")
 
 

@@ -131,9 +131,7 @@ def apart(together: Running, queries: int) -> list[Running]:
     """The answers of a session to each of its queries, whose number is the first column."""
     seen = _Seen(together.session.output_schema.remove(0), together.session.stats)
     copies = tee(together.answers, queries)
-    return [
-        together._replace(session=seen, answers=_of_question(number, copy)) for number, copy in enumerate(copies)
-    ]
+    return [together._replace(session=seen, answers=_of_question(number, copy)) for number, copy in enumerate(copies)]
 
 
 def _of_question(number: int, answers: Iterator[pa.Table]) -> Iterator[pa.Table]:

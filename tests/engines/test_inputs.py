@@ -120,7 +120,7 @@ def test_push_refuses_what_is_no_table() -> None:
     session = sb.TopK(**QUERY).open(ROWS.schema)
     with pytest.raises(sb.InvalidInput, match=r"Cannot read rows from int. Possible: a pyarrow Table, "):
         session.push(5)
-    with pytest.raises(sb.InvalidInput, match="v: int64 before, missing now. Nothing"):
+    with pytest.raises(sb.InvalidInput, match=r"v: int64 before, missing now\. Nothing"):
         session.push(ROWS.to_pandas()[["t", "name"]])
     assert session.stats().rows_in == 0
 
@@ -399,7 +399,7 @@ def plain(column: pa.Array) -> pa.Array:
 
 @pytest.mark.parametrize("by", [np.hypot, max])
 def test_a_function_that_does_not_name_its_parameters(by: Any) -> None:
-    with pytest.raises(sb.InvalidExpression, match="does not name its parameters after columns.*lambda price, volume"):
+    with pytest.raises(sb.InvalidExpression, match=r"does not name its parameters after columns.*lambda price, volume"):
         sb.top_k(ROWS, k=1, by=by, window=sb.tumbling(5, on="t"))
     with pytest.raises(sb.InvalidQuery):
         sb.top_k_pairs(ROWS, k=1, by=by, window=sb.tumbling(5, on="t"))
@@ -484,7 +484,7 @@ def test_types_of_a_mapping_that_have_nothing_in_common() -> None:
         "b": pa.table({"id": [1.5], "v": [1.0], "t": [1]}),
     }
     with pytest.raises(
-        sb.InvalidInput, match="Column 'id' has no type that holds .*: it is int64 in 'a', double in 'b'"
+        sb.InvalidInput, match=r"Column 'id' has no type that holds .*: it is int64 in 'a', double in 'b'"
     ):
         sb.top_k_across(rows, k=1, id="id", value="v", window=sb.tumbling(5, on="t"), bounds=(0, 9))
     late = pa.table({"id": [1], "v": [1.0], "t": pa.array([2**55], pa.timestamp("s"))})

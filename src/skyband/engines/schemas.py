@@ -26,7 +26,7 @@ def _check_kept(field: pa.Field) -> None:
     for inner in _parts(field.type):
         if pa.types.is_union(inner):
             raise InvalidInput(
-                f"Column {field.name!r} is {field.type}, and Arrow cannot gather rows of a union. Leave the column out, "
+                f"Column {field.name!r} is {field.type}, of which Arrow cannot gather rows. Leave the column out, "
                 "or give each of its types a column of its own, or a struct."
             )
         if pa.types.is_run_end_encoded(inner) and inner != field.type:

@@ -256,8 +256,8 @@ def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
         raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {given}.")
     sources = _of_one_time({name: read(data[name]) for name in query.names}, query)
     session = query.open({name: source.schema for name, source in sources.items()})
-    for name, given in query.streams:
-        check_order(given.window, sources[name].schema)
+    for name, stream in query.streams:
+        check_order(stream.window, sources[name].schema)
     is_whole = all(source.is_whole for source in sources.values())
     like = common([source.like for source in sources.values()])
     return started(session, _answers(session, sources), is_whole, like)

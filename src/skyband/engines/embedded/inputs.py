@@ -1,4 +1,4 @@
-"""Rows from whatever a user has: Arrow tables, frames, datasets, readers, iterators; and what a session takes of them."""
+"""Rows from whatever a user has: Arrow, frames, datasets, readers, iterators; and what a session takes of them."""
 
 from __future__ import annotations
 

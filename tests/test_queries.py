@@ -144,7 +144,7 @@ def test_queries_are_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [5, "rows.parquet", None, {"t": [1]}, [1, 2], [pa.record_batch({"t": [1]})], np.zeros(3), object()]
+    "data", [5, "rows.parquet", None, {"t": [1]}, {pa.record_batch({"t": [1]}).num_rows}, np.zeros(3), object()]
 )
 def test_data_of_no_known_family(data: object) -> None:
     with pytest.raises(
@@ -154,7 +154,7 @@ def test_data_of_no_known_family(data: object) -> None:
 
 
 def test_iterators_that_give_something_else() -> None:
-    with pytest.raises(sb.InvalidInput, match="The iterator gave no batch, so the columns are unknown"):
+    with pytest.raises(sb.InvalidInput, match="The iterator has no batch, so the columns are unknown"):
         sb.top_k(iter([]), k=1, by="price", window=WINDOW)
     with pytest.raises(sb.InvalidInput, match="must give pyarrow record batches, got int"):
         sb.top_k(iter([1, 2]), k=1, by="price", window=WINDOW)
@@ -164,10 +164,10 @@ def test_iterators_that_give_something_else() -> None:
             sb.top_k(iter([batch, second]), k=1, by="price", window=WINDOW).read_all()
 
 
-@pytest.mark.parametrize("rows", [{"t": [1]}, [1], "rows", None])
-def test_push_takes_arrow(rows: object) -> None:
-    with pytest.raises(sb.InvalidInput, match=f"got {type(rows).__name__}"):
-        query().open(SCHEMA).push(rows)  # type: ignore[arg-type]
+@pytest.mark.parametrize("rows", [{"t": [1]}, 5, "rows", None])
+def test_push_takes_rows(rows: object) -> None:
+    with pytest.raises(sb.InvalidInput, match=f"Cannot read rows from {type(rows).__name__}"):
+        query().open(SCHEMA).push(rows)
 
 
 def test_open_takes_a_schema() -> None:
@@ -221,4 +221,4 @@ def test_only_windows_by_value_with_a_slide_close_with_the_clock(window: sb.Wind
 def test_every_error_is_a_skyband_error() -> None:
     errors = [value for value in vars(sb).values() if isinstance(value, type) and issubclass(value, Exception)]
     assert len(errors) >= 10
-    assert all(issubclass(error, sb.SkybandError) for error in errors)
+    assert all(issubclass(error, sb.SkybandError | Warning) for error in errors)

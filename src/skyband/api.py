@@ -141,9 +141,11 @@ def top_k(
 ) -> Any:
     """The k best rows of a window, as it slides over `data`.
 
-    `data` is a pyarrow Table, a pandas or polars DataFrame or anything else with the Arrow C stream interface (the
-    answer is a pyarrow Table), a RecordBatchReader or an iterator of record batches (a RecordBatchReader), or a Spark
-    DataFrame, batch or streaming (a Spark DataFrame). The other arguments are those of `TopK`.
+    `data` is a pandas or polars DataFrame, a polars LazyFrame or a Spark DataFrame, batch or streaming, and the answer
+    is one, too; or a pyarrow Table, RecordBatch or Dataset, a list of batches or anything else with the Arrow C stream
+    interface (the answer is a pyarrow Table); or a stream: a RecordBatchReader, a Scanner, an iterator of record
+    batches (a RecordBatchReader). What is not a stream is put in the order of the window's column first, so that no row
+    is late. Late rows of a stream are warned of: `LateRows`. The other arguments are those of `TopK`.
 
     Columns of the answer: `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.

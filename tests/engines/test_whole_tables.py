@@ -1,4 +1,4 @@
-"""Oracle tests: a table has no late rows. In whichever order and kind it comes, the answer is that of its rows in order.
+"""Oracle tests: a table has no late rows. Whatever its order and kind, the answer is that of its rows in order.
 
 What rows in order give is told by a session that is fed with them by hand.
 """
@@ -27,7 +27,8 @@ TIMES = {
     "timestamp[s]": pa.timestamp("s"),
     "timestamp[ns, tz]": pa.timestamp("ns", "Europe/Berlin"),
 }
-SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.string(), "seq": pa.int64()})
+WHOLE_NUMBERS = pa.int64()
+SCHEMA = pa.schema({"t": WHOLE_NUMBERS, "v": pa.float64(), "g": pa.string(), "seq": pa.int64()})
 rows = st.lists(
     st.tuples(
         st.one_of(st.none(), st.integers(0, 40)),
@@ -38,7 +39,7 @@ rows = st.lists(
 )
 
 
-def table_of(lines: list[tuple[Any, ...]], kind: pa.DataType = SCHEMA.field("t").type) -> pa.Table:
+def table_of(lines: list[tuple[Any, ...]], kind: pa.DataType = WHOLE_NUMBERS) -> pa.Table:
     """Rows numbered as they come; the times of a type."""
     times = [None if t is None else t * (10**9 if kind == TIMES["timestamp[ns, tz]"] else 1) for t, *_ in lines]
     inside = pa.int64() if pa.types.is_timestamp(kind) else kind
@@ -68,7 +69,7 @@ def span(number: int, kind: pa.DataType) -> Any:
 
 
 @st.composite
-def windows(draw: st.DrawFn, kind: pa.DataType = SCHEMA.field("t").type) -> sb.Window:
+def windows(draw: st.DrawFn, kind: pa.DataType = WHOLE_NUMBERS) -> sb.Window:
     size = draw(st.integers(1, 15))
     every = draw(st.one_of(st.none(), st.integers(1, size).map(lambda number: span(number, kind))))
     return sb.sliding(span(size, kind), every=every, on="t")
@@ -170,7 +171,11 @@ def test_statements(lines: list[tuple[Any, ...]], where: str, kind: str) -> None
     """Alone, and several from one skyband."""
     lines = [line for line in lines if line[0] is not None]
     statement = f"SELECT seq FROM r [WINDOW 9 EVERY 3 ON t] {where} ORDER BY v DESC LIMIT 2"
-    statements = {"a": statement, "b": statement.replace("WINDOW 9", "WINDOW 6"), "c": statement.replace("v D", "seq D")}
+    statements = {
+        "a": statement,
+        "b": statement.replace("WINDOW 9", "WINDOW 6"),
+        "c": statement.replace("v D", "seq D"),
+    }
     table = table_of(lines)
     ordered = in_order(table, "t")
     expected = {name: sb.sql(text, r=ordered.to_reader()).read_all().to_pylist() for name, text in statements.items()}
@@ -239,8 +244,8 @@ def test_late_rows_of_streams_that_are_put_together() -> None:
     with pytest.warns(sb.LateRows, match="3 of 6 rows"):
         sb.join_aggregate(LATE.to_reader(), window=sb.tumbling(5, on="t"), aggregates={"n": "COUNT(*)"}).read_all()
     streams = {"a": LATE.to_reader(), "b": LATE.slice(0, 1)}
+    window = sb.tumbling(5, on="t")
     with pytest.warns(sb.LateRows, match="3 of 7 rows"):
-        window = sb.tumbling(5, on="t")
         sb.top_k_across(streams, k=1, id="v", value="v", bounds=(0, 9), window=window).read_all()
 
 

@@ -10,7 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from spark.streams import START_US, lines, read_batches, run_stream, run_to_files, shuffled, split, trades, write_batches
+from spark.streams import (
+    START_US,
+    lines,
+    read_batches,
+    run_stream,
+    run_to_files,
+    shuffled,
+    split,
+    trades,
+    write_batches,
+)
 
 import skyband as sb
 from skyband.engines.spark.joins import resolve

@@ -10,7 +10,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from spark.questions import Asked
-from spark.streams import INSTANTS, START_US, lines, read_batches, run_stream, run_to_files, shuffled, split, write_batches
+from spark.streams import (
+    INSTANTS,
+    START_US,
+    lines,
+    read_batches,
+    run_stream,
+    run_to_files,
+    shuffled,
+    split,
+    write_batches,
+)
 
 import skyband as sb
 

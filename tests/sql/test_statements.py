@@ -191,7 +191,7 @@ def test_an_input_may_be_joined_with_itself() -> None:
         WINDOW [20 EVERY 20 ON t]"""
     answer = sb.sql(statement, trades=TRADES)
     kept = sb.sql(statement, trades=TRADES.to_pandas())
-    assert kept.to_pydict() == answer.to_pydict(), "a data frame is read once, and kept"
+    assert kept.to_dict("list") == answer.to_pydict(), "a data frame is read once, and kept"
     first = TRADES.filter(pc.less(TRADES["t"], 20)).to_pandas()
     pairs = first.merge(first, on="venue").groupby("symbol_x").size()
     assert dict(zip(*(answer.slice(0, 3).column(name).to_pylist() for name in ("symbol", "n")), strict=True)) == dict(

@@ -25,6 +25,7 @@ class Compared:
 
     def of_queries(self, column: pa.Array) -> tuple[Floats, bool]:
         """Their numbers, NaN for null; and whether one of them is new."""
+        column = _values(column)
         kind = str(column.type)
         known = self._values.setdefault(kind, pa.array([], column.type))
         self._numbers.setdefault(kind, np.empty(0, np.int64))
@@ -39,6 +40,7 @@ class Compared:
 
     def of_rows(self, column: pa.Array) -> Floats:
         """Their numbers, NaN for null."""
+        column = _values(column)
         kind = str(column.type)
         found = np.full(len(column), OTHER)
         if kind in self._values:
@@ -76,3 +78,8 @@ class Compared:
     def following(self) -> int:
         """The next number."""
         return self._next
+
+
+def _values(column: pa.Array) -> pa.Array:
+    """Arrow looks up values, not what stands for them in a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -21,6 +21,8 @@ class ValueCodes:
 
     def __init__(self, value_type: pa.DataType) -> None:
         self._type = value_type.value_type if pa.types.is_dictionary(value_type) else value_type
+        if isinstance(self._type, pa.BaseExtensionType):
+            self._type = self._type.storage_type
         self._values = pa.array([], self._type)
 
     @property
@@ -29,7 +31,9 @@ class ValueCodes:
 
     def encode(self, column: pa.Array) -> Codes:
         if pa.types.is_dictionary(column.type):
-            column = column.cast(self._type)
+            column = column.cast(column.type.value_type)
+        if isinstance(column.type, pa.BaseExtensionType):
+            column = column.storage
         encoded = column.dictionary_encode(null_encoding="encode")
         known = pc.index_in(encoded.dictionary, value_set=self._values)
         unknown = encoded.dictionary.filter(pc.is_null(known))

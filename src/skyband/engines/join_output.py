@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from skyband import expressions
 from skyband.engines.join_codes import JoinCodes
 from skyband.engines.output import places
-from skyband.engines.schemas import whole_batch
+from skyband.engines.schemas import stored, whole_batch
 from skyband.errors import AggregateOverflow, InvalidQuery
 from skyband.expressions.aggregates import bind_filter
 from skyband.operators.joins.protocol import Answer, JoinOperator
@@ -269,7 +269,7 @@ def _column(table: pa.Table, name: str) -> pa.Array:
 
 def _sortedplaces(keys: list[pa.Array]) -> Ints:
     """The place of each row when rows are sorted by these columns."""
-    plain = [key.cast(key.type.value_type) if pa.types.is_dictionary(key.type) else key for key in keys]
+    plain = [stored(key.cast(key.type.value_type) if pa.types.is_dictionary(key.type) else key) for key in keys]
     table = pa.table(plain, names=[str(i) for i in range(len(plain))])
     order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
     places = np.empty(len(order), np.int64)

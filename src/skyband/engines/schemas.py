@@ -26,7 +26,7 @@ def _check_kept(field: pa.Field) -> None:
     for inner in _parts(field.type):
         if pa.types.is_union(inner):
             raise InvalidInput(
-                f"Column {field.name!r} is {field.type}, and Arrow cannot gather rows of a union. Leave the column out, "
+                f"Column {field.name!r} is {field.type}, of which Arrow cannot gather rows. Leave the column out, "
                 "or give each of its types a column of its own, or a struct."
             )
         if pa.types.is_run_end_encoded(inner) and inner != field.type:
@@ -39,7 +39,7 @@ def _check_kept(field: pa.Field) -> None:
 def _parts(column_type: pa.DataType) -> Iterator[pa.DataType]:
     """The type, and all that it is made of."""
     yield column_type
-    if isinstance(column_type, pa.BaseExtensionType):
+    if _is_extension(column_type):
         yield from _parts(column_type.storage_type)
     elif pa.types.is_dictionary(column_type) or pa.types.is_run_end_encoded(column_type):
         yield from _parts(column_type.value_type)
@@ -51,8 +51,9 @@ def _parts(column_type: pa.DataType) -> Iterator[pa.DataType]:
 def _plain_type(column_type: pa.DataType) -> pa.DataType:
     if pa.types.is_run_end_encoded(column_type):
         return _plain_type(column_type.value_type)
-    if pa.types.is_dictionary(column_type) and _plain_type(column_type.value_type) != column_type.value_type:
-        return _plain_type(column_type.value_type)
+    if pa.types.is_dictionary(column_type):
+        value = column_type.value_type
+        return column_type if _plain_type(value) == value and not _is_extension(value) else _plain_type(value)
     if pa.types.is_struct(column_type):
         return pa.struct([field.with_type(_plain_type(field.type)) for field in column_type])
     for is_list, make in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
@@ -74,8 +75,12 @@ def _plain_column(column: pa.Array, plain: pa.DataType) -> pa.Array:
         run = np.searchsorted(column.run_ends, np.arange(column.offset, column.offset + len(column)), side="right")
         return _plain_column(column.values, plain).take(pa.array(run))
     if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(plain):
-        column = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(plain))
+        return column.dictionary.cast(plain).take(column.indices)
     return column.cast(plain)
+
+
+def _is_extension(column_type: pa.DataType) -> bool:
+    return isinstance(column_type, pa.BaseExtensionType)
 
 
 def check_same(given: pa.Schema, schema: pa.Schema) -> None:
@@ -85,7 +90,9 @@ def check_same(given: pa.Schema, schema: pa.Schema) -> None:
     differences = [
         f"{name}: {_type_of(name, schema)} before, {_type_of(name, given)} now"
         for name in dict.fromkeys([*schema.names, *given.names])
-        if name not in schema.names or name not in given.names or not _fits(given.field(name).type, schema.field(name).type)
+        if name not in schema.names
+        or name not in given.names
+        or not _fits(given.field(name).type, schema.field(name).type)
     ]
     raise InvalidInput(
         "This batch has another schema than the first one. "
@@ -203,12 +210,22 @@ def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> 
     for name in names:
         column_type = schema.field(name).type
         inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
-        inner = inner.storage_type if isinstance(inner, pa.BaseExtensionType) else inner
-        if pa.types.is_nested(inner) or pa.types.is_float16(inner) or pa.types.is_null(inner):
+        inner = inner.storage_type if _is_extension(inner) else inner
+        if not is_value(inner) or pa.types.is_float16(inner) or pa.types.is_null(inner):
             raise InvalidQuery(
                 f"{what}={name!r} is {column_type}, which cannot be a key. Possible: numbers, strings, binary, "
                 "booleans, dates, times."
             )
+
+
+def stored(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The values of a column of an extension type, such as UUIDs, as Arrow stores them: it cannot compare others."""
+    return column.cast(column.type.storage_type) if _is_extension(column.type) else column
+
+
+def is_value(column_type: pa.DataType) -> bool:
+    """Are values of this type things that can be equal, and put in order?"""
+    return not pa.types.is_nested(column_type) and not pa.types.is_interval(column_type)
 
 
 def whole_batch(table: pa.Table) -> pa.RecordBatch:

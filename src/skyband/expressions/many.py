@@ -188,7 +188,8 @@ def _compares(node: exp.Expr, row: str, query: str) -> tuple[str, str] | None:
 
 def is_compared(of_row: pa.DataType, of_query: pa.DataType) -> bool:
     """Are values of these types no numbers, but can be told to be equal or not?"""
-    return of_row == of_query and not is_number(of_row) and not pa.types.is_nested(of_row)
+    is_value = not pa.types.is_nested(of_row) and not isinstance(of_row, pa.BaseExtensionType)
+    return of_row == of_query and not is_number(of_row) and is_value
 
 
 def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:

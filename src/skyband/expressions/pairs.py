@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
@@ -77,7 +78,7 @@ def check_by(by: object) -> None:
     if isinstance(by, str):
         if not by.strip():
             raise InvalidQuery("by is empty. Give an SQL expression such as 'abs(a.price - b.price)', or a function.")
-    elif not callable(by):
+    elif not callable(by) or isinstance(by, np.ufunc):
         raise InvalidQuery(f"by must be an SQL expression or a function of two rows, got {type(by).__name__}.")
 
 

@@ -150,7 +150,15 @@ def _bind_column(name: str, schema: pa.Schema) -> Score:
 def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
     """A vectorised function: its parameters are named after columns, and get them as numpy arrays."""
     text = f"the function {getattr(by, '__name__', by)!r}"
-    columns = tuple(inspect.signature(by).parameters)
+    try:
+        columns = None if isinstance(by, np.ufunc) else tuple(inspect.signature(by).parameters)
+    except ValueError:  # of many that are written in C
+        columns = None
+    if columns is None:
+        raise InvalidExpression(
+            f"{text} does not name its parameters after columns. Say which ones it is given, as in: "
+            "lambda price, volume: …"
+        )
     if not columns:
         raise InvalidExpression(
             f"{text} has no parameters. Name them after the columns it needs, as in: lambda price, volume: …"

@@ -167,7 +167,7 @@ def _sql_expr(tree: exp.Expr) -> pl.Expr:
 
 def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.Array:
     """The expression on each row of `batch`: whole numbers as int64, others as float64."""
-    frame: Any = pl.from_arrow(batch.select(list(expression.columns)) if expression.columns else batch)
+    frame: Any = _frame(batch.select(list(expression.columns)) if expression.columns else batch, text)
     whole, others = pl.selectors.integer(), pl.selectors.numeric() - pl.selectors.integer()
     divisors = [pl.Series(name, np.full(batch.num_rows, value)) for name, value in expression.divisors.items()]
     try:
@@ -186,6 +186,17 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
     if len(scores) != batch.num_rows:  # an expression of constants only
         scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
     return scores.to_arrow()
+
+
+def _frame(batch: pa.RecordBatch, text: str) -> Any:
+    """The columns as polars has them."""
+    for field in batch.schema:
+        if pa.types.is_decimal256(field.type):  # on which polars would give up, and the process with it
+            raise InvalidExpression(f"{text!r} reads {field.name!r}, which is {field.type}: cast it to decimal128.")
+    try:
+        return pl.from_arrow(batch)
+    except pl.exceptions.PolarsError as error:
+        raise InvalidExpression(f"{text!r} reads a column that polars cannot: {error}") from None
 
 
 _TOO_WIDE: Final = (

@@ -98,9 +98,9 @@ def check_sink(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
 
 def _check_board(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
     """Raise if a member may be in several rankings on one board: which of its ranks counts cannot be known."""
-    shown = {one.text: one.name for one in asked.shown if one.is_plain}
-    apart = [name for name in _groups(asked) if shown.get(name) != sink.member]
-    together = [name for name in apart if name not in shown or f"{{{shown[name]}}}" not in str(sink.board)]
+    shown = [(one.text, one.name) for one in asked.shown if one.is_plain]
+    tells_apart = {text for text, name in shown if name == sink.member or f"{{{name}}}" in str(sink.board)}
+    together = [name for name in _groups(asked) if name not in tells_apart]
     if together:
         raise pipeline.wrong(
             f"There is a ranking for each {', '.join(together)}, all of them go to the board {sink.board!r}, and a "

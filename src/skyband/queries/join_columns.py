@@ -258,7 +258,12 @@ def _bind_input(
 def _check_keys(source: BoundInput) -> None:
     for column in (*source.joined, *source.grouped):
         kind = _plain(source.schema.field(column).type)
-        if pa.types.is_nested(kind) or pa.types.is_float16(kind) or pa.types.is_null(kind):
+        if (
+            pa.types.is_nested(kind)
+            or pa.types.is_interval(kind)
+            or pa.types.is_float16(kind)
+            or pa.types.is_null(kind)
+        ):
             raise InvalidQuery(
                 f"{source.name}.{column} is {kind}, which can neither be joined nor grouped by. Possible: numbers, "
                 "strings, binary, booleans, dates, times."

@@ -31,9 +31,8 @@ from skyband.sql.statement import Statement, understand
 def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     """The answer of a statement, as `top_k` and its like give it.
 
-    Each input is given by the name the statement calls it: anything with the Arrow C stream interface, an iterator of
-    record batches, or a Spark DataFrame; all of one kind. With `spark`, a session, names that are not given are its
-    tables and views.
+    Each input is given by the name the statement calls it: whatever `top_k` takes, but all of Spark or none. With
+    `spark`, a session, names that are not given are its tables and views.
 
     >>> sql("SELECT symbol, price FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] "
     ...     "ORDER BY price * volume DESC LIMIT 10", trades=trades)  # doctest: +SKIP
@@ -150,9 +149,7 @@ def _together(statements: Mapping[str, Statement], inputs: Mapping[str, Source])
     rows = _prepared(source, replace(asked[0].rows[ONLY], columns=columns))
     queries: list[Any] = [one.query for one in asked]
     running = (objects if isinstance(queries[0], TopK) else pairs).start_together(rows, queries)
-    return {
-        called: _given(one, meaning) for called, one, meaning in zip(statements, running, asked, strict=True)
-    }
+    return {called: _given(one, meaning) for called, one, meaning in zip(statements, running, asked, strict=True)}
 
 
 def _copies(source: Source, count: int) -> Iterator[Source]:

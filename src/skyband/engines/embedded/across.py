@@ -15,7 +15,7 @@ from skyband.engines import snapshots
 from skyband.engines.embedded.frames import common
 from skyband.engines.embedded.inputs import Held, Source, in_batches, read, rows_for
 from skyband.engines.embedded.merging import in_turn
-from skyband.engines.embedded.ordering import ordered
+from skyband.engines.embedded.ordering import check_order, ordered
 from skyband.engines.embedded.running import Running, run, started
 from skyband.engines.embedded.session import (
     Jumps,
@@ -29,7 +29,15 @@ from skyband.engines.embedded.session import (
 )
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, across_layout, free_name
-from skyband.engines.schemas import cast_batch, check_keys, common_type, plain_batch, plain_schema
+from skyband.engines.schemas import (
+    cast_batch,
+    check_keys,
+    common_type,
+    is_value,
+    plain_batch,
+    plain_schema,
+    stored,
+)
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import as_floats, check_exact, is_number
 from skyband.operators.across.protocol import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
@@ -63,6 +71,9 @@ class TopKAcrossSession(Session):
         self._plain = plain_schema(schema)
         query.check_columns(schema.names)
         check_keys((query.id,), self._plain, "id")
+        named_by = None if query.stream is None else self._plain.field(query.stream).type
+        if named_by is not None and (not is_value(named_by) or isinstance(named_by, pa.BaseExtensionType)):
+            raise InvalidInput(f"stream={query.stream!r} must name a stream in each row, but the column is {named_by}.")
         if not is_number(self._plain.field(query.value).type):
             raise InvalidInput(
                 f"A value must be a number, but column {query.value!r} is {schema.field(query.value).type}."
@@ -241,7 +252,7 @@ def _keys(column: pa.Array) -> Ints:
     """A number for each object that is the same whenever it comes."""
     import polars as pl  # deferred: few need it, and it takes a while to import
 
-    column = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
+    column = column.cast(pa.string()) if pa.types.is_decimal256(column.type) else stored(column)
     hashed = pl.Series(column).hash(seed=1).to_numpy()
     return np.ascontiguousarray(hashed).view(np.int64).copy()
 
@@ -273,6 +284,7 @@ def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
     sources = [read(data[name]) for name in query.streams]
     schema = _common_schema(sources, query)
     session = query.open(schema)
+    check_order(query.window, schema)
     sources = [source.mapped(schema, partial(cast_batch, schema=schema)) for source in sources]
     is_whole = all(source.is_whole for source in sources)
     return started(session, _answers(session, sources, by), is_whole, common([source.like for source in sources]))

@@ -63,9 +63,7 @@ def common(likes: Sequence[Like]) -> Like:
 
 def is_a(data: object, name: str, package: str) -> bool:
     """Is its class, or one that it derives from, called so in this package?"""
-    return any(
-        base.__name__ == name and base.__module__.partition(".")[0] == package for base in type(data).__mro__
-    )
+    return any(base.__name__ == name and base.__module__.partition(".")[0] == package for base in type(data).__mro__)
 
 
 def is_pandas(data: object) -> bool:

@@ -1,4 +1,4 @@
-"""Rows from whatever a user has: Arrow tables, data frames, datasets, readers, iterators. What a session takes of them."""
+"""Rows from whatever a user has: Arrow, frames, datasets, readers, iterators; and what a session takes of them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ class Source(NamedTuple):
     def plain(self) -> Source:
         """The same in columns of which rows can be gathered."""
         plain = plain_schema(self.schema)
-        return self if plain is self.schema else self.mapped(plain, lambda batch: cast_batch(self._checked(batch), plain))
+        return (
+            self if plain is self.schema else self.mapped(plain, lambda batch: cast_batch(self._checked(batch), plain))
+        )
 
     def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if not self.is_whole:  # of a stream, each batch has a schema of its own

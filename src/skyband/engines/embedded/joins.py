@@ -16,7 +16,7 @@ from skyband.engines import snapshots
 from skyband.engines.embedded.frames import common
 from skyband.engines.embedded.inputs import Source, in_batches, read, rows_for
 from skyband.engines.embedded.merging import ready_until
-from skyband.engines.embedded.ordering import ordered
+from skyband.engines.embedded.ordering import check_order, ordered
 from skyband.engines.embedded.running import Running, started
 from skyband.engines.embedded.session import Saved, Session, Stats, as_ticks, check_schema, entry
 from skyband.engines.join_codes import JoinCodes
@@ -259,6 +259,8 @@ def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
         raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {given}.")
     sources = _of_one_time({name: read(data[name]) for name in query.names}, query)
     session = query.open({name: source.schema for name, source in sources.items()})
+    for name, stream in query.streams:
+        check_order(stream.window, sources[name].schema)
     is_whole = all(source.is_whole for source in sources.values())
     like = common([source.like for source in sources.values()])
     return started(session, _answers(session, sources), is_whole, like)

@@ -63,7 +63,8 @@ class ForEachSession(Session):
         self._answer_layout = many_layout(query, self._plain, "windows")
         on_type = measured_type(query.window.on, self._plain)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
-        chosen = plan(self._spec, len(query.queries), query.algorithm, topics=topics_of(query.queries, score))
+        queries = fitted(query.queries, self._queries_schema)
+        chosen = plan(self._spec, len(queries), query.algorithm, topics=topics_of(queries, score))
         self.algorithm = saved.algorithm if saved else chosen.algorithm
         self._operator = find(self.algorithm, MANY).open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)

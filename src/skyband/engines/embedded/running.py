@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from skyband.engines.embedded.frames import COUNTS, Like
 from skyband.engines.embedded.inputs import Source, read
-from skyband.engines.embedded.ordering import ordered
+from skyband.engines.embedded.ordering import check_order, ordered
 from skyband.engines.embedded.session import Stats
 from skyband.errors import LateRows
 from skyband.windows import Window
@@ -77,6 +77,7 @@ def run(data: Any, open_session: Callable[[pa.Schema], TakesRows], window: Windo
     source = read(data)
     source = source.plain() if source.is_whole else source
     session = open_session(source.schema)
+    check_order(window, source.schema)
     return started(session, _answers(session, source, window), source.is_whole, source.like)
 
 
@@ -130,9 +131,7 @@ def apart(together: Running, queries: int) -> list[Running]:
     """The answers of a session to each of its queries, whose number is the first column."""
     seen = _Seen(together.session.output_schema.remove(0), together.session.stats)
     copies = tee(together.answers, queries)
-    return [
-        together._replace(session=seen, answers=_of_question(number, copy)) for number, copy in enumerate(copies)
-    ]
+    return [together._replace(session=seen, answers=_of_question(number, copy)) for number, copy in enumerate(copies)]
 
 
 def _of_question(number: int, answers: Iterator[pa.Table]) -> Iterator[pa.Table]:

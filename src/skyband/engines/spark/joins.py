@@ -206,7 +206,11 @@ def _inputs(data: Mapping[str, Any], query: JoinAggregate) -> tuple[dict[str, Da
                 raise InvalidInput(f"{name!r} is a relation: it must be a table, not a streaming DataFrame.")
             is_spark = hasattr(data[name], "isStreaming")
             source = None if is_spark else read(data[name])
-            table = data[name].toArrow() if source is None else pa.Table.from_batches(in_batches(source.batches), source.schema)
+            table = (
+                data[name].toArrow()
+                if source is None
+                else pa.Table.from_batches(in_batches(source.batches), source.schema)
+            )
             relations[name] = table.replace_schema_metadata()
     return streams, relations
 

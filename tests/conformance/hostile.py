@@ -24,6 +24,7 @@ SEGMENTS: dict[str, Segment] = {
     "both infinities": lambda rng, n: rng.choice([-np.inf, np.inf, 0.0], n),
     "unknown": lambda rng, n: np.where(rng.random(n) < 0.5, np.nan, rng.random(n)),
     "days": lambda rng, n: np.sin(np.arange(n) / 7) + rng.random(n) / 5,
+    "long days": lambda rng, n: np.sin(np.arange(n) / 300) + rng.random(n) / 5,
     "a walk": lambda rng, n: np.cumsum(rng.normal(size=n)),
     "a level below": lambda rng, n: rng.random(n) - 1,
     "a level above": lambda rng, n: rng.random(n) + 1,

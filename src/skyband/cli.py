@@ -272,7 +272,7 @@ def explain(
     ] = None,
     error: Annotated[
         float | None,
-        typer.Option(help="The share of a window's rows that may be missed, such as 0.001.", show_default=False),
+        typer.Option(help="How many rows may be missed in a window's length, such as 0.001.", show_default=False),
     ] = None,
     expect: Annotated[Order | None, typer.Option(help="How scores come, if you know.", show_default=False)] = None,
 ) -> None:

@@ -94,6 +94,27 @@ def test_probabilistic_misses_rows_when_scores_fall_and_hybrid_does_not() -> Non
     assert errors("probabilistic", then_falling, k, n)[0] > 1_000
 
 
+@pytest.mark.parametrize("far_above", [0.0, 1e9])
+def test_hybrid_sees_that_one_of_two_sources_falls(far_above: float) -> None:
+    """The scores of both together cross their median often enough; their skyband is too large."""
+    rows, k, n = 100_000, 5, 2_000
+    noise = np.random.default_rng(1).random(rows)
+    both = np.where(np.arange(rows) % 2, noise, far_above + 1 - np.arange(rows) / rows)
+    assert errors("probabilistic", both, k, n)[0] > 100
+    assert errors("hybrid", both, k, n) == (0, 0)
+    assert errors("hybrid", np.concatenate([noise, both]), k, n)[0] < k * (1 + np.log(n / k))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95])
+@pytest.mark.parametrize("infinity", [-np.inf, np.inf])
+def test_infinite_scores_leave_a_threshold(share: float, infinity: float) -> None:
+    """Two of them have no difference by which it could be lowered."""
+    random = np.random.default_rng(1)
+    scores = np.where(random.random(60_000) < share, infinity, random.random(60_000))
+    for additional in (0, 3, 10):
+        assert errors(f"probabilistic(additional={additional})", scores, 5, 1_000) == (0, 0)
+
+
 def test_hybrid_changes_over_and_back() -> None:
     rng, spec = np.random.default_rng(2), Spec(5, Ticks(2_000, 0, 0, True), ENTRIES)
     operator = find("hybrid", OBJECTS).open(spec)

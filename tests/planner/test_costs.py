@@ -11,11 +11,11 @@ import pytest
 
 from skyband.bench import costs as calibrate
 from skyband.bench.pushing import setting
-from skyband.errors import SkybandError
+from skyband.errors import InvalidQuery, SkybandError
 from skyband.operators.registry import OBJECTS
 from skyband.planner import costs as costs_module
 from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs, cache_file, known_costs, read, write
-from skyband.planner.objects import NEAR, plan
+from skyband.planner.objects import MEASURED_AS, NEAR, plan
 
 
 def made_up(**ns: float | dict[str, float]) -> Costs:
@@ -84,7 +84,9 @@ def test_figures_of_this_machine_come_first(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_figures_that_come_with_the_package_cover_every_algorithm() -> None:
     shipped = read(Path(costs_module.__file__).with_name("costs.json"))
-    assert shipped.cells.keys() == {name for name, algorithm in OBJECTS.items() if not algorithm.for_comparing}
+    assert shipped.cells.keys() == {algorithm.name for algorithm in calibrate.ALGORITHMS}
+    chosen = {name for name, algorithm in OBJECTS.items() if not algorithm.for_comparing}
+    assert {MEASURED_AS.get(name, name) for name in chosen} <= shipped.cells.keys()
     for algorithm, order, shape, rows, k in product(shipped.cells, ORDERS, SHAPES, WINDOW_ROWS, KS):
         spec = setting(k, rows, shape.slides, by_count=shape.by_count)
         known = not math.isnan(shipped.ns_per_row(algorithm, spec, rows, order))
@@ -118,10 +120,37 @@ def test_what_is_expected_of_the_stream_decides() -> None:
 def test_an_approximate_one_is_chosen_only_where_errors_are_allowed() -> None:
     costs = made_up(relaxed=10.0, probabilistic=1.0)
     refused = {choice.algorithm: choice.refused for choice in plan(setting(9, 40_000, 0), costs=costs).considered}
-    assert "allows no error" in str(refused["probabilistic"])
+    assert "allows no error" in str(refused["budgeted"])
     assert plan(setting(9, 40_000, 0), costs=costs).algorithm == "relaxed"
-    assert plan(setting(9, 40_000, 0, error=0.001), costs=costs).algorithm == "probabilistic"
-    assert plan(setting(9, 40_000, 0), "probabilistic", costs=costs).algorithm == "probabilistic"
+    chosen = plan(setting(9, 40_000, 0, error=0.001), costs=costs)
+    assert chosen.algorithm == "budgeted"
+    assert "no row go in the first 1,000 windows" in chosen.why
+
+
+@pytest.mark.parametrize("expect", ["falling", "rising", "bursty"])
+def test_an_error_is_answered_exactly_unless_order_is_random(expect: str) -> None:
+    costs = made_up(relaxed=10.0, partitioned=20.0, probabilistic=1.0, hybrid=1.0)
+    chosen = plan(setting(9, 40_000, 0, error=0.001), expect=expect, costs=costs)
+    assert chosen.algorithm == "relaxed"
+    assert "it misses no row, so it keeps any error" in chosen.why
+    assert plan(setting(9, 40_000, 0, error=0.001), expect="random", costs=costs).algorithm == "budgeted"
+
+
+@pytest.mark.parametrize(("slides", "by_count"), [(10, True), (0, False), (10, False)])
+def test_an_error_is_answered_exactly_where_n_is_not_fixed_or_panes_slide(slides: int, by_count: bool) -> None:
+    spec = setting(9, 40_000, slides, by_count=by_count, error=0.001)
+    assert OBJECTS[plan(spec).algorithm].exact
+
+
+@pytest.mark.parametrize("name", ["probabilistic", "hybrid", "probabilistic(limit=7)"])
+def test_what_keeps_no_error_cannot_be_asked_for_together_with_one(name: str) -> None:
+    """It would break what is promised; by itself it can be studied."""
+    with pytest.raises(InvalidQuery, match="on any stream") as refusal:
+        plan(setting(9, 40_000, 0, error=0.0001), name)
+    asked_for = str(refusal.value).rsplit("'", 2)[1]
+    assert asked_for == f"{name.partition('(')[0]}(sigma=0.0001)"
+    assert plan(setting(9, 40_000, 0), asked_for).algorithm == asked_for
+    assert plan(setting(9, 40_000, 0, error=0.0001), "strict").algorithm == "strict"
 
 
 def test_what_is_there_for_comparing_is_never_chosen() -> None:

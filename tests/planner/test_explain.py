@@ -56,6 +56,8 @@ QUERIES: dict[str, Callable[[], str]] = {
     "rows_told": explained(
         sb.TopK(k=10, by="v", window=sb.tumbling("1 day", on="ts"), emit="changes"), window_rows=5e6
     ),
+    "error": explained(sb.TopK(k=9, by="price", window=sb.sliding(40_000), error=0.001)),
+    "error_by_panes": explained(sb.TopK(k=9, by="price", window=sb.sliding(40_000, every=100), error=0.001)),
     "ad_hoc": explained(sb.TopK(k=10, by="v", window=sb.sliding(10_000, every=100), ad_hoc=True)),
     "by_name": explained(sb.TopK(k=10, by="v", window=sb.sliding(100, every=10), algorithm="recompute")),
     "pairs_of_few_distances": explained(

@@ -47,7 +47,8 @@ def test_a_large_k_is_cut_into_parts() -> None:
 
 @pytest.mark.parametrize("algorithm", OBJECTS)
 def test_by_name(algorithm: str) -> None:
-    query = sb.TopK(k=10, by="v", window=sb.tumbling(100), algorithm=algorithm)
+    window = sb.sliding(100) if algorithm == "budgeted" else sb.tumbling(100)
+    query = sb.TopK(k=10, by="v", window=window, algorithm=algorithm)
     chosen = plan(specify(query, SCHEMA), algorithm)
     assert (chosen.algorithm, chosen.why) == (algorithm, "asked for by name")
     assert query.open(SCHEMA).algorithm == algorithm

@@ -10,11 +10,17 @@ from skyband.operators.protocol import Spec
 from skyband.operators.registry import OBJECTS, ObjectAlgorithm
 from skyband.planner.costs import KS, ORDERS, SHAPES, WINDOW_ROWS, Costs
 from skyband.planner.figures import machine
+from skyband.planner.objects import MEASURED_AS
 
 SECONDS = 0.01  # for one setting of one algorithm, once
 ROUNDS = 2  # the better one counts
 
-ALGORITHMS = tuple(algorithm for algorithm in OBJECTS.values() if not algorithm.for_comparing)
+# Those that may be chosen and, so that they can be compared with them, those that keep no bound but in random order.
+ALGORITHMS = tuple(
+    algorithm
+    for algorithm in OBJECTS.values()
+    if algorithm.name not in MEASURED_AS and not (algorithm.exact and algorithm.for_comparing)
+)
 
 
 def settings_to_measure() -> int:

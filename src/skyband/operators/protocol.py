@@ -35,7 +35,7 @@ class Spec:
     emit: int = WINDOWS
     grouped: bool = False
     ad_hoc: bool = False
-    error: float = 0.0  # the share sigma of a window's rows that may be missed: sigma N / n of N rows
+    error: float = 0.0  # sigma: of N rows, in windows of n, sigma N / n may be missed, on any stream
 
     @property
     def slides_with_each_arrival(self) -> bool:
@@ -186,4 +186,14 @@ class AnswersMany(Protocol):
 
         The answers one after the other, and where each starts among their rows and the last one ends.
         """
+        ...
+
+
+@runtime_checkable
+class CountsMissed(Protocol):
+    """An operator that may miss rows, and knows when it does."""
+
+    @property
+    def missed(self) -> int:
+        """Rows so far that belonged in an answer and were not shown."""
         ...

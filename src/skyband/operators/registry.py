@@ -23,6 +23,7 @@ from skyband.operators.many import protocol as many
 from skyband.operators.many import scan as many_scan
 from skyband.operators.many import shared as many_shared
 from skyband.operators.objects import (
+    budgeted,
     filtered,
     hybrid,
     mintopk,
@@ -55,7 +56,7 @@ class Algorithm(Generic[S, Op]):
     open: Callable[..., Op]  # of an S, and of the algorithm's options, by keyword
     refuses: Callable[[S], str | None]  # why it cannot answer this, or None
     expected_rows: Callable[[S, float], float]  # rows held per group, for so many rows per window, in random order
-    exact: bool = True
+    exact: bool = True  # False: it may miss rows, and unless it is for comparing no more than the query allows
     for_comparing: bool = False  # an oracle, a baseline, or what a successor does better: never chosen
 
     @property
@@ -85,8 +86,11 @@ OBJECTS: dict[str, ObjectAlgorithm] = {
         )
         for name in filtered.NAMES
     },
+    budgeted.NAME: ObjectAlgorithm(budgeted.NAME, budgeted.open, budgeted.refuses, budgeted.expected_rows, exact=False),
     **{
-        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, exact=False)
+        module.NAME: ObjectAlgorithm(
+            module.NAME, module.open, module.refuses, module.expected_rows, exact=False, for_comparing=True
+        )
         for module in (probabilistic, hybrid)
     },
 }

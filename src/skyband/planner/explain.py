@@ -57,7 +57,8 @@ def analyzed(draft: Draft, measured: Measured) -> Explanation:
 
 def _ran(measured: Measured) -> Step:
     late = f", {measured.rows_late:,} of them late" if measured.rows_late else ""
-    said = f"{measured.rows_in:,} rows in{late}, {measured.rows_out:,} out, in {measured.seconds:.3g} s"
+    missed = f" and {measured.rows_missed:,} missed" if measured.rows_missed else ""
+    said = f"{measured.rows_in:,} rows in{late}, {measured.rows_out:,} out{missed}, in {measured.seconds:.3g} s"
     return Step("ran", said)
 
 

@@ -52,8 +52,9 @@ class TopK:
     algorithm   by name, for study, with options if need be: "relaxed(gamma=0.5)"; None: the planner chooses.
     ad_hoc      keep what `Session.top(k, size)` needs to answer for any size up to the window's.
     error       how many rows may be missed: as a share of those that leave the window, so error * N / n of N rows in
-                windows of n. None: none. It holds where scores come in random order; see docs/semantics.md.
-    expect      how scores come, if known: "random", "rising", "falling" or "bursty". Only the cost depends on it.
+                windows of n. None: none. It holds on any stream, and for each group; see docs/semantics.md.
+    expect      how scores come, if known: "random", "rising", "falling" or "bursty". Only the choice of an algorithm
+                depends on it, never what is promised.
     """
 
     k: int

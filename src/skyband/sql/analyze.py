@@ -61,7 +61,14 @@ def measure(running: Running) -> Measured:
         return Measured(rows_in, stats.rows_late, rows_out, seconds, math.nan, math.nan, math.nan)
     # The first batches may have waited for kernels to be compiled; half of all take no longer than this.
     return Measured(
-        rows_in, stats.rows_late, rows_out, seconds, float(np.median(costs)), float(max(held)), float(np.mean(held))
+        rows_in,
+        stats.rows_late,
+        rows_out,
+        seconds,
+        float(np.median(costs)),
+        float(max(held)),
+        float(np.mean(held)),
+        stats.rows_missed,
     )
 
 

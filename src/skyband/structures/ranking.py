@@ -20,7 +20,7 @@ ROW = np.dtype(
         ("time", np.int64),  # what the window measures; by count, how many rows of the group came before
         ("position", np.int64),  # the row's arrival
         ("last", np.int64),  # with panes: the last window that holds the row
-        ("flag", np.int64),  # shown in the last answer (changes), or in any (entries)
+        ("flag", np.int64),  # shown in the last answer (changes), or in any (entries); `budgeted` has bits of its own
     ]
 )
 Rows = npt.NDArray[Any]  # of dtype ROW

@@ -21,6 +21,7 @@ from skyband.engines.output import TAKEN, Layout, layout
 from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
 from skyband.engines.scores import Scores
+from skyband.errors import SnapshotMismatch
 from skyband.expressions import many
 from skyband.operators.many import shared
 from skyband.operators.many.protocol import Batch as ManyBatch
@@ -28,9 +29,9 @@ from skyband.operators.many.protocol import Queries
 from skyband.operators.many.protocol import Spec as ManySpec
 from skyband.operators.many.scoring import scoring_of
 from skyband.operators.objects.asking import top_many
-from skyband.operators.protocol import WINDOWS, Answer, Batch, Ints, ObjectOperator
+from skyband.operators.protocol import WINDOWS, Answer, Batch, CountsMissed, Ints, ObjectOperator
 from skyband.operators.registry import OBJECTS, find
-from skyband.planner.objects import plan, specify
+from skyband.planner.objects import breaks_promise, plan, specify
 from skyband.queries import TopK
 from skyband.queries.checks import but
 
@@ -62,7 +63,10 @@ class TopKSession(RankingSession):
         on_type = measured_type(query.window.on, self._plain)
         saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
         self.algorithm = saved.algorithm if saved else plan(self._spec, query.algorithm, expect=query.expect).algorithm
-        self._operator = find(self.algorithm, OBJECTS).open(self._spec)
+        algorithm = find(self.algorithm, OBJECTS)
+        if saved and (broken := breaks_promise(algorithm, self._spec)):
+            raise SnapshotMismatch(f"This snapshot was taken by {self.algorithm!r}, but {broken}. Start afresh.")
+        self._operator = algorithm.open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
         self._groups = GroupCodes(pa.schema([self._plain.field(name) for name in query.per])) if query.per else None
         self._recount_at = self.few_groups
@@ -79,6 +83,7 @@ class TopKSession(RankingSession):
         dropped = self._stats.rows_null_time + self._stats.rows_jumped + self._stats.rows_late
         self._stats.rows_used = self._stats.rows_in - dropped
         self._stats.rows_held = len(self._operator.held())
+        self._stats.rows_missed = self._operator.missed if isinstance(self._operator, CountsMissed) else 0
         self._stats.groups = 1 if self._groups is None else len(self._groups)
         return Stats(**asdict(self._stats))
 

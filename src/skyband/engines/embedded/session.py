@@ -35,6 +35,7 @@ class Stats:
     rows_jumped: int = 0  # dropped: with `max_jump`, too far ahead of all before
     rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
     rows_held: int = 0  # kept now because they may still be shown
+    rows_missed: int = 0  # with `error`: belonged in an answer, and were not shown
     groups: int = 0
     queries_refused: int = 0  # changes of queries that could not be taken, and were passed over
 

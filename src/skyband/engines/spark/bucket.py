@@ -59,6 +59,7 @@ class BucketRunner:
             "rows_gathered": sum(page.num_rows for page in pages),
             "rows_late": late,
             "queries_refused": after.queries_refused - before.queries_refused,
+            "rows_missed": after.rows_missed - before.rows_missed,
         }
         yield from _rows(pa.concat_tables(known), tallies, counts)
 

@@ -64,8 +64,8 @@ def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
     when the watermark reaches their end: the one set on the window's column, or else one that waits for `lateness`.
     Spark's watermark starts in 1970, so windows before that close only when it has passed that year.
 
-    Each micro-batch reports rows_in, rows_late, rows_null_time and rows_unranked in the progress of the streaming
-    query, under `observedMetrics`, in an entry whose name starts with "skyband".
+    Each micro-batch reports rows_in, rows_late, rows_null_time, rows_unranked and rows_missed in the progress of the
+    streaming query, under `observedMetrics`, in an entry whose name starts with "skyband".
 
     Groups are hashed to `spark.skyband.buckets` buckets of state: 16 unless set, and about 8 a core is right. A
     checkpoint belongs to one number of buckets.

@@ -23,10 +23,11 @@ PAGE_COLUMNS: Final = (
     "bucket int, page binary, ends binary, rows binary, rows_in long, rows_null_time long, rows_unranked long"
 )
 # Of input rows; of those that went to the buckets; by how much what is held there grew or shrank; of rows of answers;
-# of changes of queries that could not be taken.
+# of changes of queries that could not be taken; of rows that an `error` left out of answers.
 COUNTS: Final = (
     *("rows_in", "rows_late", "rows_null_time", "rows_unranked"),
     *("rows_gathered", "rows_held_change", "bytes_held_change", "rows_answered", "queries_refused"),
+    "rows_missed",
 )
 ANSWER_COLUMNS: Final = ", ".join(["answer binary", *(f"{name} long" for name in COUNTS)])
 

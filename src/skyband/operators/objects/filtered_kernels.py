@@ -226,10 +226,17 @@ def leave_buffer(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
         if kind.filter == PROBABILISTIC and band.length >= 2:
             # Lowered rather than reset, so that few rows enter that have no prospects.
             last = first_row(band) + band.length - 1
-            group.threshold -= pool.rows[last - 1].score - pool.rows[last].score
+            group.threshold = lowered(group.threshold, pool.rows[last - 1].score - pool.rows[last].score)
     if offered or rank >= rule.k:
         return False
     return offer(kind, g, score, time, position, rule, pool, state)
+
+
+@inlined
+def lowered(threshold, difference):  # type: ignore[no-untyped-def]
+    """The threshold less this difference of two scores; infinite ones have none, and then every score reaches it."""
+    lower = threshold - difference
+    return lower if lower == lower else -np.inf
 
 
 @inlined

@@ -4,15 +4,15 @@ Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, named in section 10 as
 Invariant:  a buffer holds the recent rows. While a test of it finds no order, the k + limit best rows are held as by
             `probabilistic`; from when it does until it no longer does, those of `relaxed+probabilistic`.
 Cost:       those of the part that runs, and one pass over the buffer for every half of it that is new.
-Choose it:  a small error is allowed, but nobody can say that scores will come in random order.
+Choose it:  to compare others with; the planner does not.
 
-While the order is random fewer than sigma N / n rows are missed, as by `probabilistic`; while it is not, none. A row
-that is turned away is still in the buffer when the next test is made, so of the rows since the order changed none is
-lost. Of those before the buffer some are, that had no prospects as long as the order was random: fewer than the
-k (1 + ln(n/k)) of a k-skyband for each time that random order ends.
+It promises nothing: a test of some rows cannot tell what others will do, and what was turned away is gone. `budgeted`
+is for who needs a promise. A row that is turned away is still in the buffer when the next test is made, so of the rows
+since the test failed none is lost; of those before the buffer some are.
 
-The test is Wald and Wolfowitz's of how often the scores cross their median; trends, waves, walks and bursts cross it
-less often than random order does. It starts exactly, until there is a buffer to test.
+There are two tests. The k-skyband of the buffer is to be as large as in random order; where scores fall, if only those
+of one of several sources, it is larger. And its scores are to cross their median as often (Wald and Wolfowitz); trends,
+waves, walks and bursts cross it less often. It starts exactly, until there is a buffer to test.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from skyband.operators.objects.odds import candidates
 from skyband.operators.objects.probabilistic_kernels import HYBRID_FIELDS, Hybrid
 from skyband.operators.objects.stepwise import Stepwise
 from skyband.operators.protocol import Spec
+from skyband.structures.ranking import SMALL
 from skyband.windows import FOREVER
 
 NAME = "hybrid"
@@ -56,9 +57,10 @@ def open(
     span = filtered.span_of(spec, buffer)
     held = candidates(span if spec.window.by_count else filtered.MANY_ROWS, spec.k, filtered.SIGMA)
     if limit is None:
-        limit = probabilistic.candidates_of(spec, sigma or spec.error or probabilistic.SIGMA)
+        limit = probabilistic.candidates_of(spec, sigma or probabilistic.SIGMA)
     scores = np.empty(TESTED_ROWS)
-    kind = Hybrid(RELAXED, PROBABILISTIC, span, spec.k + held, gamma, limit, 0, patience, scores)
+    best = np.empty(2 * spec.k + SMALL)
+    kind = Hybrid(RELAXED, PROBABILISTIC, span, spec.k + held, gamma, limit, 0, patience, scores, best)
     return HybridSkyband(spec, kind, initial_room)
 
 

@@ -4,9 +4,11 @@ Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.1 (PA).
 Invariant:  of the rows seen, the k + limit best are held, more or less: a row is turned away when its rank is so poor
             that with all such rows together less than sigma of them are ever shown.
 Cost:       push one comparison for a row that is turned away; state k + limit rows, however large the window.
-Choose it:  scores come in random order, and a few missing rows do not matter (`error=`); never when scores fall.
+Choose it:  to compare others with, and where you know that scores come in random order. The planner does not: `error`
+            is promised on any stream, which `budgeted` keeps.
 
-On random order fewer than sigma N / n of N rows are missed, and fewer than 1.5 times as many shown in their place.
+On random order fewer than sigma N / n of N rows are missed, and fewer than 1.5 times as many shown in their place. On
+any other order nothing is promised: where scores fall it misses nearly every row.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from skyband.windows import FOREVER
 
 NAME = "probabilistic"
 
-SIGMA = 0.001  # unless the query says what error it allows
+SIGMA = 0.001  # unless it is given
 MANY_ROWS = 1_000_000_000  # by value nobody knows how many rows a window has; a few candidates too many do no harm
 
 
@@ -31,7 +33,7 @@ def refuses(spec: Spec) -> str | None:
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
     """The first k and the candidates."""
-    return min(window_rows, spec.k + candidates_of(spec, spec.error or SIGMA))
+    return min(window_rows, spec.k + candidates_of(spec, SIGMA))
 
 
 def candidates_of(spec: Spec, sigma: float) -> int:
@@ -43,7 +45,7 @@ def open(
     spec: Spec, *, sigma: float | None = None, limit: int | None = None, additional: int = 0, initial_room: int = 1024
 ) -> ProbabilisticSkyband:
     """`limit` candidates instead of those that sigma asks for."""
-    limit = candidates_of(spec, sigma or spec.error or SIGMA) if limit is None else limit
+    limit = candidates_of(spec, sigma or SIGMA) if limit is None else limit
     return ProbabilisticSkyband(spec, limit, additional, initial_room)
 
 

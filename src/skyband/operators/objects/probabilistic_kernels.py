@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 from skyband.operators.objects import filtered_kernels
 from skyband.operators.objects.arriving import NEVER
-from skyband.operators.objects.filtered_kernels import BUFFER, FILTER, QUERY, drop_rows, offer, take_row
+from skyband.operators.objects.filtered_kernels import BUFFER, FILTER, QUERY, drop_rows, lowered, offer, take_row
+from skyband.operators.objects.relaxed_blocks import note
 from skyband.operators.objects.stepwise_kernels import quiet_until, steps
 from skyband.structures.compiling import inlined, part
 from skyband.structures.panes import largest, skip_scores
 from skyband.structures.queues import pop_front, push_back
+from skyband.structures.ranking import ZERO
 from skyband.structures.skyband import first_row, insert, rank_of, remove
 from skyband.windows import FOREVER
 
@@ -60,7 +62,7 @@ def expire_likely(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped
         if band.length - rule.k < max(kind.limit, 2):
             group.bar = -np.inf
         else:
-            group.bar -= (pool.rows[last - 1].score - pool.rows[last].score) / 2
+            group.bar = lowered(group.bar, (pool.rows[last - 1].score - pool.rows[last].score) / 2)
         oldest = following
         if following < limit:
             rank, oldest, following = two_oldest(pool, band)
@@ -105,7 +107,7 @@ steps(Probabilistic, take_likely, drop_likely, skip_unlikely)
 
 
 class Hybrid(NamedTuple):
-    """What Filtered and Probabilistic have, and scratch for the scores of a buffer."""
+    """What Filtered and Probabilistic have, and scratch for testing a buffer: some of its scores, and its best ones."""
 
     query: int
     filter: int
@@ -116,6 +118,7 @@ class Hybrid(NamedTuple):
     additional: int
     patience: int  # rows from one test to the next, at least
     scores: npt.NDArray[np.float64]
+    best: npt.NDArray[np.float64]
 
 
 HYBRID_FIELDS: dict[str, int | float] = {
@@ -125,14 +128,40 @@ HYBRID_FIELDS: dict[str, int | float] = {
     "untested": 0,  # rows since the last test
 }
 
-NOT_RANDOM = -4.0  # standard deviations fewer runs than in random order: three in 100,000 random buffers have so few
+NOT_RANDOM = 4.0  # standard deviations from random order: three in 100,000 random buffers are so far on one side
 
 
 @part
-def looks_random(buffer, scores, pool):  # type: ignore[no-untyped-def]
+def looks_random(buffer, k, scores, best, pool):  # type: ignore[no-untyped-def]
+    return usual_skyband(buffer, k, best, pool) and usual_runs(buffer, scores, pool)
+
+
+@part
+def usual_skyband(buffer, k, best, pool):  # type: ignore[no-untyped-def]
+    """Is the k-skyband of the buffer as large as it would be in random order?
+
+    It has the rows that may yet be shown, so where scores of only one of several sources fall, it is larger. In random
+    order the i-th newest row is in it with a chance of min(1, k/i), whatever the others do.
+    """
+    n, start, rows = buffer.length, first_row(buffer), pool.rows
+    if n <= k:
+        return True
+    size, count, threshold = 0, ZERO, -np.inf
+    for r in range(start + n - 1, start - 1, -1):
+        score = rows[r].score
+        if score > threshold or count < k:
+            size += 1
+            count, threshold = note(best, count, k, score, threshold)
+    expected = k * (1 + np.log(n / k))
+    variance = expected - k - k * (1 - k / n)
+    return abs(size - expected) <= NOT_RANDOM * np.sqrt(max(variance, 1.0))
+
+
+@part
+def usual_runs(buffer, scores, pool):  # type: ignore[no-untyped-def]
     """Wald and Wolfowitz: do the scores of the buffer cross their median as often as they would in random order?
 
-    Of a long buffer every so many rows are looked at: what makes it not random shows at any distance.
+    Of a long buffer every so many rows are looked at: what makes it not random shows at most distances.
     """
     n, start, rows = min(buffer.length, len(scores)), first_row(buffer), pool.rows
     for i in range(n):
@@ -149,7 +178,7 @@ def looks_random(buffer, scores, pool):  # type: ignore[no-untyped-def]
         return False
     expected = 2 * above * below / n + 1
     variance = (expected - 1) * (expected - 2) / (n - 1)
-    return runs - expected > NOT_RANDOM * np.sqrt(max(variance, 1e-9))
+    return runs - expected > -NOT_RANDOM * np.sqrt(max(variance, 1e-9))
 
 
 @part
@@ -196,7 +225,9 @@ def take_either(kind, g, score, time, position, rule, pool, state):  # type: ign
     # A row that was turned away since the last test is still in the buffer: if the test fails, it is not lost.
     if 2 * group.untested >= buffer.length and group.untested >= kind.patience:
         group.untested = 0
-        changed |= change_over(kind, g, np.int64(not looks_random(buffer, kind.scores, pool)), rule, pool, state)
+        changed |= change_over(
+            kind, g, np.int64(not looks_random(buffer, rule.k, kind.scores, kind.best, pool)), rule, pool, state
+        )
     return changed
 
 

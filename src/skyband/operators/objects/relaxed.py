@@ -13,6 +13,7 @@ Instead of pruning one row at a time, rows are looked through in blocks, from th
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from skyband.operators.objects import relaxed_kernels as kernels
 from skyband.operators.objects.arriving import NEED, NO_ORDER, NOW, Arriving, Input, running_maximum
 from skyband.operators.objects.filtered import Skyband
 from skyband.operators.objects.filtered_kernels import RELAXED
-from skyband.operators.objects.relaxed_state import GROUP, LIST, Rule, State, expired_at, new_work
+from skyband.operators.objects.relaxed_state import GROUP, LIST, SPENT, Rule, State, expired_at, new_work
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.codes import order_by_code
@@ -53,8 +54,19 @@ def open(
 
 
 class Relaxed(Arriving):
-    def __init__(self, spec: Spec, *, block: int = 32768, slack: int = 64, initial_room: int = 1024) -> None:
-        """Rows are taken `block` at a time; a group of s rows is pruned again when it holds 2 s + `slack`."""
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        block: int = 32768,
+        slack: int = 64,
+        initial_room: int = 1024,
+        budget: tuple[float, int, int] = (0.0, 0, 0),
+    ) -> None:
+        """Rows are taken `block` at a time; a group of s rows is pruned again when it holds 2 s + `slack`.
+
+        `budget`: how much error is allowed, and how it is spent; see budgeted.py.
+        """
         super().__init__(spec, initial_room)
         window = spec.window
         self._rule = Rule(
@@ -66,8 +78,9 @@ class Relaxed(Arriving):
             spec.emit,
             block,
             slack,
+            *budget,
         )
-        self._state = State(np.zeros(1, GROUP), np.zeros(1, LIST), np.zeros(1, LIST), self._clock)
+        self._state = State(np.zeros(1, GROUP), np.zeros(1, LIST), np.zeros(1, LIST), self._clock, self._new_spent(1))
         self._work = new_work(self._rule, block)
 
     def rows_held(self) -> int:
@@ -92,7 +105,9 @@ class Relaxed(Arriving):
             owner = np.repeat(np.arange(len(code)), saved[f"{name}_length"])
             saved[f"{name}_rows"] = saved[f"{name}_rows"][code[owner] != slabs.NONE]
             saved[f"{name}_length"] = saved[f"{name}_length"][kept]
-        saved["arrivals"], saved["pruned"] = saved["arrivals"][kept], saved["pruned"][kept]
+        for name in ("arrivals", "pruned", "spent"):
+            if len(saved.get(name, ())):
+                saved[name] = saved[name][kept]
         saved["pending"]["group"] = code[saved["pending"]["group"]]
         self.restore(saved)
 
@@ -122,7 +137,7 @@ class Relaxed(Arriving):
             slabs.unpack(self._pool, headers, state[f"{name}_rows"])
         groups["arrivals"], groups["pruned"] = state["arrivals"], state["pruned"]
         kernels.find_oldest(groups, self._rule.k, self._pool)
-        self._state = State(groups, recent, shown, self._clock)
+        self._state = State(groups, recent, shown, self._clock, self._new_spent(n))
         self._restore_clock(state)
 
     def check(self) -> None:
@@ -149,13 +164,19 @@ class Relaxed(Arriving):
         now = int(self._state.groups["arrivals"][g]) - 1 if by_count else int(self._state.clock[NOW])
         return int(expired_at(now, self.spec.window.size))
 
+    def _new_spent(self, groups: int) -> npt.NDArray[Any]:
+        """What groups have spent of the error allowed: nothing yet. Where none is, there is nothing to count."""
+        return np.full(groups if self._rule.error > 0 else 0, np.array((0, 0, -np.inf), SPENT))
+
     def _know_groups(self, count: int) -> None:
         known = len(self._state.groups)
         if count > known:
             count = max(count, 2 * known)
-            groups, recent, shown, clock = self._state
+            groups, recent, shown, clock, old = self._state
+            spent = self._new_spent(count)
+            spent[: len(old)] = old
             self._state = State(
-                slabs.grown(groups, count), slabs.grown(recent, count), slabs.grown(shown, count), clock
+                slabs.grown(groups, count), slabs.grown(recent, count), slabs.grown(shown, count), clock, spent
             )
 
     def _take(

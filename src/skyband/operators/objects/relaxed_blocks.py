@@ -15,13 +15,16 @@ from skyband.operators.objects.relaxed_state import (
     position_of,
     time_of,
 )
-from skyband.operators.objects.showing import OUT, show
+from skyband.operators.objects.showing import GONE, OUT, show
+from skyband.operators.protocol import ENTRIES
 from skyband.structures.compiling import inlined, part
 from skyband.structures.panes import BLOCK, WIDE, exceeding, largest, skip_scores
 from skyband.structures.ranking import SMALL, ZERO, sort_best_first, trails
 from skyband.structures.skyband import first_row, insert, merge, remove
 from skyband.structures.slabs import reserve
 from skyband.windows import FOREVER
+
+MISSED = 2 * GONE  # in the flag of a row that is let go: it belonged in an answer since
 
 
 @part
@@ -274,4 +277,51 @@ def show_first(g, at, order, rule, pool, state, out):  # type: ignore[no-untyped
     """Show the first k rows of group g. There is room for 2k entries."""
     group = state.groups[g]
     n = min(rule.k, group.length)
+    if rule.error > 0:
+        count_missed(g, n, rule, pool, state)
     show(g, at, order, first_row(group), n, rule.emit, pool, state.shown[g], state.clock, out)
+
+
+# -- rows whose columns are let go (budgeted.py) -----------------------------------------------------------------------
+
+
+@part
+def let_go(g, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Right after the band was pruned: mark its worst rows as gone, as many as may still be missed.
+
+    Every row of the band may be shown one day, so each that is gone counts as if it were missed, until it is dominated.
+    Where scores fall most of them are shown: no more are let go then.
+    """
+    group, spent, rows = state.groups[g], state.spent[g], pool.rows
+    allowed = np.int64(rule.error * group.arrivals / rule.size) - spent.missed
+    allowed = allowed if group.length <= rule.usual else 0
+    if allowed <= 0 and spent.gone == 0:
+        return
+    start, gone, best = first_row(group), 0, -np.inf
+    for r in range(start, start + group.length):
+        if rows[r].flag >= GONE and rows[r].flag < MISSED:
+            best = rows[r].score if gone == 0 else best
+            gone += 1
+    r = start + group.length - 1
+    while r >= start + rule.candidates and gone < allowed:
+        if rows[r].flag < GONE:
+            rows[r].flag += GONE
+            best = max(best, rows[r].score)
+            gone += 1
+        r -= 1
+    spent.gone, spent.best = gone, best
+
+
+@inlined
+def count_missed(g, n, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Before the first n rows are shown: which of these are gone is known, and so is every miss as it happens."""
+    group, spent, rows = state.groups[g], state.spent[g], pool.rows
+    start = first_row(group)
+    if spent.gone == 0 or (n == rule.k and rows[start + n - 1].score > spent.best):
+        return
+    for r in range(start, start + n):
+        flag = rows[r].flag
+        if flag >= GONE and flag < MISSED and not (rule.emit == ENTRIES and flag & 1):
+            rows[r].flag += MISSED
+            spent.gone -= 1
+            spent.missed += 1

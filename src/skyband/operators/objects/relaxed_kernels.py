@@ -17,6 +17,7 @@ from numba import njit
 
 from skyband.operators.objects.arriving import LATE, NEED, NOW, UNRANKED, row_index
 from skyband.operators.objects.relaxed_blocks import (
+    let_go,
     live_rows,
     oldest_of,
     save_recent,
@@ -82,6 +83,8 @@ def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[
             save_recent(g, j, carried, x, batch, rule, pool, state, work.score)
         group.arrivals += taken if rule.by_count else 0
         j += taken
+        if rule.error > 0 and full and not stopped:
+            let_go(g, rule, pool, state)
         if stopped:
             return -1 - j
         if slides:

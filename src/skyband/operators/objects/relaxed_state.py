@@ -20,6 +20,10 @@ FEW = 16  # expiries in a block
 GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), ("pruned", np.int64), *BAND])
 LIST = np.dtype(HEADER)
 
+# What a group has spent of the error it is allowed (budgeted.py): rows of its band that are let go and were not missed,
+# rows that were missed, and the best score of those let go.
+SPENT = np.dtype([("gone", np.int64), ("missed", np.int64), ("best", np.float64)])
+
 
 class Rule(NamedTuple):
     k: int
@@ -30,6 +34,9 @@ class Rule(NamedTuple):
     emit: int
     block: int  # rows taken together
     slack: int  # a group is pruned when it holds twice what it held after the last time, and so many rows more
+    error: float = 0.0  # rows may be missed, this share of those that leave the window; 0: none
+    candidates: int = 0  # with an error: rows that are never let go, the best of the band
+    usual: int = 0  # with an error: none is let go while the band is larger than this
 
 
 class State(NamedTuple):
@@ -39,6 +46,7 @@ class State(NamedTuple):
     recent: npt.NDArray[Any]  # of LIST
     shown: npt.NDArray[Any]  # of LIST
     clock: npt.NDArray[np.int64]
+    spent: npt.NDArray[Any]  # of SPENT; without an error, none
 
 
 class Work(NamedTuple):

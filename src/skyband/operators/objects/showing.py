@@ -10,6 +10,10 @@ from skyband.structures.slabs import reserve
 
 OUT = 0  # in every clock array: entries written to the output
 
+# In a row's flag, beside whether it was shown: its columns are let go, so that it cannot be shown (budgeted.py).
+GONE = 1 << 40
+HOLE = 3  # times the change of an entry, if it is about such a row: whoever reads the entries leaves it out
+
 
 @inlined
 def put(entry, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
@@ -26,7 +30,7 @@ def put(entry, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
 @inlined
 def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
     """The next entry of the answer."""
-    put(out[clock[OUT]], at, g, rank, row, change, order)
+    put(out[clock[OUT]], at, g, rank, row, change if row.flag < GONE else HOLE * change, order)
     clock[OUT] += 1
 
 
@@ -56,9 +60,9 @@ def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore
         return
     for r in range(n):
         row = rows[start + r]
-        if emit != ENTRIES or not row.flag:
+        if emit != ENTRIES or not row.flag & 1:
             write(out, clock, at, g, r + 1, row, ENTER, order)
-        row.flag = 1
+        row.flag |= 1
 
 
 @inlined

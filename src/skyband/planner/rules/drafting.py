@@ -50,6 +50,7 @@ class Measured:
     ns: float  # a row: half of the batches took no more
     held_most: float  # NaN where nobody can see it
     held_mean: float
+    rows_missed: int = 0  # with `error`
 
 
 @dataclass(frozen=True, slots=True)

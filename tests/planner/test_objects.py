@@ -81,7 +81,9 @@ def test_options_behind_the_name() -> None:
     [
         ("fastest", "No algorithm 'fastest'"),
         ("relaxed(delta=1)", "has no option 'delta'. It has: block"),
-        ("relaxed(gamma=lots)", "Cannot read"),
+        ("relaxed(gamma=lots)", "'relaxed': gamma must be a number from 0 to 1,000, got lots."),
+        ("relaxed(block=0)", "'relaxed': block must be a whole number from 1 to 1,000,000, got 0."),
+        ("relaxed(gamma)", "Cannot read"),
         ("relaxed(gamma=1", "Cannot read"),
         ("__import__('os')", "Cannot read"),
         ("", "Cannot read"),

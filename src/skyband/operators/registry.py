@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
@@ -37,6 +38,7 @@ from skyband.operators.objects import (
     strict,
     tma,
 )
+from skyband.operators.options import declared
 from skyband.operators.pairs import naive as pair_naive
 from skyband.operators.pairs import protocol as pairs
 from skyband.operators.pairs import recompute as pair_recompute
@@ -170,24 +172,26 @@ def find(text: str, among: Mapping[str, Algorithm[S, Op]]) -> Algorithm[S, Op]:
     if name not in among:
         raise InvalidQuery(f"No algorithm {name!r}. There are: {', '.join(among)}.")
     algorithm = among[name]
-    if unknown := [option for option in options if option not in algorithm.options]:
-        raise InvalidQuery(f"{name!r} has no option {unknown[0]!r}. It has: {', '.join(algorithm.options)}.")
-    return replace(algorithm, name=text, open=partial(algorithm.open, **options))
+    known = declared(algorithm.open) if options else {}
+    if unknown := [option for option in options if option not in known]:
+        raise InvalidQuery(f"{name!r} has no option {unknown[0]!r}. It has: {', '.join(known) or 'none'}.")
+    numbers = {option: known[option].read(number, name) for option, number in options.items()}
+    return replace(algorithm, name=text, open=partial(algorithm.open, **numbers))
 
 
 _CALL = re.compile(r"\s*([\w+]+)\s*(?:\(([^()]*)\))?\s*")
-_OPTION = re.compile(r"\s*(\w+)\s*=\s*([-+.\deE]+)\s*")
+_OPTION = re.compile(r"\s*(\w+)\s*=\s*([^\s=]+)\s*")
 
 
-def _read(text: str) -> tuple[str, dict[str, int | float]]:
+def _read(text: str) -> tuple[str, dict[str, str]]:
     """The name and the options of "name(option=1, other=0.5)"."""
     call = _CALL.fullmatch(text)
     parts = [_OPTION.fullmatch(part) for part in (call[2] or "").split(",") if part.strip()] if call else []
-    try:
-        if call is None or None in parts:
-            raise ValueError
-        return call[1], {part[1]: float(part[2]) if "." in part[2] else int(part[2]) for part in parts if part}
-    except ValueError:
+    if call is None or None in parts:
         raise InvalidQuery(
             f"Cannot read {text!r} as an algorithm. Write a name, or a name with options: 'relaxed(gamma=0.5)'."
-        ) from None
+        )
+    found = [(part[1], part[2]) for part in parts if part]
+    if twice := [option for option, count in Counter(option for option, _ in found).items() if count > 1]:
+        raise InvalidQuery(f"{text!r} says {twice[0]!r} twice.")
+    return call[1], dict(found)

@@ -17,6 +17,7 @@ from skyband.operators.across.sketches import Sketches
 from skyband.operators.across.staircase import Staircase
 from skyband.operators.across.staircase import expected_rows as exact_rows
 from skyband.operators.across.staircase import refuses as refused_by_staircase
+from skyband.operators.options import Count
 from skyband.operators.protocol import Arrays
 from skyband.windows import FOREVER
 
@@ -36,7 +37,7 @@ def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
     return exact_rows(spec, window_rows) / 5
 
 
-def open(spec: AcrossSpec, *, patience: int = 64) -> Estimated:
+def open(spec: AcrossSpec, *, patience: Count = 64) -> Estimated:
     return Estimated(spec, patience=patience)
 
 

@@ -43,6 +43,7 @@ from skyband.operators.across.staircase_kernels import (
     TIME,
 )
 from skyband.operators.across.stepping import Stepping
+from skyband.operators.options import Count
 from skyband.operators.protocol import Arrays, Codes, Ints
 from skyband.windows import FOREVER
 
@@ -68,7 +69,7 @@ def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
     return min(window_rows, spec.k * (1 + math.log(ratio)) if spec.streams == 1 else 1.7 * spec.k * ratio**0.8)
 
 
-def open(spec: AcrossSpec, *, patience: int = 1024) -> Staircase:
+def open(spec: AcrossSpec, *, patience: Count = 1024) -> Staircase:
     return Staircase(spec, patience=patience)
 
 

@@ -47,6 +47,7 @@ from skyband.operators.across.candidates import (
 from skyband.operators.across.protocol import MAX, ONCE, SUM, AcrossSpec
 from skyband.operators.across.schedule import Steps
 from skyband.operators.across.stepping import Stepping
+from skyband.operators.options import Count
 from skyband.operators.protocol import Arrays, Codes, Ints
 from skyband.windows import FOREVER
 
@@ -70,7 +71,7 @@ def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
     return window_rows
 
 
-def open(spec: AcrossSpec, *, width: int = 256) -> Totals:
+def open(spec: AcrossSpec, *, width: Count = 256) -> Totals:
     return Totals(spec, width=width)
 
 

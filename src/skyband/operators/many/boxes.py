@@ -21,6 +21,7 @@ from skyband.operators.many.lists_kernels import SLACK
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import BLOCK, Scoring
 from skyband.operators.many.thresholds import FEW, HITS, PARTS, Thresholds
+from skyband.operators.options import Count, CountOrNone, Deviations
 from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import kernel, part
 
@@ -49,12 +50,12 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 def open(
     spec: Spec,
     *,
-    slack: float = SLACK,
-    hits: int = HITS,
-    parts: int = PARTS,
-    few: int = FEW,
-    rows: int = ROWS,
-    together: int = 0,
+    slack: Deviations = SLACK,
+    hits: Count = HITS,
+    parts: Count = PARTS,
+    few: Count = FEW,
+    rows: Count = ROWS,
+    together: CountOrNone = 0,
 ) -> Thresholds:
     """`rows` in a box; `together`: queries that are asked together, 0: as many as there are neighbours."""
     return Thresholds(spec, Boxes(spec.scoring, rows, together), slack=slack, hits=hits, parts=parts, few=few)

@@ -24,6 +24,7 @@ from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scan import Scan
 from skyband.operators.many.scoring import Scoring
 from skyband.operators.many.thresholds import FEW, HITS, PARTS, Thresholds
+from skyband.operators.options import Count, Deviations, PartsOrBest
 from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import allocating
 
@@ -42,7 +43,13 @@ refuses, expected_rows = boxes.refuses, boxes.expected_rows  # it has the same b
 
 
 def open(
-    spec: Spec, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW, resolution: int = 0
+    spec: Spec,
+    *,
+    slack: Deviations = SLACK,
+    hits: Count = HITS,
+    parts: Count = PARTS,
+    few: Count = FEW,
+    resolution: PartsOrBest = 0,
 ) -> Thresholds:
     """`resolution`: parts of each column; 0: as many as make CELLS cells."""
     return Thresholds(spec, Cells(spec.scoring, resolution), slack=slack, hits=hits, parts=parts, few=few)

@@ -23,11 +23,13 @@ from skyband.errors import InvalidQuery
 from skyband.operators.many import each
 from skyband.operators.many.protocol import Batch, Queries, Spec
 from skyband.operators.many.scoring import Scoring
+from skyband.operators.options import Parts
 from skyband.operators.protocol import ANSWER, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
 from skyband.windows import FOREVER
 
 NAMES: Final = ("cpmw", "snn")
 NONE: Final = -1
+MOST_CELLS: Final = 1_000_000
 
 
 def refuses(spec: Spec) -> str | None:
@@ -49,7 +51,13 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 def opener(name: str) -> Callable[..., Gridded]:
     """How the one of that name is opened."""
 
-    def open_grid(spec: Spec, *, resolution: int = 10) -> Gridded:
+    def open_grid(spec: Spec, *, resolution: Parts = 10) -> Gridded:
+        columns = len(spec.scoring.score.columns)
+        if (cells := resolution**columns) > MOST_CELLS:
+            raise InvalidQuery(
+                f"{name!r}: {columns} columns, each in resolution={resolution} parts, make {cells:,} cells. "
+                f"Up to {MOST_CELLS:,} are possible."
+            )
         return Gridded(spec, name == "snn", resolution)
 
     return open_grid

@@ -18,6 +18,7 @@ from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import BLOCK, Scoring
 from skyband.operators.many.thresholds import FEW, HITS, PARTS, Thresholds
 from skyband.operators.many.topics import NONE, Topics
+from skyband.operators.options import Count, Deviations
 from skyband.operators.protocol import Floats, Ints
 from skyband.structures.compiling import allocating, part
 from skyband.structures.panes import reaching
@@ -34,7 +35,9 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return window_rows
 
 
-def open(spec: Spec, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW) -> Thresholds:
+def open(
+    spec: Spec, *, slack: Deviations = SLACK, hits: Count = HITS, parts: Count = PARTS, few: Count = FEW
+) -> Thresholds:
     return Thresholds(spec, Once(spec.scoring), slack=slack, hits=hits, parts=parts, few=few)
 
 

@@ -15,6 +15,7 @@ from skyband.operators.many.lists_kernels import SLACK
 from skyband.operators.many.protocol import Spec
 from skyband.operators.many.scoring import BLOCK, Scoring
 from skyband.operators.many.thresholds import FEW, HITS, PARTS, Thresholds
+from skyband.operators.options import Count, Deviations
 from skyband.operators.protocol import Floats, Ints
 
 NAME = "scan"
@@ -29,7 +30,9 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return window_rows
 
 
-def open(spec: Spec, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW) -> Thresholds:
+def open(
+    spec: Spec, *, slack: Deviations = SLACK, hits: Count = HITS, parts: Count = PARTS, few: Count = FEW
+) -> Thresholds:
     return Thresholds(spec, Scan(spec.scoring), slack=slack, hits=hits, parts=parts, few=few)
 
 

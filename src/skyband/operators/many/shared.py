@@ -27,6 +27,7 @@ from skyband.operators.many.shared_kernels import FROM_THE_START, TOPIC, by_topi
 from skyband.operators.many.telling import Before
 from skyband.operators.many.topics import NONE, Topics
 from skyband.operators.objects.rescoring import Change, rescored
+from skyband.operators.options import Count
 from skyband.operators.protocol import ANSWER, ENTER, WINDOWS, Answer, Arrays, Floats, Ints
 from skyband.structures.ranking import ROW, Rows
 from skyband.windows import FOREVER
@@ -55,7 +56,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return min(window_rows, 10 * (1 + float(np.log(max(1.0, window_rows / 10)))))
 
 
-def open(spec: Spec, *, thinned_at: int = THINNED_AT, room: int = ROOM) -> Shared:
+def open(spec: Spec, *, thinned_at: Count = THINNED_AT, room: Count = ROOM) -> Shared:
     return Shared(spec, thinned_at=thinned_at, room=room)
 
 

@@ -31,6 +31,7 @@ from skyband.operators.objects.filtered_kernels import (
 )
 from skyband.operators.objects.odds import candidates
 from skyband.operators.objects.stepwise import Stepwise
+from skyband.operators.options import Count, Growth, Span
 from skyband.operators.protocol import Spec
 from skyband.windows import FOREVER
 
@@ -111,7 +112,7 @@ def opener(name: str) -> Callable[..., Skyband]:
     """Opens the composition of that name."""
     query, before = (KINDS[part] for part in name.split("+"))
 
-    def open(spec: Spec, *, gamma: float = 0.2, buffer: int = 0, initial_room: int = 1024) -> Skyband:
+    def open(spec: Spec, *, gamma: Growth = 0.2, buffer: Span = 0, initial_room: Count = 1024) -> Skyband:
         return Skyband(spec, query, before, gamma=gamma, buffer=buffer, initial_room=initial_room)
 
     return open

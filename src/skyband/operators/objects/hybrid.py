@@ -24,6 +24,7 @@ from skyband.operators.objects.filtered_kernels import BUFFER, PROBABILISTIC, QU
 from skyband.operators.objects.odds import candidates
 from skyband.operators.objects.probabilistic_kernels import HYBRID_FIELDS, Hybrid
 from skyband.operators.objects.stepwise import Stepwise
+from skyband.operators.options import Chance, Count, Growth, Span
 from skyband.operators.protocol import Spec
 from skyband.structures.ranking import SMALL
 from skyband.windows import FOREVER
@@ -46,12 +47,12 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 def open(
     spec: Spec,
     *,
-    sigma: float | None = None,
-    limit: int | None = None,
-    gamma: float = 0.2,
-    buffer: int = 0,
-    patience: int = 64,
-    initial_room: int = 1024,
+    sigma: Chance | None = None,
+    limit: Count | None = None,
+    gamma: Growth = 0.2,
+    buffer: Span = 0,
+    patience: Count = 64,
+    initial_room: Count = 1024,
 ) -> HybridSkyband:
     """`patience`: at least so many rows from one test to the next. The others as for the two parts."""
     span = filtered.span_of(spec, buffer)

@@ -43,6 +43,7 @@ from skyband.operators.objects.mintopk_state import (
 )
 from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.objects.showing import OUT
+from skyband.operators.options import Count
 from skyband.operators.protocol import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.compiling import read_only
@@ -69,7 +70,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return min(window_rows, spec.k * (1 + harmonic))
 
 
-def open(spec: Spec, *, slack: int = 8, initial_room: int = 1024) -> MinTopK:
+def open(spec: Spec, *, slack: Count = 8, initial_room: Count = 1024) -> MinTopK:
     return MinTopK(spec, slack=slack, initial_room=initial_room)
 
 

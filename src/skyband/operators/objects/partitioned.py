@@ -26,6 +26,7 @@ from skyband.operators.objects.asking import NEXT_WINDOW, Asked
 from skyband.operators.objects.partitioned_store import EXPIRY, FIELDS, PARTS, RANKED, STORE
 from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.objects.stepwise import Stepwise
+from skyband.operators.options import Count
 from skyband.operators.protocol import CHANGES, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.ranking import Rows, best_first
@@ -116,5 +117,5 @@ class Partitioned(Stepwise):
         return super()._asked(groups, size)
 
 
-def open(spec: Spec, *, partition: int = 64, slack: int = 64, initial_room: int = 1024) -> Partitioned:
+def open(spec: Spec, *, partition: Count = 64, slack: Count = 64, initial_room: Count = 1024) -> Partitioned:
     return Partitioned(spec, partition=partition, slack=slack, initial_room=initial_room)

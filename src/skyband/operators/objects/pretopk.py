@@ -19,6 +19,7 @@ from skyband.operators.objects.arriving import NEVER
 from skyband.operators.objects.asking import NEXT_WINDOW, Asked
 from skyband.operators.objects.pretopk_kernels import ANSWER, PreTopK
 from skyband.operators.objects.stepwise import Stepwise
+from skyband.operators.options import Count
 from skyband.operators.protocol import Codes, Ints, Spec
 from skyband.structures.ranking import best_first
 from skyband.windows import FOREVER
@@ -49,7 +50,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return float(np.minimum(spec.k, np.arange(1, windows + 1) * (window_rows / windows)).sum())
 
 
-def open(spec: Spec, *, initial_room: int = 1024) -> PredictedTopK:
+def open(spec: Spec, *, initial_room: Count = 1024) -> PredictedTopK:
     return PredictedTopK(spec, initial_room=initial_room)
 
 

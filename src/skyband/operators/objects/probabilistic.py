@@ -16,6 +16,7 @@ from __future__ import annotations
 from skyband.operators.objects.odds import candidates
 from skyband.operators.objects.probabilistic_kernels import FIELDS, Probabilistic
 from skyband.operators.objects.stepwise import Stepwise
+from skyband.operators.options import Chance, Count, CountOrNone
 from skyband.operators.protocol import Spec
 from skyband.windows import FOREVER
 
@@ -42,7 +43,12 @@ def candidates_of(spec: Spec, sigma: float) -> int:
 
 
 def open(
-    spec: Spec, *, sigma: float | None = None, limit: int | None = None, additional: int = 0, initial_room: int = 1024
+    spec: Spec,
+    *,
+    sigma: Chance | None = None,
+    limit: Count | None = None,
+    additional: CountOrNone = 0,
+    initial_room: Count = 1024,
 ) -> ProbabilisticSkyband:
     """`limit` candidates instead of those that sigma asks for."""
     limit = candidates_of(spec, sigma or SIGMA) if limit is None else limit

@@ -23,6 +23,7 @@ from skyband.operators.objects.arriving import NEED, NO_ORDER, NOW, Arriving, In
 from skyband.operators.objects.filtered import Skyband
 from skyband.operators.objects.filtered_kernels import RELAXED
 from skyband.operators.objects.relaxed_state import GROUP, LIST, SPENT, Rule, State, expired_at, new_work
+from skyband.operators.options import Count, Growth
 from skyband.operators.protocol import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.structures import slabs
 from skyband.structures.codes import order_by_code
@@ -45,7 +46,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 
 def open(
-    spec: Spec, *, block: int = 32768, slack: int = 64, initial_room: int = 1024, gamma: float | None = None
+    spec: Spec, *, block: Count = 32768, slack: Count = 64, initial_room: Count = 1024, gamma: Growth | None = None
 ) -> Relaxed | Skyband:
     """With gamma: row by row as published, pruned when there are (1 + gamma) times as many candidates as last time."""
     if gamma is not None:

@@ -24,6 +24,7 @@ import numpy as np
 
 from skyband.operators.objects.tma import WholeWindow
 from skyband.operators.objects.window_kernels import SMA_FIELDS, TOP, WINDOW, Sma
+from skyband.operators.options import Count
 from skyband.operators.protocol import Spec
 from skyband.structures.ranking import best_first
 
@@ -57,6 +58,6 @@ def refuses(spec: Spec) -> str | None:
     return None
 
 
-def open(spec: Spec, *, initial_room: int = 1024) -> SkybandMonitoring:
+def open(spec: Spec, *, initial_room: Count = 1024) -> SkybandMonitoring:
     kind = Sma(2 * spec.k + 16, np.empty(2 * spec.k, np.int64))
     return SkybandMonitoring(spec, kind, fields=SMA_FIELDS, initial_room=initial_room)

@@ -19,6 +19,7 @@ from skyband.operators.objects.asking import Held
 from skyband.operators.objects.relaxed import expected_rows as skyband_rows
 from skyband.operators.objects.staircase_kernels import BAND, FIELDS, GATHERED, NO_STAIR, Staircase
 from skyband.operators.objects.stepwise import Stepwise
+from skyband.operators.options import Count
 from skyband.operators.protocol import Spec
 from skyband.structures import slabs
 from skyband.structures.ranking import best_first
@@ -35,7 +36,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
     return min(window_rows, (1 + best_growth(spec.k) / 2) * skyband_rows(spec, window_rows))
 
 
-def open(spec: Spec, *, initial_room: int = 1024) -> Stairs:
+def open(spec: Spec, *, initial_room: Count = 1024) -> Stairs:
     return Stairs(spec, initial_room=initial_room)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from skyband.operators.objects.filtered import Skyband
 from skyband.operators.objects.filtered_kernels import STRICT
 from skyband.operators.objects.relaxed import expected_rows
+from skyband.operators.options import Count
 from skyband.operators.protocol import Spec
 
 NAME = "strict"
@@ -23,5 +24,5 @@ def refuses(spec: Spec) -> str | None:
     return None
 
 
-def open(spec: Spec, *, initial_room: int = 1024) -> Skyband:
+def open(spec: Spec, *, initial_room: Count = 1024) -> Skyband:
     return Skyband(spec, STRICT, initial_room=initial_room)

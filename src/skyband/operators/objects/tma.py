@@ -22,6 +22,7 @@ import numpy as np
 from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.objects.stepwise import Stepwise
 from skyband.operators.objects.window_kernels import GRID, TOP, WINDOW, WINDOW_FIELDS, Tma
+from skyband.operators.options import Count
 from skyband.operators.protocol import Arrays, Spec
 from skyband.structures import slabs
 from skyband.structures.ranking import ROW, best_first
@@ -111,5 +112,5 @@ def refuses(spec: Spec) -> str | None:
     return None
 
 
-def open(spec: Spec, *, initial_room: int = 1024) -> TopKMonitoring:
+def open(spec: Spec, *, initial_room: Count = 1024) -> TopKMonitoring:
     return TopKMonitoring(spec, Tma(spec.k), fields=WINDOW_FIELDS, initial_room=initial_room)

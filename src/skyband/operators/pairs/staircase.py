@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from skyband.operators.options import Count
 from skyband.operators.pairs import staircase_kernels as kernels
 from skyband.operators.pairs.arriving import Arriving
 from skyband.operators.pairs.protocol import ANSWER, PAIR, Pairs, Spec, best_first
@@ -58,12 +59,12 @@ def expected_pairs(k: int, rows: float) -> float:
 def open(
     spec: Spec,
     *,
-    batch: int = 128,
-    room: int = 8192,
-    step: int = 8,
-    share: int = 8,
-    least: int = 256,
-    worth: int = 16,
+    batch: Count = 128,
+    room: Count = 8192,
+    step: Count = 8,
+    share: Count = 8,
+    least: Count = 256,
+    worth: Count = 16,
 ) -> Staircase:
     """`share`, `least` and `worth` are for pairs of the same colour: see coloured.py."""
     from skyband.operators.pairs.coloured import Coloured  # which is a staircase itself

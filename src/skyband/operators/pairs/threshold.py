@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from skyband.operators.options import Count
 from skyband.operators.pairs.coloured import ColourList
 from skyband.operators.pairs.listing import LONGEST, TOO_MANY, Listing
 from skyband.operators.pairs.protocol import Spec
@@ -32,7 +33,14 @@ def refuses(spec: Spec) -> str | None:
 
 
 def open(
-    spec: Spec, *, batch: int = 128, room: int = 8192, step: int = 8, share: int = 8, least: int = 256, worth: int = 16
+    spec: Spec,
+    *,
+    batch: Count = 128,
+    room: Count = 8192,
+    step: Count = 8,
+    share: Count = 8,
+    least: Count = 256,
+    worth: Count = 16,
 ) -> Threshold:
     return Threshold(spec, batch=batch, room=room, step=step, share=share, least=least, worth=worth)
 

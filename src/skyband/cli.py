@@ -223,11 +223,21 @@ def papers(
 @bench_app.command()
 def planner(
     json_file: JsonFile = None,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
 ) -> None:
-    """The planner's choice against the best algorithm, on 48 settings that it was not calibrated on. Some minutes."""
+    """The planner's choice against the best algorithm, on settings that it was not calibrated on. Some minutes."""
+    from skyband.bench import pair_planner
     from skyband.bench import planner as bench
 
     console = Console()
+    if pairs:
+        with console.status("") as status:
+            found = pair_planner.measure(status.update)
+        console.print(pair_planner.table(found))
+        console.print(pair_planner.summary(found))
+        if json_file:
+            bench.write(found, json_file)
+        return
     with console.status("") as status:
         verdicts = bench.measure(status.update)
     console.print(bench.table(verdicts))

@@ -17,7 +17,7 @@ from skyband.operators.pairs.scoring import Scoring, scoring_of
 from skyband.operators.protocol import CHANGES
 from skyband.operators.registry import PAIRS
 from skyband.planner.figures import machine
-from skyband.planner.pair_costs import DISTANCES, KINDS, WINDOW_ROWS, K, PairCosts
+from skyband.planner.pair_costs import DISTANCES, KINDS, KS, WINDOW_ROWS, PairCosts
 from skyband.streams.points import anticorrelated, correlated, uniform_points
 from skyband.windows import Ticks
 
@@ -25,32 +25,54 @@ ALGORITHMS: Final = tuple(name for name, algorithm in PAIRS.items() if not algor
 ROUNDS: Final = 3  # the fastest counts
 
 
+BASE: Final = KS.index(20)  # of which every kind is measured; how costs change with k is measured of one
+
+
 def settings_to_measure() -> int:
-    return len(KINDS) * len(DISTANCES) * len(WINDOW_ROWS)
+    return (len(KINDS) + len(KS) - 1) * len(DISTANCES) * len(WINDOW_ROWS)
 
 
 def measure(step: Callable[[str], None]) -> PairCosts:
     """The costs of every algorithm on the whole grid; `step` is told each setting before it is measured."""
-    cells: dict[str, dict[str, list[list[float]]]] = {name: {} for name in ALGORITHMS}
-    for kind in KINDS:
-        grids: dict[str, list[list[float]]] = {name: [] for name in ALGORITHMS}
-        for distances in DISTANCES:
-            scoring = score_of(kind, distances)
-            figures: dict[str, list[float]] = {name: [] for name in ALGORITHMS}
-            for rows in WINDOW_ROWS:
-                step(f"{kind}, {distances} distances, {rows:,} rows")
-                for name in ALGORITHMS:
-                    figures[name].append(_cost(name, scoring, distances, rows))
-            for name in ALGORITHMS:
-                grids[name].append(figures[name])
-        for name in ALGORITHMS:
-            cells[name][kind] = grids[name]
+    cells: dict[str, dict[str, list[list[list[float]]]]] = {name: {} for name in ALGORITHMS}
+    base = {kind: _measure_all(kind, KS[BASE], step) for kind in KINDS}
+    ratios = measure_ratios(step, base["nearest"])
     for name in ALGORITHMS:
-        if name != "threshold":
-            # It does the same whichever pairs come first, so the calmest of its measurements is right for all.
-            calmest = np.minimum.reduce([cells[name][kind] for kind in KINDS]).tolist()
-            cells[name] = dict.fromkeys(KINDS, calmest)
+        # Others than `threshold` do the same whichever pairs come first: the calmest measurement is right for all.
+        calmest = np.minimum.reduce([base[kind][name] for kind in KINDS])
+        for kind in KINDS:
+            plain = base[kind][name] if name == "threshold" else calmest
+            cells[name][kind] = [[_rounded(row) for row in plain * ratio] for ratio in ratios[name]]
     return PairCosts(machine(), cells)
+
+
+Grid = npt.NDArray[np.float64]  # by number of distances and rows in a window
+
+
+def measure_ratios(step: Callable[[str], None], base: dict[str, Grid] | None = None) -> dict[str, list[Grid]]:
+    """By algorithm and k: what a row costs, as so many times what it costs with the k of which all is measured."""
+    base = base or _measure_all("nearest", KS[BASE], step)
+    found: dict[str, list[Grid]] = {name: [] for name in ALGORITHMS}
+    for k in KS:
+        costs = base if k == KS[BASE] else _measure_all("nearest", k, step)
+        for name in ALGORITHMS:
+            found[name].append(costs[name] / base[name])
+    return found
+
+
+def _measure_all(kind: str, k: int, step: Callable[[str], None]) -> dict[str, Grid]:
+    found: dict[str, Grid] = {name: np.empty((len(DISTANCES), len(WINDOW_ROWS))) for name in ALGORITHMS}
+    for i, distances in enumerate(DISTANCES):
+        scoring = score_of(kind, distances)
+        for j, rows in enumerate(WINDOW_ROWS):
+            step(f"k = {k:,}, {kind}, {distances} distances, {rows:,} rows")
+            for name in ALGORITHMS:
+                found[name][i, j] = _cost(name, scoring, distances, rows, k)
+    return found
+
+
+def _rounded(values: npt.NDArray[np.float64]) -> list[float]:
+    return [float(f"{value:.3g}") for value in values]
 
 
 def score_of(kind: str, distances: int) -> Scoring:
@@ -61,11 +83,11 @@ def score_of(kind: str, distances: int) -> Scoring:
     return scoring_of(bind(by, None, kind != "furthest", schema))
 
 
-def _cost(name: str, scoring: Scoring, distances: int, rows: int) -> float:
+def _cost(name: str, scoring: Scoring, distances: int, rows: int, k: int) -> float:
     """Nanoseconds a row: of `threshold` the geometric mean over three distributions; others take values as they are."""
     makers = (uniform_points, correlated, anticorrelated) if name == "threshold" else (uniform_points,)
-    spec = Spec(K, Ticks(rows, 0, 0, True), scoring, CHANGES)
-    more = ROUNDS * step_of(rows)
+    spec = Spec(k, Ticks(rows, 0, 0, True), scoring, CHANGES)
+    more = (ROUNDS + 1) * step_of(rows)
     found = [time_rows(PAIRS[name].open(spec), points(make, rows + more, distances), rows) for make in makers]
     return float(f"{math.exp(float(np.mean(np.log(found)))):.3g}")
 
@@ -82,14 +104,15 @@ def step_of(size: int) -> int:
 
 
 def time_rows(operator: PairOperator, values: npt.NDArray[np.float64], size: int) -> float:
-    """Nanoseconds a row once the window is full."""
-    _push(operator, values[:, :size], 0)
+    """Nanoseconds a row once the window is full, and as many rows have come as are timed: algorithms adapt to them."""
     step, best = step_of(size), math.inf
+    full = size + step
+    _push(operator, values[:, :full], 0)
     for i in range(ROUNDS):
-        part = values[:, size + i * step : size + (i + 1) * step]
-        started = time.perf_counter()
-        _push(operator, part, size + i * step)
-        best = min(best, (time.perf_counter() - started) / part.shape[1])
+        part = values[:, full + i * step : full + (i + 1) * step]
+        started = time.process_time()  # of this process: others may take time, too
+        _push(operator, part, full + i * step)
+        best = min(best, (time.process_time() - started) / part.shape[1])
     return 1e9 * best
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.table import Table
 
@@ -114,5 +114,5 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     return f"{within} of {len(verdicts)} choices cost at most {BAR}x the best; the worst costs {worst:.2f}x."
 
 
-def write(verdicts: Sequence[Verdict], path: Path) -> None:
+def write(verdicts: Sequence[Any], path: Path) -> None:
     path.write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=1) + "\n")

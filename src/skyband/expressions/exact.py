@@ -12,6 +12,7 @@ before any pair is scored (`Check`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -23,6 +24,7 @@ from skyband.errors import InvalidExpression
 from skyband.expressions import functions
 from skyband.expressions.lines import COMPARISONS, FUNCTIONS, OPERATORS, any_of, is_two, not_a_number
 from skyband.expressions.scores import is_number
+from skyband.expressions.wide import WIDE, Sum, Term, read_term, template, terms_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -131,6 +133,8 @@ class ExactLines:
         self.lines: list[str] = []
         self.calls: dict[str, Callable[..., Any]] = {}
         self.checks: list[Check] = []
+        self.sums: list[Sum] = []
+        self._terms: dict[int, Term] = {}  # by node, so that none is read twice
         self._number = {column.name: number for number, column in enumerate(columns)}
         self._columns = columns
         self._schema = schema
@@ -328,6 +332,8 @@ class ExactLines:
     def _arithmetic(self, node: exp.Expr, text: str) -> Value:
         from sqlglot import exp
 
+        if isinstance(node, exp.Add) and (total := self._sum_of_like_terms(node, text)) is not None:
+            return total
         sides = [self.value(part, text) for part in (node.this, node.expression)]
         for value, part in zip(sides, (node.this, node.expression), strict=True):
             if value.kind in (TEXT, KNOWN):
@@ -350,6 +356,43 @@ class ExactLines:
         line = f"{x.text} {sign} {y.text}"
         unknown = _unknown(x, y)
         return self._checked(f"NULL if {unknown} else {line}" if unknown else line, scale, bound, node.sql("spark"))
+
+    def _sum_of_like_terms(self, node: exp.Expr, text: str) -> Value | None:
+        """A sum as a loop, if it has many terms, all of floats and alike but for their columns and numbers."""
+        terms = terms_of(node)
+        if len(terms) < WIDE or self._distances is not None:
+            return None
+        for part in terms:
+            if id(part) not in self._terms:
+                self._terms[id(part)] = read_term(part)
+        read = [self._terms[id(part)] for part in terms]
+        if any(term.shape != read[0].shape for term in read):
+            return None
+        slots = list(zip(*(term.columns for term in read), strict=True))
+        types = [{self._schema.field(name).type for name in names} for names in slots]
+        kinds = {self._columns[self._number[name]].kind for names in slots for name in names}
+        numbers = list(zip(*(term.numbers for term in read), strict=True))
+        varying = [i for i, written in enumerate(numbers) if len(set(written)) > 1]
+        if kinds != {FLOAT} or any(len(some) > 1 for some in types):
+            return None
+        if varying and any(pa.types.is_integer(kind) for some in types for kind in some):
+            return None  # whether numbers are whole decides what the score is
+        fields = [*(some.pop() for some in types), *(pa.float64() for _ in varying)]
+        schema = pa.schema([(f"s{i}", kind) for i, kind in enumerate(fields)])
+        code = ExactLines([Column(name, FLOAT) for name in schema.names], schema)
+        value = code.value(template(terms[0], read[0].columns, varying), text)
+        if value.kind != FLOAT or code.calls or code.checks or code.sums:
+            return None
+        bound = None if value.bound is None else _product(value.bound, constant(len(terms), len(terms)))
+        if bound is not None and max(map(abs, bound(()))) > EXACT:
+            return None
+        lines = tuple(_renamed(line) for line in code.lines)
+        columns = [tuple(self._number[name] for name in names) for names in slots]
+        weights = [tuple(float(written) for written in numbers[i]) for i in varying]
+        used = " ".join([*lines, _renamed(value.text)])
+        sides = tuple("".join(s for s in "ab" if re.search(rf"\b{s}s{i}\b", used)) for i in range(len(fields)))
+        self.sums.append(Sum(len(terms), (*columns, *weights), lines, _renamed(value.text), sides))
+        return Value(f"sum{len(self.sums) - 1}", FLOAT, 0, bound)
 
     def _of_whole(self, node: exp.Expr, text: str) -> Value | None:
         """ABS, -, FLOOR, CEIL and % of whole numbers; None: of floats."""
@@ -499,6 +542,11 @@ class ExactLines:
         if isinstance(inner, exp.Boolean):
             return Value("1.0" if inner.this else "0.0")
         return self.value(node, text)
+
+
+def _renamed(line: str) -> str:
+    """A line of a term, with names of its own: as0 for a0, u1 for v1."""
+    return re.sub(r"\bv(\d+)\b", r"u\1", re.sub(r"\b([ab])(\d+)\b", r"\1s\2", line))
 
 
 def distance_of(node: exp.Expr) -> tuple[str, bool] | None:

@@ -25,6 +25,7 @@ from skyband.expressions import exact
 from skyband.expressions.exact import Check, Column, ExactLines, distance_of
 from skyband.expressions.lines import is_two
 from skyband.expressions.scores import is_number
+from skyband.expressions.wide import Sum
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -61,6 +62,7 @@ class PairScore:
     type: pa.DataType = field(default_factory=pa.float64)  # what a score is shown as
     # A whole number is ranked by a float64 that orders as it does (`structures.whole_scores`), which `s` is then.
     is_key: bool = False
+    sums: tuple[Sum, ...] = ()  # sum0, sum1, … in the lines: sums of many terms that are alike
     checks: tuple[Check, ...] = field(default=(), compare=False)  # what must fit into 64 bits
 
     @property
@@ -121,6 +123,7 @@ def bind(by: str | Callable[..., Any], where: str | None, ascending: bool, schem
         labels,
         shown,
         is_key,
+        tuple(code.sums),
         tuple(code.checks),
     )
 

@@ -1,8 +1,8 @@
 """What a row costs each algorithm for pairs, measured on a grid, and read between its points and beyond.
 
 As for single rows (costs.py), the figures come with the package, and `skyband calibrate --pairs` measures them on this
-machine. They are of k = 20 and a window that slides with each arrival. What `threshold` costs depends on how values are
-distributed as well: its figures are averages over uniform, correlated and anti-correlated values.
+machine. They are of a window that slides with each arrival. What `threshold` costs depends on how values are distributed
+as well: its figures are averages over uniform, correlated and anti-correlated values.
 """
 
 from __future__ import annotations
@@ -15,27 +15,35 @@ from typing import Final
 
 from skyband.planner import figures
 
-K: Final = 20
+KS: Final = (1, 20, 1_000)
 WINDOW_ROWS: Final = (1_000, 10_000, 100_000)
 DISTANCES: Final = (1, 2, 3, 4)
 KINDS: Final = ("nearest", "furthest", "mixed")  # which pairs come first: by all distances, or by some and by others
 
-Cells = Mapping[str, Mapping[str, Sequence[Sequence[float]]]]
+Cells = Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float]]]]]
 
 
 @dataclass(frozen=True)
 class PairCosts:
-    """Nanoseconds a row: of an algorithm, for a kind of score, by number of distances and rows in a window."""
+    """Nanoseconds a row: of an algorithm, for a kind of score, by k, number of distances and rows in a window."""
 
     machine: str
     cells: Cells
 
-    def ns_per_row(self, algorithm: str, kind: str, distances: int, window_rows: float) -> float:
-        """NaN: nobody has measured it. A score of more distances than were measured costs as much as of the most."""
+    def ns_per_row(self, algorithm: str, kind: str, distances: int, window_rows: float, k: int) -> float:
+        """NaN: nobody has measured it. Each distance beyond those that were measured costs as much as the last one."""
         cells = self.cells.get(algorithm, {}).get(kind)
         if cells is None:
             return math.nan
-        return between(WINDOW_ROWS, cells[min(distances, len(DISTANCES)) - 1], max(window_rows, 2.0))
+        most = len(DISTANCES)
+        by_k = []
+        for by_distance in cells:
+            last, before = (between(WINDOW_ROWS, by_distance[i], max(window_rows, 2.0)) for i in (most - 1, most - 2))
+            if distances > most:
+                by_k.append(last + (distances - most) * max(last - before, 0.0))
+            else:
+                by_k.append(between(WINDOW_ROWS, by_distance[distances - 1], max(window_rows, 2.0)))
+        return between(KS, by_k, float(k))
 
 
 def between(points: Sequence[float], values: Sequence[float], x: float) -> float:
@@ -56,7 +64,7 @@ def kind_of(nearest: Sequence[bool]) -> str:
 
 _file = figures.File(
     "pair_costs.json",
-    {"k": K, "window_rows": list(WINDOW_ROWS), "distances": list(DISTANCES), "kinds": list(KINDS)},
+    {"k": list(KS), "window_rows": list(WINDOW_ROWS), "distances": list(DISTANCES), "kinds": list(KINDS)},
     "skyband calibrate --pairs",
     PairCosts,
 )

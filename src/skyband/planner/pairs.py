@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 
 from skyband.errors import InvalidQuery
-from skyband.operators.pairs import supreme
+from skyband.operators.pairs import staircase, supreme, threshold
 from skyband.operators.pairs.protocol import Spec
 from skyband.operators.pairs.scoring import Scoring
 from skyband.operators.pairs.staircase import expected_pairs
@@ -51,16 +52,31 @@ def plan(
     else:
         able = [choice for choice in choices if not choice.refused and not PAIRS[choice.algorithm].for_comparing]
         name = min(able, key=lambda choice: math.inf if math.isnan(choice.ns) else choice.ns).algorithm
-        why = _reason(spec, len(able))
+        why = _reason(spec, len(able), name)
     ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
     return Plan(name, why, rows, ns, rows, assumed, choices, expected_pairs(spec.k, rows))
+
+
+FEW_DISTANCES: Final = 8  # beyond so many no row is near by all of them, and every list is walked to its end
 
 
 def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:
     score = spec.scoring.score
     if score.distances is None:
-        return costs.ns_per_row(algorithm, "nearest", max(1, len(score.columns)), rows)
-    return costs.ns_per_row(algorithm, kind_of(score.distances.nearest), len(score.distances.columns), rows)
+        return costs.ns_per_row(algorithm, "nearest", max(1, len(score.columns)), rows, spec.k)
+    kind, distances = kind_of(score.distances.nearest), len(score.distances.columns)
+    ns = costs.ns_per_row(algorithm, kind, distances, rows, spec.k)
+    if algorithm != threshold.NAME:
+        return ns
+    swept = costs.ns_per_row(staircase.NAME, kind, distances, rows, spec.k)
+    if distances > FEW_DISTANCES:
+        return max(ns, 1.01 * swept)
+    # How many pairs are ruled out is known only to the rows. Where they are many, it sweeps all rows as the other does.
+    return min(ns, 0.99 * swept) if _is_restricted(spec) else ns
+
+
+def _is_restricted(spec: Spec) -> bool:
+    return spec.scoring.same or spec.scoring.different or spec.scoring.score.has_where
 
 
 def _asked(asked_for: str, spec: Spec, choices: tuple[Choice, ...]) -> str:
@@ -72,9 +88,14 @@ def _asked(asked_for: str, spec: Spec, choices: tuple[Choice, ...]) -> str:
     return asked_for
 
 
-def _reason(spec: Spec, able: int) -> str:
+def _reason(spec: Spec, able: int, name: str) -> str:
     distances = spec.scoring.score.distances
     if distances is None or able == 1:
         return "the score is not known from distances such as abs(a.x - b.x), so every pair has to be scored"
     count = len(distances.columns)
+    if name == threshold.NAME and _is_restricted(spec):
+        return (
+            f"the score is known from {count} distance{'s' * (count > 1)}; rows are looked up by value or by colour, or "
+            "all are swept, whichever pairs that are ruled out make cheaper"
+        )
     return f"the score is known from {count} distance{'s' * (count > 1)}; a row costs least"

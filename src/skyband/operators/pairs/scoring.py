@@ -6,10 +6,11 @@ of one array in their order, so of rows i < j it is i that is `a`. A pair that c
 
 from __future__ import annotations
 
+import re
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from numba.core.errors import NumbaError
 from skyband.errors import InvalidExpression
 from skyband.expressions.exact import TEXT, WHOLE
 from skyband.expressions.pairs import PairScore
+from skyband.expressions.wide import Sum
 from skyband.structures.generating import callee, filled, loop
 from skyband.structures.whole_scores import NULL, distance_from, rank_key, whole_of
 
@@ -66,7 +68,13 @@ class Scoring:
         if self.score.function is not None:
             scope["function"] = callee(self.score.function)
             scope["Row"] = namedtuple("Row", self.score.arguments)
-        return loop(name, self.source(name), scope, may_raise=self.may_raise)
+        for i, one in enumerate(self.score.sums):
+            scope |= {f"SLOT_{i}_{s}": np.array(slot) for s, slot in enumerate(one.slots)}
+        compiled = loop(name, self.source(name), scope, may_raise=self.may_raise)
+        if not self.score.sums:
+            return compiled
+        sums = len(self.score.sums)
+        return lambda columns, *rest: compiled(columns, *rest, np.empty((sums, columns.shape[1])))
 
     def source(self, name: str) -> str:
         """The text of a loop."""
@@ -74,12 +82,14 @@ class Scoring:
         parts = {
             "FIX_A": self._load("a", "columns[{c}, fixed]", "colours[{c}, fixed]"),
             "FIX_B": self._load("b", "columns[{c}, fixed]", "colours[{c}, fixed]"),
-            "SLICE": [f"p{c} = columns[{c}, i:stop]" for c in range(self.width)]
+            "SLICE": [f"p{c} = columns[{c}, i:stop]" for c in range(self.width) if self._reads("ab", c)]
             + [f"q{c} = colours[{c}, i:stop]" for c in range(self.colours)],
-            "VARY_A": self._load("a", "p{c}[x]", "q{c}[x]"),
-            "VARY_B": self._load("b", "p{c}[x]", "q{c}[x]"),
+            "SUM_A": self._sums_of_block("a", "b"),
+            "SUM_B": self._sums_of_block("b", "a"),
+            "VARY_A": self._load("a", "p{c}[x]", "q{c}[x]") + self._sums_at("x"),
+            "VARY_B": self._load("b", "p{c}[x]", "q{c}[x]") + self._sums_at("x"),
             "OLDER": self._load("a", "columns[{c}, older]", "colours[{c}, older]"),
-            "YOUNGER": self._load("b", "columns[{c}, younger]", "colours[{c}, younger]"),
+            "YOUNGER": self._load("b", "columns[{c}, younger]", "colours[{c}, younger]") + self._sums_of_pair(),
             "SCORE": score,
         }
         if self.score.distances is not None:
@@ -88,14 +98,70 @@ class Scoring:
                 for c, whole in enumerate(self.score.distances.whole)
             ]
             parts["BOUND"] = [*distances, *self.score.distances.lines]
-        return filled(LOOPS[name], parts)
+        text = filled(LOOPS[name], parts)
+        if self.score.sums:
+            # What is compiled is kept by its text, which must say what it was compiled for.
+            text = text.replace("):\n", ", sums):\n", 1) + f"# {self.score.sums!r}\n"
+        return text
 
     def _load(self, side: str, column: str, colour: str) -> list[str]:
         columns = [
             f"{side}{c} = {'whole_of({})' if kept.kind in (WHOLE, TEXT) else '{}'}".format(column.format(c=c))
             for c, kept in enumerate(self.score.kept)
+            if self._reads(side, c)
         ]
         return columns + [f"{side}_colour{c} = {colour.format(c=c)}" for c in range(self.colours)]
+
+    def _reads(self, sides: str, column: int) -> bool:
+        """Do the lines read this column of one of these rows?"""
+        return any(f"{side}{column}" in self._names for side in sides)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(re.findall(r"\w+", " ".join(self.score.lines)))
+
+    # -- sums of many terms: see expressions/wide.py --------------------------------------------------------------------
+
+    def _sums_at(self, x: str) -> list[str]:
+        return [f"sum{i} = sums[{i}, {x}]" for i in range(len(self.score.sums))]
+
+    def _sums_of_block(self, varying: str, fixed: str) -> list[str]:
+        """The sums of the rows [i, stop) with the fixed one, into `sums`."""
+        lines = []
+        for i, one in enumerate(self.score.sums):
+            lines += ["for x in range(stop - i):", f"    sums[{i}, x] = 0.0", f"for term in range({one.count}):"]
+            inner = []
+            for s, sides in enumerate(one.sides):
+                slot = f"SLOT_{i}_{s}[term]"
+                if not self._is_column(one, s):
+                    lines.append(f"    as{s} = {slot}")
+                    continue
+                if fixed in sides:
+                    lines.append(f"    {fixed}s{s} = columns[{slot}, fixed]")
+                if varying in sides:
+                    lines.append(f"    part{s} = columns[{slot}, i:stop]")
+                    inner.append(f"        {varying}s{s} = part{s}[x]")
+            lines += ["    for x in range(stop - i):", *inner, *(f"        {line}" for line in one.lines)]
+            lines.append(f"        sums[{i}, x] += {one.term}")
+        return lines
+
+    def _sums_of_pair(self) -> list[str]:
+        lines = []
+        for i, one in enumerate(self.score.sums):
+            lines += [f"sum{i} = 0.0", f"for term in range({one.count}):"]
+            for s, sides in enumerate(one.sides):
+                slot = f"SLOT_{i}_{s}[term]"
+                if not self._is_column(one, s):
+                    lines.append(f"    as{s} = {slot}")
+                    continue
+                rows = {"a": "older", "b": "younger"}
+                lines += [f"    {side}s{s} = columns[{slot}, {rows[side]}]" for side in sides]
+            lines += [*(f"    {line}" for line in one.lines), f"    sum{i} += {one.term}"]
+        return lines
+
+    @staticmethod
+    def _is_column(one: Sum, slot: int) -> bool:
+        return isinstance(one.slots[slot][0], int)
 
     def _fits(self) -> str:
         conditions = ["ok"] if self.score.has_where else []
@@ -142,6 +208,7 @@ def sweep(columns, colours, limit, first, heads, start, least, row, other, score
                 q = (i - tile) // block
                 stop = min(tile + (q + 1) * block, tile_end)
                 {SLICE}
+                {SUM_A}
                 limits, lowest = limit[i:stop], least[q]
                 hits = 0
                 for x in range(len(limits)):
@@ -164,6 +231,7 @@ def sweep(columns, colours, limit, first, heads, start, least, row, other, score
         {FIX_B}
         i, stop = first, fixed
         {SLICE}
+        {SUM_A}
         for x in range(j):
             {VARY_A}
             {SCORE}
@@ -198,6 +266,7 @@ def sweep_late(columns, colours, limit, at, heads, start, end, last, least, row,
                 q = (i - tile) // block
                 stop = min(tile + (q + 1) * block, final)
                 {SLICE}
+                {SUM_A}
                 limits, lowest = limit[i:stop], least[q]
                 hits = 0
                 for x in range(len(limits)):
@@ -219,6 +288,7 @@ def sweep_late(columns, colours, limit, at, heads, start, end, last, least, row,
             while i < final:
                 stop = min(i + block, final)
                 {SLICE}
+                {SUM_B}
                 hits = 0
                 for x in range(stop - i):
                     {VARY_B}
@@ -243,6 +313,7 @@ def scores(columns, colours, fixed, start, end, out):
     i, stop = start, max(start, min(fixed, end))
     {FIX_B}
     {SLICE}
+    {SUM_A}
     for x in range(stop - i):
         {VARY_A}
         {SCORE}
@@ -252,6 +323,7 @@ def scores(columns, colours, fixed, start, end, out):
     i, stop = max(start, fixed + 1), max(end, fixed + 1, start)
     {FIX_A}
     {SLICE}
+    {SUM_B}
     for x in range(stop - i):
         {VARY_B}
         {SCORE}
@@ -399,6 +471,7 @@ def score_all(columns, colours, first, heads, out):
             while i < last:
                 stop = min(i + BLOCK, last)
                 {SLICE}
+                {SUM_A}
                 for x in range(stop - i):
                     {VARY_A}
                     {SCORE}

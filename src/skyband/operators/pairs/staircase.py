@@ -38,6 +38,9 @@ from skyband.windows import FOREVER
 
 NAME = "staircase"
 
+_BYTES = np.dtype((np.void, PAIR.itemsize))
+MANY = 4096  # as pairs: from here on numpy's selection, which does not depend on their order, is the faster one
+
 
 def refuses(spec: Spec) -> str | None:
     return None
@@ -355,7 +358,23 @@ class Staircase(Arriving):
         most = k + self._reserve
         if len(self._top) != most:
             self._top, self._heap = np.empty(most, PAIR), np.empty(most, PAIR)
-        kernels.select(most, self._band, self._held, self._rows.base + head, self._heap, self._top, self._clock)
+        start = self._rows.base + head
+        if self._held < MANY:
+            kernels.select(most, self._band, self._held, start, self._heap, self._top, self._clock)
+            return
+        band = self._band[: self._unexpired(self._band[: self._held], start)]
+        count, chosen = min(most, len(band)), band
+        if count < len(band):
+            score = np.ascontiguousarray(band["score"])
+            chosen = band[score >= np.partition(score, len(band) - count)[len(band) - count]]
+        self._top[:count] = chosen[best_first(chosen)[:count]]
+        oldest = int(self._top["a"][:count].min()) if count else NO_ROW
+        self._clock[TOP], self._clock[OLDEST], self._clock[COMPLETE] = count, oldest, count == len(band)
+
+    @staticmethod
+    def _unexpired(pairs: Pairs, start: int) -> int:
+        """How many of these pairs, of which the youngest older row comes first, have none before `start`."""
+        return len(pairs) - int(np.searchsorted(pairs["a"][::-1], start, "left"))
 
     def _show_top(self, at: int) -> None:
         self._reserve_out(2 * self.spec.k)
@@ -495,11 +514,17 @@ class Staircase(Arriving):
         room = self._held + len(keys) + high * (high - 1) // 2
         if len(self._other_band) < room:
             self._other_band = np.empty(2 * room, PAIR)
-        self._held = kernels.merge(
+        merged, rest = kernels.merge(
             *(spec.k, self._band, self._held, keys, self._found_other, self._found_score),
             *(self._inner, first, low, high, head, window.tail, window.base, window.position, window.limit),
             *(refresh, self._heap, self._other_band, window.base + first + low if high else -NO_ROW),
         )
+        if rest < self._held:
+            unchanged = self._band[rest : rest + self._unexpired(self._band[rest : self._held], window.base + head)]
+            # As bytes: numpy would copy field by field.
+            self._other_band[merged : merged + len(unchanged)].view(_BYTES)[:] = unchanged.view(_BYTES)
+            merged += len(unchanged)
+        self._held = merged
         self._band, self._other_band = self._other_band, self._band
 
     def _first_due(self, rows: int) -> int:

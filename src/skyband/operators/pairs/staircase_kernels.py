@@ -151,7 +151,9 @@ def merge(  # type: ignore[no-untyped-def]
     k, band, n_band, keys, other, score, inner, first, low, high, head, tail, base, position, limit, refresh, heap, out,
     new,
 ):  # fmt: skip
-    """Merge candidates into the skyband, without what is expired or dominated, into `out`; returns how many there are.
+    """Merge candidates into the skyband, without what is expired or dominated, into `out`.
+
+    Returns how many pairs there are, and which of the skyband's follow as they are.
 
     Candidates are those in `keys`, which are sorted, and the pairs of new rows [first, first + high) in `inner` whose
     younger row is none of the first `low`. The limits of rows from `refresh` on are set anew. The younger row of every
@@ -224,15 +226,11 @@ def merge(  # type: ignore[no-untyped-def]
                 for r in range(k):
                     fresh += heap[r].b >= new
                 if fresh == 0:
-                    while i < n_band and band[i].a >= base + head:
-                        out[n] = band[i]
-                        n += 1
-                        i += 1
-                    return n
+                    return n, i
     between = strictly_above(above, was_full)
     for r in range(max(head, refresh), upper):
         limit[r] = between
-    return n
+    return n, n_band
 
 
 @inlined

@@ -30,6 +30,7 @@ from skyband.operators.objects.odds import candidates
 from skyband.operators.objects.relaxed import Relaxed
 from skyband.operators.objects.relaxed import expected_rows as skyband_rows
 from skyband.operators.objects.showing import GONE, HOLE, OUT
+from skyband.operators.options import Count, CountOrNone
 from skyband.operators.protocol import CHANGES, Answer, Arrays, Ints, Spec
 from skyband.structures import slabs
 from skyband.windows import FOREVER
@@ -66,7 +67,12 @@ def usual_rows(n: int, k: int) -> int:
 
 
 def open(
-    spec: Spec, *, limit: int | None = None, block: int = 32768, slack: int = 64, initial_room: int = 1024
+    spec: Spec,
+    *,
+    limit: CountOrNone | None = None,
+    block: Count = 32768,
+    slack: Count = 64,
+    initial_room: Count = 1024,
 ) -> Budgeted:
     """`limit` candidates behind the first k instead of those that the error asks for."""
     return Budgeted(spec, limit, block, slack, initial_room)

@@ -105,6 +105,7 @@ class TopKSession(RankingSession):
             batch, time = batch.filter(pa.array(kept)), time[kept]
         score = self._scores.read(self._score.values(batch))
         group = self._codes(batch)
+        keys = self._scores.keys(score, self._operator)
         # Nothing can fail from here on, so a bad batch leaves the session as it was.
         self._stats.rows_in += rows_in
         self._stats.rows_null_time += rows_in - timed
@@ -112,7 +113,7 @@ class TopKSession(RankingSession):
         self._jumps.accept()
         first = self._position
         self._position += batch.num_rows
-        answer = self._rank(Batch(self._scores.keys(score, self._operator), time, group, first))
+        answer = self._rank(Batch(keys, time, group, first))
         self._rows.append(first, batch.select(self._layout.rows_schema.names))
         result = self._table(answer)
         self._forget_groups()

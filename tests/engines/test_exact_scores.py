@@ -147,6 +147,8 @@ def test_decimals_that_need_more_digits_than_those_held_leave_room_for() -> None
     session.push(rows.slice(0, 1))
     with pytest.raises(sb.InvalidInput, match="64 bits"):
         session.push(rows.slice(1))
+    assert session.stats().rows_in == 1
+    session.push(rows.slice(0, 1))
     assert session.top().column("score").to_pylist() == [Decimal(9 * 10**17)]
 
 
@@ -156,7 +158,10 @@ QUERIES = pa.table({"id": [1, 2], "least": [0.0, 1.0]})
 @pytest.mark.parametrize("ascending", [False, True])
 @pytest.mark.parametrize(
     "given",
-    [pa.array([BIG + 1, BIG, None, 2**61]), pa.array([Decimal(BIG + 1), Decimal(BIG)], pa.decimal128(20, 0))],
+    [
+        pa.array([BIG + 1, BIG, None, 2**61]),
+        pa.array([Decimal(BIG + 1) / 100, Decimal(BIG) / 100], pa.decimal128(20, 2)),
+    ],
     ids=["int64", "decimal"],
 )
 def test_many_queries_of_one_score(given: pa.Array, ascending: bool) -> None:

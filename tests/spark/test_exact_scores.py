@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from numbers_at_the_edge import EDGES_OF_64_BITS
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from pyspark.sql import functions as sf
 from spark.streams import lines, run_stream, split, trades, write_batches
 
 import skyband as sb
+from skyband.expressions import bind
 
 pytestmark = pytest.mark.spark
 
@@ -86,3 +88,53 @@ def test_a_whole_number_that_does_not_fit_is_refused(spark: SparkSession, table:
         sb.top_k(table, **asked)
     with pytest.raises(Exception, match="does not fit in 64 bits"):
         sb.top_k(spark.read.parquet(str(folder)), **asked).toArrow()
+
+
+MEANT_ALIKE = [
+    *(
+        "n",
+        "i",
+        "f",
+        "d",
+        "i + 1",
+        "-i",
+        "n % 1000",
+        "ABS(i)",
+        "SIGN(n)",
+        "FLOOR(i)",
+        "CEIL(n)",
+        "i * i - n % 7",
+        "n % i",
+    ),
+    *("GREATEST(n, i)", "LEAST(n, 5)", "COALESCE(NULL, n)", "NULLIF(n, 9007199254740993)", "n / 2", "n * 0.5", "f + i"),
+    *("CASE WHEN n > 9007199254740992 THEN n ELSE i END", "IF(n = 9007199254740993, 1, 0)", "n % 10 * (n % 100)"),
+    *("IF(n IN (9007199254740993, 0), 1, 0)", "IF(n BETWEEN 9007199254740992 AND 9007199254740993, 1, 0)"),
+    *("CASE i WHEN 3 THEN n WHEN -3 THEN i * 2 END", "CASE WHEN i > 100 THEN n * n ELSE 2 END", "SQRT(ABS(i)) + n % 3"),
+    *("n % 1000 * (n % 999) * (n % 998)", "LOG(2, ABS(i))", "GREATEST(f, i)", "i ** 2", "n % i"),
+]
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_expressions_mean_the_same_on_both_engines(
+    spark: SparkSession, table: pa.Table, folder: Path, ansi: str
+) -> None:
+    bound = {text: bind(text, table.schema) for text in MEANT_ALIKE}
+    rows = table.combine_chunks().to_batches()[0]
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        computed = [sf.expr(score.spark_sql).alias(str(i)) for i, score in enumerate(bound.values())]
+        found = spark.read.parquet(str(folder)).select("seq", *computed).orderBy("seq").toArrow()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+    for i, (text, score) in enumerate(bound.items()):
+        column = found.column(str(i))
+        assert column.type == score.type, text
+        expected = pc.fill_null(pc.cast(score.values(rows), pa.float64(), safe=False), np.nan)
+        if pa.types.is_floating(score.type):
+            got = pc.fill_null(pc.cast(column, pa.float64()), np.nan)
+            np.testing.assert_allclose(
+                got.to_numpy(), expected.to_numpy(zero_copy_only=False), rtol=1e-15, err_msg=text
+            )
+        else:
+            assert column.to_pylist() == score.values(rows).to_pylist(), text

@@ -34,7 +34,8 @@ class TakesOtherScores(Protocol):
 class Scores:
     """The scores of one query: to keys as rows come, and back when they are shown."""
 
-    def __init__(self, score_type: pa.DataType, text: str, *, ascending: bool) -> None:
+    def __init__(self, score_type: pa.DataType, text: str, *, ascending: bool, is_fixed: bool = False) -> None:
+        """Fixed: no score that is held is ever given another key."""
         self.type = score_type
         self._text = text
         self._sign = -1 if ascending else 1
@@ -42,7 +43,8 @@ class Scores:
         # Decimals are whole numbers of their last digit; those of many digits, of the last that was not 0 so far.
         self._digits = 0
         if pa.types.is_decimal(score_type):
-            self._digits = score_type.scale if score_type.precision <= FITTING_DIGITS else min(0, score_type.scale)
+            fits = is_fixed or score_type.precision <= FITTING_DIGITS
+            self._digits = score_type.scale if fits else min(0, score_type.scale)
 
     def read(self, values: pa.Array) -> Any:
         """Scores as they come, ready for `keys`; raises what is wrong with them."""
@@ -73,8 +75,7 @@ class Scores:
         return keys
 
     def near_keys(self, values: pa.Array) -> Floats:
-        """What to rank by where scores that are held cannot be given other keys, whichever way is up; NaN for null.
-        Raises for a number that is too large for that."""
+        """The keys of fixed scores, whichever way is up; NaN for null. Raises for a number that is too large."""
         assert self._keys is not None
         numbers, nothing = whole_numbers(values, self._text), missing(values)
         keys = self._keys.keys(numbers)

@@ -126,7 +126,9 @@ class WholeKeys:
             if len(held) and max(-int(held.min()), int(held.max())) * factor >= 2**63:
                 raise OverflowError
             held = held * factor
-        self._use(_runs_between(self._signed(np.concatenate([held, numbers]))))
+        together = np.concatenate([held, numbers])
+        if self._runs is not None or self.keys(together) is None:
+            self._use(_runs_between(self._signed(together)))
         keys = self.keys(held)
         assert keys is not None, "every number that is kept has a key"
         changed[finite] = keys

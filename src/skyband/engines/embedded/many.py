@@ -58,11 +58,13 @@ class ForEachSession(Session):
         self._spec = specify(query, self._plain, scoring_of(score), external_clock=external_clock)
         self._ticks = self._spec.window
         self._given = _given_score(query, self._plain)
-        self._shown_scores = Scores(row_score_type(query, self._plain), query.by, ascending=query.ascending)
+        score_type = row_score_type(query, self._plain)
+        self._shown_scores = Scores(score_type, query.by, ascending=query.ascending, is_fixed=True)
         self._layout = many_layout(query, self._plain, str(query.emit))
         self._answer_layout = many_layout(query, self._plain, "windows")
         on_type = measured_type(query.window.on, self._plain)
-        saved = self._begin(query.fingerprint(schema), on_type, state, external_clock=external_clock)
+        fingerprint = query.fingerprint(schema) + (" by keys" if self._given else "")
+        saved = self._begin(fingerprint, on_type, state, external_clock=external_clock)
         queries = fitted(query.queries, self._queries_schema)
         chosen = plan(self._spec, len(queries), query.algorithm, topics=topics_of(queries, score))
         self.algorithm = saved.algorithm if saved else chosen.algorithm

@@ -108,7 +108,7 @@ class TopKSession(RankingSession):
         timed = batch.num_rows
         if (kept := self._jumps.keep(time)) is not None:
             batch, time = batch.filter(pa.array(kept)), time[kept]
-        score = self._scores.read(self._score.values(batch))
+        keys = self._scores.keys(self._scores.read(self._score.values(batch)), self._operator)
         # A batch that is refused is refused before this line, and leaves the session as it was.
         self._changing = True
         if self._groups is not None:
@@ -120,7 +120,7 @@ class TopKSession(RankingSession):
         self._jumps.accept()
         first = self._position
         self._position += batch.num_rows
-        answer = self._rank(Batch(self._scores.keys(score, self._operator), time, group, first))
+        answer = self._rank(Batch(keys, time, group, first))
         self._rows.append(first, batch.select(self._layout.rows_schema.names))
         result = self._table(answer)
         self._forget_groups()

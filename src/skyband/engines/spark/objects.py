@@ -42,7 +42,7 @@ class TopKRecipe(Recipe):
 
     query: TopK  # what a bucket is asked: its score is the column SCORE
     score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
-    text: str  # of the score, as the user wrote it
+    text: str = "the score"  # as the user wrote it
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> TopKSession:
         return TopKSession(self.query, self.schema, state, external_clock=external_clock)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 from conformance.algorithms import examples
 from hypothesis import given
@@ -17,6 +20,16 @@ SECOND = dt.timedelta(seconds=1)
 SCHEMA = pa.schema(
     {"ts": pa.timestamp("ms"), "price": pa.float64(), "g": pa.string(), "h": pa.int8(), "id": pa.int64()}
 )
+PUSHED: list[Callable[[pa.RecordBatch], Any]] = [  # what a batch may be pushed as
+    lambda batch: batch,
+    lambda batch: pa.Table.from_batches([batch.slice(0, 1), batch.slice(1)]),
+    lambda batch: [batch.slice(0, 1), batch.slice(1)],
+    lambda batch: iter([batch]),
+    lambda batch: pa.Table.from_batches([batch]).to_reader(),
+    lambda batch: batch.to_pandas(types_mapper=pd.ArrowDtype),
+    pl.DataFrame,
+    lambda batch: pl.DataFrame(batch).lazy(),
+]
 KEYS = st.sampled_from([(), ("g",), ("g", "h")])
 
 rows = st.fixed_dictionaries(
@@ -61,9 +74,14 @@ def as_query(parts: dict[str, Any], **others: Any) -> sb.TopK:
 
 
 @examples(150)
-@given(queries(), st.lists(rows, max_size=30), KEYS, st.booleans(), st.integers(1, 12))
+@given(queries(), st.lists(rows, max_size=30), KEYS, st.booleans(), st.integers(1, 12), st.sampled_from(PUSHED))
 def test_agrees_with_the_oracle(
-    parts: dict[str, Any], stream: list[dict[str, Any]], per: tuple[str, ...], ascending: bool, batch: int
+    parts: dict[str, Any],
+    stream: list[dict[str, Any]],
+    per: tuple[str, ...],
+    ascending: bool,
+    batch: int,
+    pushed: Callable[[pa.RecordBatch], Any],
 ) -> None:
     question = Question(**parts)
     events = [Row(_signed(row["price"], ascending), row["ts"], tuple(row[name] for name in per)) for row in stream]
@@ -73,7 +91,7 @@ def test_agrees_with_the_oracle(
     ).cast(SCHEMA)
 
     session = as_query(parts, by="price", per=per, ascending=ascending).open(SCHEMA)
-    results = [session.push(some) for some in table.to_batches(max_chunksize=batch)] + [session.finish()]
+    results = [session.push(pushed(some)) for some in table.to_batches(max_chunksize=batch)] + [session.finish()]
     session.check()
 
     expected = by_group(answers(question, events))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 from conformance.algorithms import examples
 from hypothesis import given
@@ -19,6 +22,16 @@ SECOND = dt.timedelta(seconds=1)
 SCHEMA = pa.schema(
     {"ts": pa.timestamp("ms"), "price": pa.float64(), "g": pa.string(), "h": pa.int8(), "id": pa.int64()}
 )
+PUSHED: list[Callable[[pa.RecordBatch], Any]] = [  # what a batch may be pushed as
+    lambda batch: batch,
+    lambda batch: pa.Table.from_batches([batch.slice(0, 1), batch.slice(1)]),
+    lambda batch: [batch.slice(0, 1), batch.slice(1)],
+    lambda batch: iter([batch]),
+    lambda batch: pa.Table.from_batches([batch]).to_reader(),
+    lambda batch: batch.to_pandas(types_mapper=pd.ArrowDtype),
+    pl.DataFrame,
+    lambda batch: pl.DataFrame(batch).lazy(),
+]
 KEYS = st.sampled_from([(), ("g",), ("g", "h")])
 
 # Scores of each type: what there is of them, often the same, often next to each other, and where something ends.
@@ -84,7 +97,7 @@ def streams(draw: st.DrawFn) -> tuple[pa.DataType, list[dict[str, Any]]]:
 
 
 @examples(200)
-@given(queries(), streams(), KEYS, st.booleans(), st.integers(1, 12), st.booleans())
+@given(queries(), streams(), KEYS, st.booleans(), st.integers(1, 12), st.booleans(), st.sampled_from(PUSHED))
 def test_agrees_with_the_oracle(
     parts: dict[str, Any],
     typed_stream: tuple[pa.DataType, list[dict[str, Any]]],
@@ -92,6 +105,7 @@ def test_agrees_with_the_oracle(
     ascending: bool,
     batch: int,
     restarts: bool,
+    pushed: Callable[[pa.RecordBatch], Any],
 ) -> None:
     price_type, stream = typed_stream
     schema = SCHEMA.set(1, pa.field("price", price_type))
@@ -105,7 +119,7 @@ def test_agrees_with_the_oracle(
     query = as_query(parts, by="price", per=per, ascending=ascending)
     session, results = query.open(schema), []
     for some in table.to_batches(max_chunksize=batch):
-        results.append(session.push(some))
+        results.append(session.push(pushed(some)))
         session.check()
         if restarts:
             session = query.open(schema, session.snapshot())

@@ -31,8 +31,8 @@ WHOLE_NUMBERS = pa.int64()
 SCHEMA = pa.schema({"t": WHOLE_NUMBERS, "v": pa.float64(), "g": pa.string(), "seq": pa.int64()})
 rows = st.lists(
     st.tuples(
-        st.one_of(st.none(), st.integers(0, 40)),
-        st.one_of(st.none(), st.integers(-3, 3).map(float)),
+        st.one_of(st.integers(0, 40), st.integers(0, 3), st.none()),
+        st.one_of(st.integers(-1, 1).map(float), st.none()),
         st.sampled_from(["x", "y", None]),
     ),
     max_size=25,
@@ -197,17 +197,16 @@ def test_the_order_that_a_window_names_decides_between_equal_times() -> None:
 
 def test_a_shuffled_table_loses_nothing() -> None:
     """More rows than are sorted at once, in many chunks, with columns that are not numbers."""
-    rng, n = np.random.default_rng(7), 600_000
+    rng, n = np.random.default_rng(7), 300_000
     time = rng.permutation(n)
     table = pa.table({"t": time, "v": rng.random(n), "name": pa.array([f"r{t}" for t in time]).dictionary_encode()})
     table = pa.concat_tables([table.slice(0, 100_000), table.slice(100_000, 7), table.slice(100_007)])
     window = sb.sliding(10_000, every=5_000, on="t")
     answer = sb.top_k(table, k=3, by="v", window=window)
-    assert answer.num_rows == 3 * 121
+    assert answer.num_rows == 3 * 61
     assert answer["name"].to_pylist() == [f"r{t}" for t in answer["t"].to_pylist()]
-    assert answer.drop_columns(["name"]).equals(
-        sb.top_k(in_order(table, "t").drop_columns(["name"]).to_reader(), k=3, by="v", window=window).read_all()
-    )
+    ordered = table.drop_columns(["name"]).take(pa.array(np.argsort(time)))
+    assert answer.drop_columns(["name"]).equals(sb.top_k(ordered.to_reader(), k=3, by="v", window=window).read_all())
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------

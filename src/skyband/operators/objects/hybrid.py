@@ -3,7 +3,7 @@
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, named in section 10 as future work; the parts are PA and RAPF.
 Invariant:  a buffer holds the recent rows. While a test of it finds no order, the k + limit best rows are held as by
             `probabilistic`; from when it does until it no longer does, those of `relaxed+probabilistic`.
-Cost:       those of the part that runs, and one pass over the buffer for every half of it that is new.
+Cost:       those of the part that runs, and two passes over the buffer for every half of it that is new.
 Choose it:  to compare others with; the planner does not.
 
 It promises nothing: a test of some rows cannot tell what others will do, and what was turned away is gone. `budgeted`

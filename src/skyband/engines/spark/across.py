@@ -144,7 +144,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
     ticks = query.window.ticks(whole, query.lateness)
     # There is one watermark for all streams, that of the first: so it waits as long as any may be behind.
     ticks = replace(ticks, lateness=ticks.lateness + idle_ticks(query, whole))
-    check_no_jump(df, query.max_jump)
+    check_no_jump(query.max_jump)
     needed = [query.id, query.value, query.window.on, query.window.order, None if added else stream]
     names = dict.fromkeys(name for name in needed if name is not None)
     fields = [whole.field(name) for name in names]

@@ -32,7 +32,18 @@ from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Ints, Tally, page_batch
 from skyband.engines.spark.part import Part
 from skyband.engines.spark.plan import buckets_of, run
-from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.recipe import (
+    BUCKET,
+    PREFIX,
+    TIE,
+    Recipe,
+    arrow_schema,
+    bucket,
+    check_no_jump,
+    check_order,
+    quoted,
+    tie,
+)
 from skyband.engines.spark.routing import (
     Meeting,
     QueriesGatherer,
@@ -137,6 +148,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
     """The recipe for `query` over `df`. Mistakes are found here, before Spark runs anything."""
     schema = arrow_schema(df.schema)
     check_order(query.window, schema)
+    check_no_jump(query.max_jump)
     ticks = query.window.ticks(schema, query.lateness)
     session = query.open(schema)  # refuses what cannot be answered, and queries that cannot be told apart
     output = many_layout(query, schema, str(query.emit))

@@ -132,12 +132,14 @@ def check_order(window: Window, schema: pa.Schema) -> None:
         raise InvalidQuery(f"order={order!r} cannot put rows in order: the column is {schema.field(order).type}.")
 
 
-def check_no_jump(df: DataFrame, max_jump: object) -> None:
-    """Raise unless no time has to be doubted: Spark's watermark believes every row before we see it."""
-    if max_jump is not None and df.isStreaming:
+def check_no_jump(max_jump: object) -> None:
+    """Raise unless no time has to be doubted: Spark's watermark believes every row before we see it, and no bucket sees
+    all rows of a batch."""
+    if max_jump is not None:
         raise InvalidQuery(
-            f"max_jump={max_jump!r} cannot be kept on a Spark stream: its watermark believes every row, before Skyband "
-            "sees it. Filter times that cannot be: df.where('ts <= current_timestamp() + INTERVAL 1 HOUR')."
+            f"max_jump={max_jump!r} cannot be kept on Spark: a stream's watermark believes every row, before Skyband "
+            "sees it, and in a batch, which is put in order of time, none makes others late. Filter times that cannot "
+            "be: df.where('ts <= current_timestamp() + INTERVAL 1 HOUR')."
         )
 
 

@@ -177,6 +177,7 @@ def top_k(
             lateness=lateness,
             backfill=backfill,
             algorithm=algorithm,
+            max_jump=max_jump,
         )
         if is_spark(data):
             from skyband.engines import spark

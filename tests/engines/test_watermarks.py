@@ -107,6 +107,22 @@ def test_two_in_a_row_move_the_clock() -> None:
     assert (stats.rows_jumped, stats.rows_late, stats.rows_used) == (1, 1, 3)
 
 
+def test_a_jump_with_many_queries() -> None:
+    """As with one query; also after a restart."""
+    queries = pa.table({"id": [1], "at": [0.0]})
+    asked = {"k": 1, "by": "v - q.at", "window": sb.tumbling(10, on="t"), "max_jump": 100}
+    rows = pa.table({"t": [1, 2, 5_000, 3, 12, 25], "v": [1.0, 2.0, 99.0, 3.0, 4.0, 5.0]})
+    alone = sb.top_k(rows, **asked | {"by": "v + 0"})
+    assert sb.top_k(rows, for_each=queries, **asked).drop_columns(["id"]).equals(alone)
+    query = sb.TopKForEach(queries=queries, **asked)
+    session = query.open(rows.schema)
+    for i in range(len(rows)):
+        session.push(rows.slice(i, 1))
+        session = query.open(rows.schema, session.snapshot())
+    stats = session.stats()
+    assert (stats.rows_in, stats.rows_used, stats.rows_late, stats.rows_jumped) == (6, 5, 0, 1)
+
+
 def test_a_jump_across_streams() -> None:
     query = sb.TopKAcross(streams=["r1", "r2"], window=sb.tumbling(10, on="t"), max_jump=50, **ASKED)
     session = query.open(SCHEMA)

@@ -37,6 +37,11 @@ def explain(
     """
     if not isinstance(query, Query):
         raise InvalidQuery(f"explain takes a query such as sb.TopK(…), got {type(query).__name__}.")
+    is_join = isinstance(query, JoinAggregate)
+    if statistics is not None and not is_join:
+        raise InvalidQuery("statistics= says what the inputs of a join are like; of this query, give window_rows=.")
+    if window_rows is not None and is_join:
+        raise InvalidQuery("window_rows= is for queries over one window; of a join, give statistics= of each input.")
     return explained(Draft(query, window_rows=window_rows, statistics=statistics))
 
 

@@ -251,6 +251,11 @@ def _check_inputs(inputs: Any) -> tuple[tuple[str, StreamInput | Relation], ...]
             given = StreamInput(given)
         if not isinstance(given, (StreamInput, Relation)):
             raise InvalidQuery(f"Input {name!r} must be {possible}; got {given!r}.")
+        if isinstance(given, StreamInput) and given.window.order is not None:
+            raise InvalidQuery(
+                f"The window of {name} has order={given.window.order!r}, but aggregates do not depend on the order of "
+                "rows: leave it out."
+            )
         found.append((name, given))
     if not any(isinstance(given, StreamInput) for _, given in found):
         raise InvalidQuery("At least one input must be a stream: relations alone do not change.")

@@ -15,6 +15,7 @@ from skyband.queries.checks import (
     Emit,
     but,
     check_emit,
+    check_jump,
     check_k,
     check_lateness,
     check_names,
@@ -56,6 +57,7 @@ class TopKForEach:
                 "changes": what entered and what left (default without `every`);
                 "entries": each row once for each query, when it first enters.
     lateness    how long windows by value wait for rows that come out of order.
+    max_jump    a row whose time is so much later than all before is dropped, as in `TopK`.
     backfill    queries that come later see the rows that are in the window, too, not only those that come after them.
     algorithm   by name, for study; None: the planner chooses.
     """
@@ -73,6 +75,7 @@ class TopKForEach:
     lateness: int | timedelta | None = None
     backfill: bool = False
     algorithm: str | None = None
+    max_jump: int | timedelta | None = None
 
     def __init__(
         self,
@@ -90,6 +93,7 @@ class TopKForEach:
         lateness: Span | None = None,
         backfill: bool = False,
         algorithm: str | None = None,
+        max_jump: Span | None = None,
     ) -> None:
         table = as_table(queries)
         if isinstance(k, str):
@@ -129,6 +133,7 @@ class TopKForEach:
         put(self, "lateness", check_lateness(lateness, window))
         put(self, "backfill", bool(backfill))
         put(self, "algorithm", algorithm)
+        put(self, "max_jump", check_jump(max_jump, window))
 
     @property
     def score(self) -> str:
@@ -166,6 +171,7 @@ class TopKForEach:
             ascending=self.ascending,
             emit=self.emit,
             lateness=repr(self.lateness),
+            max_jump=repr(self.max_jump),
             queries=columns_of(self.queries.schema),
             columns=columns_of(schema),
             **({"backfill": True} if self.backfill else {}),

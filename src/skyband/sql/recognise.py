@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -14,17 +15,26 @@ from skyband.sql.statement import Statement
 
 def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     """The query that the statement asks; `schemas` of its inputs, by alias."""
+    problem = _problem(statement)
+    if statement.bounds is not None and problem is not across:
+        statement.refuse("WITH BOUNDS is for scores that come from several streams", None, "Here, leave it out.")
+    asked: Asked = problem.ask(statement, schemas)
+    return asked
+
+
+def _problem(statement: Statement) -> Any:
+    """The module that knows what the statement asks."""
     select = statement.select
     if select.args.get("group") or any(item.find(exp.AggFunc) for item in select.expressions):
-        return joins.ask(statement, schemas)
+        return joins
     if len(statement.inputs) == 1:
-        return objects.ask(statement, schemas)
+        return objects
     if any(join.side == "FULL" for join in select.args["joins"]):
-        return across.ask(statement, schemas)
+        return across
     if len(statement.inputs) == 2 and len({one.name for one in statement.inputs}) == 1:
-        return pairs.ask(statement, schemas)
+        return pairs
     if many.is_asked(statement):
-        return many.ask(statement, schemas)
+        return many
     return statement.refuse(
         "Rows of a join can be counted and added up, or ranked: as pairs of one input with itself, or for each of many "
         "queries; this is none of it",

@@ -15,7 +15,7 @@ from skyband.engines import snapshots
 from skyband.engines.compared import Compared
 from skyband.engines.embedded.inputs import rows_for
 from skyband.engines.embedded.running import Running, run
-from skyband.engines.embedded.session import Saved, Session, Stats, check_schema, entry, measured_type, with_times
+from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_schema, entry, measured_type, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, many_layout, row_score_type
 from skyband.engines.rows import RowStore
@@ -75,6 +75,7 @@ class ForEachSession(Session):
         self._sizes: Ints = np.empty(0, np.int64)
         self._compared = Compared()
         self._of_queries = np.empty((len(score.compared_parameters), 0))  # the numbers of their values, by query
+        self._jumps = Jumps(query.max_jump, query.window, self._on_type)
         self._position = 0
         self._stats = Stats()
         self._resume(saved)
@@ -330,6 +331,9 @@ class ForEachSession(Session):
         rows_in = batch.num_rows
         batch = batch if self._plain is self.schema else plain_batch(batch, self._plain)
         batch, time = with_times(batch, self.query.window.on, in_order=self.in_order)
+        timed = batch.num_rows
+        if (kept := self._jumps.keep(time)) is not None:
+            batch, time = batch.filter(pa.array(kept)), time[kept]
         columns = self._columns(batch)
         # A batch that is refused is refused before this line, and leaves the session as it was.
         self._changing = True
@@ -346,7 +350,9 @@ class ForEachSession(Session):
                 ) from error
             raise
         self._stats.rows_in += rows_in
-        self._stats.rows_null_time += rows_in - batch.num_rows
+        self._stats.rows_null_time += rows_in - timed
+        self._stats.rows_jumped += timed - batch.num_rows
+        self._jumps.accept()
         self._position += batch.num_rows
         self._rows.append(first, batch.select(self._layout.rows_schema.names))
         return self._table(answer)
@@ -409,7 +415,8 @@ class ForEachSession(Session):
         """Counts of rows so far, and of what is held now. A row may be worth something to one query and nothing to
         another, so none is counted as unranked; `groups` counts queries."""
         self._stats.rows_late = self._operator.late
-        self._stats.rows_used = self._stats.rows_in - self._stats.rows_null_time - self._stats.rows_late
+        dropped = self._stats.rows_null_time + self._stats.rows_jumped + self._stats.rows_late
+        self._stats.rows_used = self._stats.rows_in - dropped
         self._stats.rows_held = len(self._operator.held())
         self._stats.groups = len(self._keys)
         return Stats(**asdict(self._stats))
@@ -420,7 +427,7 @@ class ForEachSession(Session):
         self._rows.keep(held)
         tables = {"rows": pa.Table.from_batches([self._rows.take(held)]), "keys": self._keys.keys}
         return Saved(
-            {"position": self._position, "compared": self._compared.following},
+            {"position": self._position, **self._jumps.state(), "compared": self._compared.following},
             {"held": held, "sizes": self._sizes, "of_queries": self._of_queries},
             tables | self._compared.tables(),
         )
@@ -433,6 +440,7 @@ class ForEachSession(Session):
         self._keys.load(saved.tables["keys"])
         counters = dict(saved.counters)
         self._position = counters.pop("position")
+        self._jumps.restore(counters)
         self._compared.restore(saved.tables, counters.pop("compared"))
         self._stats = Stats(**counters)
 

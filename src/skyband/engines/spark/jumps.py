@@ -10,13 +10,13 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from skyband.engines.spark.clock import wall_clock_us
 from skyband.engines.spark.recipe import PREFIX, arrow_schema, quoted, tie
-from skyband.queries import TopK, TopKAcross
+from skyband.queries import TopK, TopKAcross, TopKForEach
 from skyband.windows import span_ticks
 
 _GAP: Final = PREFIX + "gap"
 
 
-def without_jumps(df: DataFrame, query: TopK | TopKAcross) -> DataFrame:
+def without_jumps(df: DataFrame, query: TopK | TopKForEach | TopKAcross) -> DataFrame:
     """The rows of a batch that `max_jump` believes: in the order of their times, those at most so much later than the
     row before them. For that, the times of all rows come to one place. (On a stream, `max_jump` is refused.)"""
     on = query.window.on

@@ -29,10 +29,22 @@ from skyband.engines.output import many_layout
 from skyband.engines.spark.clock import watermarked
 from skyband.engines.spark.copies import COPY
 from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Ints, Tally, page_batch
 from skyband.engines.spark.part import Part
 from skyband.engines.spark.plan import buckets_of, run
-from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.recipe import (
+    BUCKET,
+    PREFIX,
+    TIE,
+    Recipe,
+    arrow_schema,
+    bucket,
+    check_no_jump,
+    check_order,
+    quoted,
+    tie,
+)
 from skyband.engines.spark.routing import (
     Meeting,
     QueriesGatherer,
@@ -46,6 +58,7 @@ from skyband.engines.spark.routing import (
 from skyband.engines.spark.sifting import Panes, panes_of
 from skyband.errors import InvalidQuery
 from skyband.queries import TopKForEach
+from skyband.queries.checks import but
 from skyband.queries.many import ADDS, CHANGE, FEED, VERSION
 
 
@@ -117,6 +130,7 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
             "The queries are a stream, and the rows are not: nothing says which come first. Give the queries as a "
             "table or as a batch DataFrame, or the rows as a stream."
         )
+    df = without_jumps(df, query)
     recipe = resolve(df, query, come_and_go=changes is not None)
     columns = [*(quoted(name).alias(plain) for name, plain in recipe.plain_names.items()), tie(df)]
     if recipe.meet_by:
@@ -137,6 +151,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
     """The recipe for `query` over `df`. Mistakes are found here, before Spark runs anything."""
     schema = arrow_schema(df.schema)
     check_order(query.window, schema)
+    check_no_jump(df, query.max_jump)
     ticks = query.window.ticks(schema, query.lateness)
     session = query.open(schema)  # refuses what cannot be answered, and queries that cannot be told apart
     output = many_layout(query, schema, str(query.emit))
@@ -159,7 +174,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
         changes=query.emit != "windows",
         is_spread=True,
         fingerprint=f"{query.fingerprint(schema)} for {asked}{meeting}",
-        query=query,
+        query=but(query, max_jump=None),  # a bucket does not see all rows
         buckets=buckets,
         homes=None if come_and_go else _homes(df, query.queries, meet_by, buckets),
         meet_by=meet_by,

@@ -28,7 +28,7 @@ from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.part import Part
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
-from skyband.errors import InvalidExpression, UnknownColumn
+from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
 from skyband.expressions import Score
 from skyband.planner.distribution import by_pane, spread
 from skyband.planner.objects import plan, specify
@@ -103,6 +103,10 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     query.check_columns(schema.names)
     check_order(query.window, schema)
     check_no_jump(df, query.max_jump)
+    if query.ad_hoc:
+        raise InvalidQuery(
+            "ad_hoc=True is about a session in this process, which can be asked; on Spark there is none."
+        )
     ticks = query.window.ticks(schema, query.lateness)
     plan(specify(query, schema), query.algorithm, expect=query.expect)  # refuses an algorithm that cannot answer
     function, text = None, str(query.by)

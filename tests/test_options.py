@@ -1,0 +1,329 @@
+"""Example: every option of every query, on every path that can give it, is used or refused, never dropped.
+
+Each table names all options that there are; a new one fails here until it says what it changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband import api
+from skyband.sql.run import ask
+
+N = 40
+# Times with a jump, late rows and a stretch without any; scores that fall, with a null.
+T = [0, 1, 2, 2, 3, 5, 4, 5, 6, 5, 7, 8, 6, 9, 8, 10, 12, 10, 13, 12, 14, 15, *range(30, 44), 500, 45, 47, 52]
+ROWS = pa.table(
+    {
+        "t": pa.array(T, pa.int64()),
+        "seq": range(N),
+        "g": [i % 3 for i in range(N)],
+        "x": [None if i == 4 else 50.0 - i + (i * 7) % 5 for i in range(N)],
+    }
+)
+QUERIES = pa.table({"id": [1, 2], "name": ["p", "q"], "x": [10.0, 40.0], "k": [1, 3], "n": [3, 6], "often": [3, 6]})
+LATER = pa.table({"id": [3], "name": ["r"], "x": [20.0], "k": [2], "n": [6], "often": [3]})
+STREAMS = {
+    name: pa.table(
+        {"t": t, "id": range(N), "few": [i % 3 for i in range(N)], "v": [i * step % 13 / 13 for i in range(N)]}
+    )
+    for name, t, step in (("r", ROWS["t"], 7), ("s", range(0, 2 * N, 2), 5))
+}
+SLIDING = sb.sliding(6, every=3, on="t")
+INPUTS = {"a": sb.sliding(6, on="t"), "b": sb.sliding(9, on="t")}
+JOINED = {"a": ROWS, "b": ROWS.slice(5, 20)}
+
+# By option: a value that must change what is seen of a query. Seen are the answer, the counts, what is held and runs.
+Options = dict[str, Any]
+TOP_K: Options = {
+    "k": 1,
+    "by": "seq",
+    "window": sb.sliding(9, every=3, on="t"),
+    "per": "g",
+    "ascending": True,
+    "emit": "changes",
+    "lateness": 2,
+    "algorithm": "recompute",
+    "ad_hoc": True,
+    "error": 0.2,
+    "expect": "falling",
+    "max_jump": 50,
+}
+FOR_EACH: Options = {
+    "queries": QUERIES.slice(1),
+    "k": "q.k",
+    "by": "abs(seq - q.x)",
+    "window": sb.sliding(9, every=3, on="t"),
+    "key": ["id", "name"],
+    "size": "q.n",
+    "every": "q.often",
+    "where": "g < q.k",
+    "ascending": True,
+    "emit": "entries",
+    "lateness": 2,
+    "backfill": True,
+    "algorithm": "recompute",
+    "max_jump": 50,
+}
+PAIRS: Options = {
+    "k": 1,
+    "by": "abs(a.x - b.x)",
+    "window": sb.sliding(9, every=3, on="t"),
+    "ascending": True,
+    "same": "g",
+    "different": "g",
+    "where": "a.seq + 1 < b.seq",
+    "emit": "entries",
+    "lateness": 2,
+    "algorithm": "recompute",
+}
+ACROSS: Options = {
+    "k": 1,
+    "id": "few",
+    "value": "t",
+    "window": sb.sliding(9, every=3, on="t"),
+    "streams": ["s", "r"],
+    "stream": "which",
+    "combine": "max",
+    "bounds": (0.0, 0.5),
+    "repeat": "sum",
+    "max_repeats": 1,
+    "clip": True,
+    "emit": "changes",
+    "lateness": 2,
+    "idle_after": 10,
+    "max_jump": 50,
+    "recall": 0.9,
+    "algorithm": "recompute",
+}
+JOIN: Options = {
+    "inputs": {"a": sb.sliding(9, on="t"), "b": sb.sliding(9, on="t")},
+    "aggregates": {"n": "SUM(b.seq)"},
+    "on": ["a.g = b.g", "a.seq = b.seq"],
+    "group_by": "b.g",
+    "having": "n > 20",
+    "order_by": "n",
+    "k": 1,
+    "every": 2,
+    "emit": "changes",
+    "lateness": 2,
+    "plan": "recompute",
+}
+BASE: dict[type, Options] = {
+    sb.TopK: {"k": 2, "by": "x", "window": SLIDING},
+    sb.TopKForEach: {"queries": QUERIES, "k": 2, "by": "abs(x - q.x)", "window": SLIDING},
+    sb.TopKPairs: {"k": 2, "by": "a.x - b.x", "window": SLIDING},
+    sb.TopKAcross: {"k": 2, "id": "id", "value": "v", "window": SLIDING, "streams": ["r", "s"]},
+    sb.JoinAggregate: {"inputs": INPUTS, "aggregates": {"n": "COUNT(*)"}, "on": "a.g = b.g", "every": 3},
+}
+CHANGED: dict[type, Options] = {
+    sb.TopK: TOP_K,
+    sb.TopKForEach: FOR_EACH,
+    sb.TopKPairs: PAIRS,
+    sb.TopKAcross: ACROSS,
+    sb.JoinAggregate: JOIN,
+}
+# What an option cannot do without.
+WITH: dict[tuple[type, str], Options] = {
+    (sb.TopK, "lateness"): {"by": "seq"},
+    (sb.TopK, "error"): {"window": sb.sliding(100_000), "k": 10},
+    (sb.TopK, "expect"): {"window": sb.sliding(100_000), "k": 500},
+    (sb.TopKForEach, "ascending"): {"by": "x - q.x"},
+    (sb.TopKAcross, "combine"): {"repeat": "last", "id": "few"},
+    (sb.TopKAcross, "max_repeats"): {"repeat": "last", "id": "few"},
+    (sb.TopKAcross, "clip"): {"bounds": (0.0, 0.5)},
+    (sb.JoinAggregate, "k"): {"order_by": "n", "group_by": "a.g"},
+    (sb.JoinAggregate, "order_by"): {"group_by": "a.g"},
+}
+EVERY_OPTION = [(query, option) for query, options in CHANGED.items() for option in options]
+
+
+def test_the_tables_name_every_option() -> None:
+    for query, options in CHANGED.items():
+        assert set(options) == {field.name for field in fields(query)}
+        assert set(options) == set(inspect.signature(query).parameters)
+
+
+def both(query: type, option: str) -> tuple[Options, Options]:
+    """What is asked without the option, and with it."""
+    base = {**BASE[query], **WITH.get((query, option), {})}
+    return base, {**base, option: CHANGED[query][option]}
+
+
+def used_or_refused(option: str, is_used: Callable[[], bool]) -> bool:
+    """Does it change something? Or does an error name it?"""
+    try:
+        return is_used()
+    except sb.SkybandError as refused:
+        return option.lower() in str(refused).lower()
+
+
+# -- the query, pushed by hand -----------------------------------------------------------------------------------------
+
+
+def seen(query: Any) -> tuple[Any, ...]:
+    """All that a user can see of a query over these rows: what `push` takes; what is answered, counted, held, run."""
+    if isinstance(query, sb.TopKAcross):
+        schemas = (
+            pa.schema([*STREAMS["r"].schema, pa.field("which", pa.string())]) if query.stream else STREAMS["r"].schema
+        )
+        session = query.open(schemas)
+        batches: list[tuple[Any, ...]] = []
+        for i in range(0, N, 10):
+            for name, rows in STREAMS.items():
+                part = rows.slice(i, 10)
+                named = part.append_column("which", pa.array([name] * part.num_rows))
+                batches.append((named,) if query.stream else (part, name))
+    elif isinstance(query, sb.JoinAggregate):
+        session = query.open({name: rows.schema for name, rows in JOINED.items()})
+        batches = [(rows.slice(i, 10), name) for i in range(0, N, 10) for name, rows in JOINED.items()]
+    else:
+        session = query.open(ROWS.schema)
+        batches = [(ROWS.slice(i, 10),) for i in range(0, N, 10)]
+    answers = []
+    for i, batch in enumerate(batches):
+        answers.append(session.push(*batch))
+        if i == 1 and isinstance(query, sb.TopKForEach):
+            answers.append(session.add(LATER))
+    held = asdict(session.stats())
+    answers.append(session.finish())
+    lines = pa.concat_tables(answers)
+    return len(batches[0]), lines.column_names, lines.to_pylist(), held, session.algorithm
+
+
+@pytest.mark.parametrize(("query", "option"), EVERY_OPTION, ids=lambda each: getattr(each, "__name__", each))
+def test_a_session_uses_or_refuses_each_option(query: type, option: str) -> None:
+    base, changed = both(query, option)
+    assert used_or_refused(option, lambda: seen(query(**changed)) != seen(query(**base)))
+
+
+# -- the functions -----------------------------------------------------------------------------------------------------
+
+FUNCTIONS: dict[Callable[..., Any], tuple[str, tuple[type, ...]]] = {
+    sb.top_k: ("top_k", (sb.TopK, sb.TopKForEach)),
+    sb.top_k_pairs: ("top_k_pairs", (sb.TopKPairs,)),
+    sb.top_k_across: ("top_k_across", (sb.TopKAcross,)),
+    sb.join_aggregate: ("join_aggregate", (sb.JoinAggregate,)),
+}
+ONLY_BY_HAND = {(sb.TopK, "ad_hoc")}  # only a session can be asked at any time
+
+
+def test_the_functions_take_every_option() -> None:
+    for function, (_, queries) in FUNCTIONS.items():
+        taken = set(inspect.signature(function).parameters) - {"data"}
+        known = {option for query in queries for option in CHANGED[query]} - {option for _, option in ONLY_BY_HAND}
+        known = known - {"queries"} | {"for_each"} if sb.TopKForEach in queries else known
+        assert taken == (known | {"window", "where"} if function is sb.join_aggregate else known)
+
+
+@pytest.mark.parametrize(("query", "option"), EVERY_OPTION, ids=lambda each: getattr(each, "__name__", each))
+def test_a_function_passes_each_option_on(query: type, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a function is given, it asks the query that says the same, or refuses the option by its name."""
+    function, engine = next((each, name) for each, (name, queries) in FUNCTIONS.items() if query in queries)
+    if (query, option) in ONLY_BY_HAND:
+        with pytest.raises(TypeError, match=option):
+            function(ROWS, **{option: True})
+        return
+    for engines in (api.objects, api.many, api.pairs, api.across, api.joins):
+        if hasattr(engines, engine):
+            monkeypatch.setattr(engines, engine, lambda _, asked: asked)
+    _, changed = both(query, option)
+    given = {"for_each" if name == "queries" else name: value for name, value in changed.items()}
+    data: Any = {sb.TopKAcross: STREAMS, sb.JoinAggregate: JOINED}.get(query, ROWS)
+    if option == "stream":
+        data = ROWS
+    asked = function(data, **given)
+    assert asked == query(**changed)
+    assert getattr(asked, option) is not None
+    if option == "queries":
+        assert asked.queries.equals(changed["queries"])
+
+
+@pytest.mark.parametrize("option", sorted((set(TOP_K) ^ set(FOR_EACH)) - {"queries", "ad_hoc"}))
+def test_top_k_refuses_what_is_of_the_other_kind(option: str) -> None:
+    """What is about one ranking cannot be said of queries, nor what is about queries without them."""
+    if option in FOR_EACH:
+        given = {**BASE[sb.TopK], option: FOR_EACH[option]}
+    else:
+        given = {**BASE[sb.TopKForEach], option: TOP_K[option]}
+        given["for_each"] = given.pop("queries")
+    with pytest.raises(sb.InvalidQuery, match=f"{option}="):
+        sb.top_k(ROWS, **given)
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+ORDERED = sb.sliding(6, every=3, on="t", order="seq")
+
+
+def test_a_window_has_four_options() -> None:
+    """Size, slide and column are part of every answer above; `order` says what Spark puts rows in order by."""
+    assert [field.name for field in fields(sb.Window)] == ["size", "every", "on", "order"]
+    asked = {"k": 2, "by": "x"}
+    with pytest.raises(sb.UnknownColumn, match="order="):
+        sb.TopK(**asked, window=sb.sliding(6, order="sequence")).open(ROWS.schema)
+    with pytest.raises(sb.InvalidQuery, match="order='seq'"):
+        sb.JoinAggregate(inputs=ORDERED, aggregates={"n": "COUNT(*)"})
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+
+STATEMENTS: dict[type, str] = {
+    sb.TopK: "SELECT * FROM rows [WINDOW 6 {window}] ORDER BY x DESC LIMIT 2 {end}",
+    sb.TopKForEach: "SELECT * FROM rows [WINDOW 6 {window}], queries q ORDER BY rows.x - q.x LIMIT 2 BY q.id {end}",
+    sb.TopKPairs: "SELECT * FROM rows a [WINDOW 6 {window}], rows b WHERE a.seq < b.seq ORDER BY a.x LIMIT 2 {end}",
+    sb.TopKAcross: "SELECT * FROM r FULL JOIN s USING (id) ORDER BY r.v + s.v DESC LIMIT 2 WINDOW [6 {window}] {end}",
+    sb.JoinAggregate: "SELECT g, COUNT(*) AS n FROM rows [WINDOW 6 {window}] GROUP BY g {end}",
+}
+CLAUSES: dict[str, Mapping[str, str]] = {
+    "EVERY": {"window": "EVERY 2 ON t"},
+    "ON": {"window": "EVERY 3 ON seq"},
+    "ORDER BY": {"window": "EVERY 3 ON t ORDER BY seq"},
+    "LATENESS": {"window": "EVERY 3 ON t LATENESS 2"},
+    "EMIT": {"end": "EMIT CHANGES"},
+    "WITH ERROR": {"end": "WITH ERROR 0.01"},
+    "WITH RECALL": {"end": "WITH RECALL 0.9"},
+    "WITH BOUNDS": {"end": "WITH BOUNDS (0, 1)"},
+}
+SCHEMAS = {"rows": ROWS.schema, "queries": QUERIES.schema} | {name: rows.schema for name, rows in STREAMS.items()}
+
+
+REFUSED_AS = {  # in other words than those of the clause
+    (sb.JoinAggregate, "ORDER BY"): "order=",
+    (sb.TopKPairs, "WITH ERROR"): "there is no error to allow",
+}
+
+
+def asked_by(statement: str) -> Any:
+    return ask(statement, SCHEMAS).query
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+@pytest.mark.parametrize("query", STATEMENTS, ids=lambda each: each.__name__)
+def test_a_statement_uses_or_refuses_each_clause(query: type, clause: str) -> None:
+    plain = {"window": "EVERY 3 ON t", "end": ""}
+    base, changed = (STATEMENTS[query].format(**plain | more) for more in ({}, dict(CLAUSES[clause])))
+    assert type(asked_by(base)) is query
+    assert used_or_refused(REFUSED_AS.get((query, clause), clause), lambda: asked_by(changed) != asked_by(base))
+
+
+# -- explain -----------------------------------------------------------------------------------------------------------
+
+KNOWN = {name: sb.Statistics(rate=300, rows=5000, cells=10, keys=10) for name in INPUTS}
+
+
+@pytest.mark.parametrize("query", BASE, ids=lambda each: each.__name__)
+def test_explain_uses_or_refuses_what_it_is_told(query: type) -> None:
+    options = {"window_rows": 123_456.0, "statistics": KNOWN}
+    assert set(options) == set(inspect.signature(sb.explain).parameters) - {"query"}
+    asked = query(**BASE[query])
+    for option, value in options.items():
+        told = {option: value}
+        assert used_or_refused(option, lambda told=told: str(sb.explain(asked, **told)) != str(sb.explain(asked)))

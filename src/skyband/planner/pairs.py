@@ -95,7 +95,7 @@ def _reason(spec: Spec, able: int, name: str) -> str:
     count = len(distances.columns)
     if name == threshold.NAME and _is_restricted(spec):
         return (
-            f"the score is known from {count} distance{'s' * (count > 1)}; rows are looked up by value or by colour, or "
-            "all are swept, whichever pairs that are ruled out make cheaper"
+            f"the score is known from {count} distance{'s' * (count > 1)}; rows are looked up by value or by colour, "
+            "or all are swept, whichever pairs that are ruled out make cheaper"
         )
     return f"the score is known from {count} distance{'s' * (count > 1)}; a row costs least"

@@ -71,8 +71,9 @@ def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:
     swept = costs.ns_per_row(staircase.NAME, kind, distances, rows, spec.k)
     if distances > FEW_DISTANCES:
         return max(ns, 1.01 * swept)
-    # How many pairs are ruled out is known only to the rows. Where they are many, it sweeps all rows as the other does.
-    return min(ns, 0.99 * swept) if _is_restricted(spec) else ns
+    # How values lie, and how many pairs are ruled out, is known only to the rows. It measures whether looking them up
+    # pays, and sweeps all of them as the other does where it does not.
+    return min(ns, 0.99 * swept)
 
 
 def _is_restricted(spec: Spec) -> bool:

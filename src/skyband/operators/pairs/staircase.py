@@ -324,7 +324,7 @@ class Staircase(Arriving):
         self, absorb: Callable[[int, bool], int], merge: Callable[[int, int, int], None], heads: Ints, m: int
     ) -> None:
         """Row by row, until too few pairs are left in the answer: then what was found is merged, to fill it up."""
-        self._reserve_out(max(4 * self.spec.k, 16_384))
+        self._reserve_out(2 * self.spec.k + 16_384)
         low, refilled = 0, False
         while True:
             high = absorb(low, refilled)

@@ -4,22 +4,22 @@ Which rows a window holds, and when it closes, is as for single rows (oracle.py)
 
 pair        two rows of a window. a is the earlier one: by value in time, and of equal times in arrival.
 ranking     higher score, then the later a, then the later b (by time, then arrival). A pair without a score (NaN), or
-            whose colours do not fit, has no rank.
+            whose colours do not fit, has no rank. Scores and values are Python's: whole numbers, strings, exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import oracle
 from oracle import Advance, Question
 
 EVERY_ROW = 10**9  # as k: all rows of a window are shown
 
-Values = tuple[float, ...]
-Score = Callable[["PairRow", "PairRow"], float]
+Values = tuple[Any, ...]
+Score = Callable[["PairRow", "PairRow"], float]  # or a whole number
 
 
 class PairRow(NamedTuple):

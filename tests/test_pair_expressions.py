@@ -16,8 +16,9 @@ from skyband.operators.pairs.scoring import LOOPS, Scoring, scoring_of
 
 NAN, INF = math.nan, math.inf
 SCHEMA = pa.schema(
-    [("x", pa.float64()), ("y", pa.int32()), ("z", pa.float64()), ("flag", pa.bool_()), ("name", pa.string())]
-)
+    [("x", pa.float64()), ("y", pa.int32()), ("z", pa.float64()), ("flag", pa.bool_()), ("name", pa.string()),
+     ("when", pa.timestamp("us")), ("tags", pa.list_(pa.int64()))]
+)  # fmt: skip
 A = {"x": 3.0, "y": 2.0, "z": NAN, "flag": 1.0}  # the earlier row; z is null
 B = {"x": -4.0, "y": 0.0, "z": 1.0, "flag": NAN}  # the later one; its flag is null
 
@@ -89,7 +90,12 @@ REFUSED: list[tuple[str, type[SkybandError], str]] = [
     ("x + b.x", InvalidExpression, "belongs to neither row.*Write a.x"),
     ("c.x + b.x", InvalidExpression, "'c.x' cannot be part of a score"),
     ("a.prise", UnknownColumn, "No column 'prise'"),
-    ("a.name = b.name", InvalidExpression, "'a.name' .* is string, not a number. same= and different="),
+    ("a.name = b.name", InvalidExpression, "'a.name = b.name' .* is not a number. CASE"),
+    ("a.name + 1", InvalidExpression, "'a.name' .* is not a number. What is no number can be compared"),
+    ("if(a.name > 3, 1, 0)", InvalidExpression, "'a.name > 3' .* mixes strings with what is none"),
+    ("if(a.when < 'noon', 1, 0)", InvalidExpression, "'noon' .* is not a time"),
+    ("cast(a.x as int)", InvalidExpression, "converts something"),
+    ("a.tags", InvalidExpression, "Column 'tags' is list<item: int64>, which an expression cannot read"),
     ("a.x > b.x", InvalidExpression, "'a.x > b.x' .* is not a number. CASE"),
     ("a.flag + 1", InvalidExpression, "'a.flag' .* is not a number"),
     ("sum(a.x)", InvalidExpression, "cannot be part of a score"),

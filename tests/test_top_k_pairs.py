@@ -258,3 +258,146 @@ def test_many_colours() -> None:
         swept = sb.top_k_pairs(rows, k=4, by="abs(a.x - b.x)", ascending=True, window=window, where="a.c = b.c")
         assert by_colour == swept
         assert by_colour.num_rows > 50
+
+
+# -- whole numbers, times and strings ----------------------------------------------------------------------------------
+
+BIG = 2**53
+
+
+def ranked(rows: pa.Table, by: str, **asked: Any) -> list[tuple[Any, ...]]:
+    found = sb.top_k_pairs(rows, **({"k": 9, "by": by, "window": sb.tumbling(rows.num_rows)} | asked))
+    return lines(found, "score", "a_i", "b_i")
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.timestamp("ns"), pa.duration("us"), pa.time64("ns")])
+@pytest.mark.parametrize("algorithm", ["staircase", "threshold", "naive", "recompute"])
+def test_whole_numbers_beyond_float64_are_exact(kind: pa.DataType, algorithm: str) -> None:
+    rows = pa.table({"i": [0, 1, 2], "n": pa.array([BIG + 1, BIG, BIG + 3], pa.int64()).cast(kind)})
+    asked = {"ascending": True, "algorithm": algorithm}
+    assert ranked(rows, "abs(a.n - b.n)", **asked) == [(1, 0, 1), (2, 0, 2), (3, 1, 2)]
+    assert ranked(rows, "abs(a.n - b.n)", where="a.n = b.n", **asked) == []
+    assert ranked(rows, "abs(a.n - b.n)", where="a.n < b.n", **asked) == [(2, 0, 2), (3, 1, 2)]
+
+
+def test_what_a_score_is_shown_as() -> None:
+    schema = pa.schema(
+        [("n", pa.int64()), ("small", pa.int8()), ("x", pa.float32()), ("d", pa.decimal128(9, 3)), ("ts", pa.date32())]
+    )
+    shown = {
+        "a.n - b.n": pa.int64(),
+        "a.small * b.small + 1": pa.int64(),
+        "case when a.x > 1 then 1 else 0 end": pa.int64(),
+        "a.ts - b.ts": pa.int64(),
+        "a.d + b.n": pa.decimal128(38, 3),
+        "a.n + 0.5": pa.float64(),
+        "a.n / b.n": pa.float64(),
+        "sqrt(a.n)": pa.float64(),
+        "a.small + b.x": pa.float64(),
+        "(a.n - b.n) ** 2": pa.float64(),
+    }
+    for by, kind in shown.items():
+        session = sb.TopKPairs(k=1, by=by, window=sb.sliding(3)).open(schema)
+        assert session.output_schema.field("score").type == kind, by
+        assert session.push(schema.empty_table()).schema == session.output_schema
+
+
+def test_a_number_that_64_bits_may_not_hold_is_refused() -> None:
+    rows = pa.table({"i": [0, 1], "n": [2**61, 2**62 - 5]})
+    with pytest.raises(sb.InvalidInput, match=r"'a.n \* b.n' can be from .* Nothing of the batch was taken"):
+        ranked(rows, "a.n * b.n")
+    assert ranked(rows, "1.0 * a.n * b.n") == [(float(2**61) * float(2**62 - 5), 0, 1)]
+    with pytest.raises(sb.InvalidInput, match="cannot tell from null"):
+        ranked(pa.table({"i": [0], "n": [-(2**63)]}), "a.n - b.n")
+    with pytest.raises(sb.InvalidInput, match="'n' does not fit in 64 bits"):
+        ranked(pa.table({"i": [0], "n": pa.array([2**63], pa.uint64())}), "a.n - b.n")
+    with pytest.raises(sb.InvalidInput, match="a function gets numbers as float64"):
+        ranked(pa.table({"i": [0, 1], "n": [BIG + 1, 0]}), lambda a, b: a.n - b.n)  # type: ignore[arg-type]
+
+
+def test_only_live_rows_count_for_what_64_bits_may_hold() -> None:
+    query = sb.TopKPairs(k=1, by="abs(a.n - b.n)", window=sb.sliding(2))
+    schema = pa.schema([("n", pa.int64())])
+    session = query.open(schema)
+    for n in (-(2**62) - 9, 0, 0, 2**62 + 9):  # the first and the last would be too far apart
+        table = session.push(pa.table({"n": [n]}))
+        session = query.open(schema, session.snapshot())
+    assert lines(table, "change", "score") == [("leave", 0), ("enter", 2**62 + 9)]
+    with pytest.raises(sb.InvalidInput, match="can be from"):
+        session.push(pa.table({"n": [-(2**62)]}))
+    session.check()
+
+
+def test_times_are_microseconds_or_nanoseconds() -> None:
+    rows = pa.table({"i": [0, 1], "s": pa.array([1, 3], pa.timestamp("s", "UTC")), "d": pa.array([1, 2], pa.date32())})
+    assert ranked(rows, "b.s - a.s") == [(2_000_000, 0, 1)]
+    assert ranked(rows, "b.d - a.d") == [(86_400_000_000, 0, 1)]
+    fine = rows.append_column("ns", pa.array([5, 7], pa.timestamp("ns")))
+    assert ranked(fine, "b.s - a.s + b.ns - a.ns") == [(2_000_000_002, 0, 1)]
+
+
+def test_labels_of_strings_come_and_go() -> None:
+    """Each string lies between the two before, so that labels run out; and none is kept longer than its row."""
+    n = 3_000
+    rng = np.random.default_rng(2)
+    texts = ["a" * (i % 90 + 1) + "b" + str(rng.integers(0, 50)) for i in range(n)]
+    rows = pa.table({"i": np.arange(n), "s": texts, "x": rng.random(n)})
+    query = sb.TopKPairs(
+        k=2, by="a.x + b.x", window=sb.sliding(40, every=20), where="a.s < b.s AND a.s > 'aab' AND b.s <> 'ab7'"
+    )
+    session = query.open(rows.schema)
+    found = pa.concat_tables([session.push(batch) for batch in rows.to_batches(max_chunksize=7)])
+    expected = []
+    for end in range(20, n + 1, 20):
+        live = range(max(0, end - 40), end)
+        fits = [
+            (rows["x"][a].as_py() + rows["x"][b].as_py(), a, b)
+            for a in live
+            for b in range(a + 1, end)
+            if "aab" < texts[a] < texts[b] != "ab7"
+        ]
+        expected += sorted(fits, reverse=True)[:2]
+    assert lines(found, "score", "a_i", "b_i") == expected
+    assert len(session._columns.labels) < 1_100, "strings that no row has are forgotten"
+
+
+@pytest.mark.parametrize("form", ["abs(a.x{0} - b.x{0})", "{1} * (a.x{0} - b.x{0}) ** 2", "a.x{0} * b.x{0}"])
+def test_sums_of_many_terms_are_what_their_terms_are(form: str) -> None:
+    n, width = 60, 40
+    rng = np.random.default_rng(4)
+    values = rng.random((width, n))
+    rows = pa.table({"i": np.arange(n), **{f"x{c}": values[c] for c in range(width)}})
+    by = " + ".join(form.format(c, c + 0.25) for c in range(width))
+    found = sb.top_k_pairs(rows, k=5, by=f"sqrt({by})", window=sb.sliding(50, every=30), ascending=True)
+    for late in ("staircase(batch=7)", "recompute"):
+        assert found == sb.top_k_pairs(
+            rows, k=5, by=f"sqrt({by})", window=sb.sliding(50, every=30), ascending=True, algorithm=late
+        )
+
+    def score(a: int, b: int) -> float:
+        x, y, total = values[:, a], values[:, b], 0.0
+        for c in range(width):
+            gap = x[c] - y[c]
+            total += {"abs": abs(gap), "{1}": (c + 0.25) * (gap * gap), "a.x": x[c] * y[c]}[form[:3]]
+        return float(np.sqrt(total))
+
+    expected = sorted((score(a, b), -a, -b) for a in range(10, 60) for b in range(a + 1, 60))[:5]
+    assert lines(found.slice(found.num_rows - 5), "score", "a_i", "b_i") == [(s, -a, -b) for s, a, b in expected]
+
+
+def test_best_pairs_that_expire_are_told_one_by_one() -> None:
+    """The oldest rows make the best pairs, so that with every row some of the answer leave: also with late rows."""
+    n = 900
+    rng = np.random.default_rng(6)
+    t = np.arange(n) - rng.integers(0, 80, n) * (rng.random(n) < 0.5)
+    for when in (np.arange(n), t):
+        rows = pa.table({"t": when, "x": np.arange(n) * 1.0})
+        found = {
+            algorithm: sb.top_k_pairs(
+                iter(rows.to_batches()), k=4, by="a.x + b.x", ascending=True, window=sb.sliding(90, on="t"),
+                algorithm=algorithm,
+            ).read_all()
+            for algorithm in ("staircase", "staircase(batch=5, room=1)", "naive")
+        }  # fmt: skip
+        assert found["staircase"] == found["naive"] == found["staircase(batch=5, room=1)"]
+        assert found["staircase"].num_rows > n

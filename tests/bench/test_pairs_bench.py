@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skyband.bench import limits, pair_costs, pairs
+from skyband.bench import limits, pair_costs, pair_planner, pairs
 from skyband.bench.papers import experiments, pair_points
 from skyband.bench.papers import pairs as papers
 from skyband.bench.papers.effort import Effort
@@ -74,4 +74,13 @@ def test_calibration_measures_the_whole_grid(monkeypatch: pytest.MonkeyPatch) ->
     costs = pair_costs.measure(silent)
     assert set(costs.cells) == {"staircase", "threshold"}
     assert all(cells.keys() <= set(KINDS) for cells in costs.cells.values())
-    assert costs.cells["threshold"]["nearest"][0][0] > 0
+    assert costs.cells["threshold"]["nearest"][0][0][0] > 0
+
+
+def test_the_planner_is_compared_with_the_best() -> None:
+    settings = [("1 near", "none", 100, 2), ("1 near", "same 2", 100, 2)]
+    found = pair_planner.measure(silent, settings=settings, timed=16)
+    assert [(verdict.score, verdict.restriction) for verdict in found] == [setting[:2] for setting in settings]
+    assert all(verdict.ratio >= 1 and verdict.chosen in verdict.ns for verdict in found)
+    assert "of 2 choices" in pair_planner.summary(found)
+    assert pair_planner.table(found).row_count == 2

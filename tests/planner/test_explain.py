@@ -11,6 +11,7 @@ import pytest
 import skyband as sb
 from skyband.planner.costs import KS, SHAPES, WINDOW_ROWS, Costs
 from skyband.planner.pair_costs import DISTANCES, KINDS, PairCosts
+from skyband.planner.pair_costs import KS as PAIR_KS
 
 GOLDEN = Path(__file__).parent / "explained"
 
@@ -37,7 +38,7 @@ COSTS = Costs(
 PAIR_COSTS = PairCosts(
     "made up",
     {
-        name: {kind: [[1_000.0, 4_000.0, ns] for _ in DISTANCES] for kind in KINDS}
+        name: {kind: [[[1_000.0, 4_000.0, ns] for _ in DISTANCES] for _ in PAIR_KS] for kind in KINDS}
         for name, ns in {"staircase": 30_000.0, "threshold": 8_000.0}.items()
     },
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,28 +13,40 @@ from skyband.expressions.pairs import bind
 from skyband.operators.pairs.protocol import Spec
 from skyband.operators.pairs.scoring import scoring_of
 from skyband.operators.registry import PAIRS
-from skyband.planner.pair_costs import DISTANCES, KINDS, WINDOW_ROWS, PairCosts, between, known_pair_costs, read, write
+from skyband.planner.pair_costs import (
+    DISTANCES,
+    KINDS,
+    KS,
+    WINDOW_ROWS,
+    PairCosts,
+    between,
+    known_pair_costs,
+    read,
+    write,
+)
 from skyband.planner.pairs import plan
 from skyband.windows import Ticks
 
 SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])
 
 
-def spec(by: str, size: int = 10_000) -> Spec:
-    return Spec(5, Ticks(size, 0, 0, by_count=True), scoring_of(bind(by, None, True, SCHEMA)), 1)
+def spec(by: str, size: int = 10_000, *, where: str | None = None, k: int = 5, **colours: bool) -> Spec:
+    return Spec(k, Ticks(size, 0, 0, by_count=True), scoring_of(bind(by, where, True, SCHEMA), **colours), 1)
 
 
 def costs(staircase: float, threshold: float) -> PairCosts:
-    def everywhere(ns: float) -> dict[str, list[list[float]]]:
-        return {kind: [[ns] * len(WINDOW_ROWS)] * len(DISTANCES) for kind in KINDS}
+    def everywhere(ns: float) -> dict[str, list[list[list[float]]]]:
+        return {kind: [[[ns] * len(WINDOW_ROWS)] * len(DISTANCES)] * len(KS) for kind in KINDS}
 
     return PairCosts("a test", {"staircase": everywhere(staircase), "threshold": everywhere(threshold)})
 
 
-def test_the_cheapest_is_chosen() -> None:
+def test_what_adapts_is_chosen_where_it_can_be() -> None:
+    """`threshold` sweeps all rows where looking them up does not pay, so it never costs much more than the other."""
     nearest = spec("abs(a.x - b.x) + abs(a.y - b.y)")
-    assert plan(nearest, costs=costs(10, 20)).algorithm == "staircase"
+    assert plan(nearest, costs=costs(10, 20)).algorithm == "threshold"
     assert plan(nearest, costs=costs(20, 10)).algorithm == "threshold"
+    assert plan(nearest, costs=costs(20, 10)).ns == 10
     assert plan(spec("a.x + b.y"), costs=costs(20, 10)).algorithm == "staircase"
 
 
@@ -49,12 +62,39 @@ def test_the_figures_that_come_with_the_package_are_whole() -> None:
         for kind in KINDS:
             for distances in (*DISTANCES, 9):
                 for rows in (10.0, 1_000.0, 5_000.0, 1e6):
-                    assert figures.ns_per_row(name, kind, distances, rows) > 0
+                    for k in (1, 7, 1_000, 50_000):
+                        assert figures.ns_per_row(name, kind, distances, rows, k) > 0
 
 
 def test_large_windows_of_two_distances_are_for_threshold() -> None:
     """The issue's bar: on closest pairs of two attributes the planner's choice beats scoring every pair."""
     assert plan(spec("abs(a.x - b.x) + abs(a.y - b.y)", 100_000)).algorithm == "threshold"
+
+
+@pytest.mark.parametrize("only", [{"same": True}, {"different": True}, {"where": "a.x < b.x"}])
+def test_the_reason_says_that_pairs_are_ruled_out(only: dict[str, Any]) -> None:
+    nearest = "abs(a.x - b.x) + abs(a.y - b.y)"
+    chosen = plan(spec(nearest, **only), costs=costs(10, 20))
+    assert chosen.algorithm == "threshold"
+    assert "ruled out" in chosen.why
+    assert chosen.ns <= 10
+
+
+def test_a_larger_k_costs_more() -> None:
+    def ns(k: int) -> float:
+        return plan(spec("a.x + b.y", k=k)).ns
+
+    assert ns(1) < ns(20) < ns(200) < ns(1_000) < ns(5_000)
+    assert ns(1_000) > 3 * ns(20)
+
+
+def test_many_distances_are_for_staircase() -> None:
+    names = [f"x{i}" for i in range(20)]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    score = bind(" + ".join(f"abs(a.{name} - b.{name})" for name in names), None, True, schema)
+    wide = Spec(5, Ticks(100_000, 0, 0, by_count=True), scoring_of(score), 1)
+    assert plan(wide).algorithm == "staircase"
+    assert plan(wide).ns > plan(spec("abs(a.x - b.x) + abs(a.y - b.y)", 100_000), "staircase").ns
 
 
 def test_between_the_points() -> None:

@@ -45,6 +45,14 @@ QUESTIONS: dict[str, Asked] = {
         }
     ),
     "changes": Asked({"k": 2, "by": ALIKE, "ascending": True, "window": MINUTE, "emit": "changes"}),
+    "strings and times": Asked(
+        {
+            "k": 3,
+            "by": "abs(a.ts - b.ts) + a.seq",
+            "window": MINUTE,
+            "where": "a.symbol < b.symbol AND a.symbol <> 'S3' AND b.ts > '2000-01-01 00:00:00'",
+        }
+    ),
     "count": Asked({"k": 2, "by": ALIKE, "ascending": True, "window": sb.sliding(50, every=25, order="seq")}),
     "each arrival": Asked({"k": 2, "by": ALIKE, "ascending": True, "window": sb.sliding(30, order="seq")}, False),
 }

@@ -223,6 +223,15 @@ SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.price + b.
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.price < b.price ORDER BY b.price - a.price DESC LIMIT 2 WINDOW [15 EVERY 15 ON t]
 
+-- Strings and times are compared, too, and the difference of two times is a number of microseconds.
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.symbol < b.symbol AND a.venue <> b.venue ORDER BY |a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.symbol < b.symbol ORDER BY a.price - 2 * b.price LIMIT 3 WINDOW [20 EVERY 5 ON t]
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = 'OAK' AND b.venue IN ('x', 'z') ORDER BY |a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.ts < b.ts AND b.ts >= '2026-03-01 00:10:00' ORDER BY |a.ts - b.ts| * a.volume LIMIT 3 WINDOW [20 EVERY 5 ON t]
+
 -- Any score of both rows.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY a.price * b.price DESC LIMIT 2 WINDOW [15 EVERY 5 ON t]
 

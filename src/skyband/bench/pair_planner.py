@@ -114,9 +114,7 @@ def table(verdicts: Sequence[Verdict]) -> Table:
         shown.add_column(heading, justify="right" if heading in ("window", "k", "ratio") else "left")
     for v in verdicts:
         mark = "" if v.ratio <= BAR else "  above"
-        shown.add_row(
-            v.score, v.restriction, f"{v.window_rows:,}", str(v.k), v.chosen, v.best, f"{v.ratio:.2f}{mark}"
-        )
+        shown.add_row(v.score, v.restriction, f"{v.window_rows:,}", str(v.k), v.chosen, v.best, f"{v.ratio:.2f}{mark}")
     return shown
 
 

@@ -144,10 +144,7 @@ def whole_numbers(column: pa.Array, kept: Column) -> npt.NDArray[np.int64]:
     try:
         if pa.types.is_decimal(column.type):
             return _unscaled(column, kept)
-        if kept.unit:
-            numbers = _counted(column, kept.unit)
-        else:
-            numbers = column.cast(pa.int64())
+        numbers = _counted(column, kept.unit) if kept.unit else column.cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise InvalidInput(f"Column {kept.name!r} does not fit in 64 bits with a sign: {error}") from None
     found = numbers.fill_null(NULL).to_numpy(zero_copy_only=False) if numbers.null_count else numbers.to_numpy()
@@ -173,7 +170,7 @@ def _counted(column: pa.Array, unit: str) -> pa.Array:
 def _unscaled(column: pa.Array, kept: Column) -> npt.NDArray[np.int64]:
     wide = column.cast(pa.decimal128(38, kept.scale))
     words = np.frombuffer(wide.buffers()[1] or b"", np.int64).reshape(-1, 2)[wide.offset : wide.offset + len(wide)]
-    numbers = np.ascontiguousarray(words[:, 0])
+    numbers = words[:, 0].copy()
     missing = pc.is_null(wide).to_numpy(zero_copy_only=False)
     if ((words[:, 1] != numbers >> 63) & ~missing).any():
         raise InvalidInput(

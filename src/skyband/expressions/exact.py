@@ -1,9 +1,9 @@
 """Expressions over two rows as lines of Python that keep whole numbers, times and strings exact.
 
-A value in these lines is of one of three kinds. A float is as in `lines`: null is NaN. A whole number has 64 bits, and a
-number of digits behind the point, which is how decimals come; a time is the number of its microseconds, or nanoseconds,
-since 1970. A text is a whole number too: one that orders as the string does, among those that are compared. Of the last
-two kinds the least number means null.
+A value in these lines is of one of three kinds. A float is as in `lines`: null is NaN. A whole number has 64 bits, and
+a number of digits behind the point, which is how decimals come; a time is the number of its microseconds, or
+nanoseconds, since 1970. A text is a whole number too: one that orders as the string does, among those that are
+compared. Of the last two kinds the least number means null.
 
 Where SQL would keep whole numbers, so do the lines: in sums, differences, products, comparisons, CASE and the like. How
 large the results may be follows from how large the columns are, so whoever has the rows can tell that 64 bits suffice
@@ -22,6 +22,16 @@ import pyarrow as pa
 
 from skyband.errors import InvalidExpression
 from skyband.expressions import functions
+from skyband.expressions.bounds import (
+    Bound,
+    absolute,
+    bound_of,
+    constant,
+    difference,
+    either,
+    product,
+    sum_of,
+)
 from skyband.expressions.lines import COMPARISONS, FUNCTIONS, OPERATORS, any_of, is_two, not_a_number
 from skyband.expressions.scores import is_number
 from skyband.expressions.wide import WIDE, Sum, Term, read_term, template, terms_of
@@ -33,9 +43,6 @@ MOST: Final = 2**63 - 2**53 - 1  # the largest whole number that can be ranked
 EXACT: Final = 2**53  # up to here float64 has every whole number
 
 FLOAT, WHOLE, TEXT, KNOWN, NULL = "float", "whole", "text", "known", "null"
-
-Bounds = Sequence[tuple[int, int]]  # by column: the least and the largest of its whole numbers
-Bound = Callable[[Bounds], tuple[int, int]]
 
 
 class Column(NamedTuple):
@@ -74,10 +81,6 @@ def _written(number: str) -> Value:
     is_whole = number.lstrip("-").isdigit() and abs(int(number)) <= MOST
     shown = repr(value) if abs(value) != float("inf") else "np.inf" if value > 0 else "-np.inf"
     return Value(shown, FLOAT, 0, constant(int(number), int(number)) if is_whole else None, number)
-
-
-def constant(low: int, high: int) -> Bound:
-    return lambda _: (low, high)
 
 
 def column_of(name: str, column_type: pa.DataType, unit: str, *, only_known: bool) -> Column | None:
@@ -171,8 +174,8 @@ class ExactLines:
                 if value is not None:
                     return value
             case exp.Log() if node.args.get("expression"):
-                base, value = self.number(node.this, text), self.number(node.expression, text)
-                return self._new(f"math.log({value}) / math.log({base})")
+                base, number = self.number(node.this, text), self.number(node.expression, text)
+                return self._new(f"math.log({number}) / math.log({base})")
             case exp.Pow() if is_two(node.expression):
                 number = self.number(node.this, text)
                 return self._new(f"{number} * {number}")
@@ -201,7 +204,9 @@ class ExactLines:
         if isinstance(node, exp.Cast):
             literal = node.this.unnest()
             if not (node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and isinstance(literal, exp.Literal)):
-                raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} converts something: only a time is written so.")
+                raise InvalidExpression(
+                    f"{node.sql('spark')!r} in {text!r} converts something: only a time is written so."
+                )
             return self._time(str(literal.this), text)
         written = str(node.this)
         if node.is_string:
@@ -219,7 +224,7 @@ class ExactLines:
             return Value(repr(float(count)), FLOAT, 0, constant(count, count), str(count), is_time=True)
         raise InvalidExpression(f"{written!r} in {text!r} is not a time. Write it as '2024-01-31 12:00:00'.")
 
-    def _column(self, node: exp.Expr, text: str) -> Value:
+    def _column(self, node: exp.Column, text: str) -> Value:
         number = self._number[node.name]
         column, column_type = self._columns[number], self._schema.field(node.name).type
         if pa.types.is_boolean(column_type):
@@ -229,14 +234,14 @@ class ExactLines:
             return Value(name, WHOLE, column.scale, lambda bounds: bounds[number], None, bool(column.unit))
         if column.kind != FLOAT:
             return Value(name, column.kind)
-        return Value(name, FLOAT, 0, _bound_of(column_type))
+        return Value(name, FLOAT, 0, bound_of(column_type))
 
     def _distance(self, name: str, squared: bool) -> Value:
         assert self._distances is not None
         number = self._number[name]
         column = self._columns[number]
-        bound = _bound_of(self._schema.field(name).type) if column.kind == FLOAT else lambda bounds: bounds[number]
-        far = None if bound is None else _absolute(_difference(bound, bound))
+        bound = bound_of(self._schema.field(name).type) if column.kind == FLOAT else lambda bounds: bounds[number]
+        far = None if bound is None else absolute(difference(bound, bound))
         value = Value(f"l{self._distances[name]}", column.kind, column.scale, far)
         if not squared:
             return value
@@ -271,7 +276,8 @@ class ExactLines:
 
     def _no_number(self, node: exp.Expr, text: str) -> InvalidExpression:
         return InvalidExpression(
-            f"{node.sql('spark')!r} in {text!r} is not a number. What is no number can be compared: =, <>, <, IN, IS NULL."
+            f"{node.sql('spark')!r} in {text!r} is not a number. What is no number can be compared: =, <>, <, "
+            "IN, IS NULL."
         )
 
     def _float(self, value: Value) -> Value:
@@ -298,7 +304,7 @@ class ExactLines:
         if value.scale == scale:
             return value
         factor = 10 ** (scale - value.scale)
-        bound = _product(value.bound, constant(factor, factor))  # type: ignore[arg-type]
+        bound = product(value.bound, constant(factor, factor))  # type: ignore[arg-type]
         return self._checked(f"NULL if {value.text} == NULL else {value.text} * {factor}", scale, bound, text)
 
     def _checked(self, line: str, scale: int, bound: Bound, text: str) -> Value:
@@ -339,7 +345,7 @@ class ExactLines:
             if value.kind in (TEXT, KNOWN):
                 raise self._no_number(part, text)
         sign = OPERATORS[type(node).__name__]
-        combine = {"+": _sum, "-": _difference, "*": _product}[sign]
+        combine = {"+": sum_of, "-": difference, "*": product}[sign]
         if isinstance(node, exp.Mul) and (scales := _own_scales(sides)) is not None:
             x, y = (self._whole(value, scale, node.sql("spark")) for value, scale in zip(sides, scales, strict=True))
         else:
@@ -383,7 +389,7 @@ class ExactLines:
         value = code.value(template(terms[0], read[0].columns, varying), text)
         if value.kind != FLOAT or code.calls or code.checks or code.sums:
             return None
-        bound = None if value.bound is None else _product(value.bound, constant(len(terms), len(terms)))
+        bound = None if value.bound is None else product(value.bound, constant(len(terms), len(terms)))
         if bound is not None and max(map(abs, bound(()))) > EXACT:
             return None
         lines = tuple(_renamed(line) for line in code.lines)
@@ -411,9 +417,9 @@ class ExactLines:
         x, is_whole = value.text, value.kind == WHOLE
         match node:
             case exp.Abs():  # of the least whole number, which means null, it is that number again
-                return self._new(f"abs({x})", value.kind, value.scale, _absolute(value.bound))
+                return self._new(f"abs({x})", value.kind, value.scale, absolute(value.bound))
             case exp.Neg():
-                return self._new(f"-{x}", value.kind, value.scale, _difference(constant(0, 0), value.bound))
+                return self._new(f"-{x}", value.kind, value.scale, difference(constant(0, 0), value.bound))
             case exp.Floor() | exp.Ceil():
                 if not value.scale:
                     return value
@@ -425,7 +431,7 @@ class ExactLines:
                     0,
                     lambda b: (bound(b)[0] // unit, -(-bound(b)[1] // unit)),
                 )
-        y, reach = values[1].text, _absolute(value.bound)
+        y, reach = values[1].text, absolute(value.bound)
         within: Bound = lambda bounds: (-reach(bounds)[1], reach(bounds)[1])  # noqa: E731
         if not is_whole:
             return self._new(f"np.fmod({x}, {y})", FLOAT, 0, within)
@@ -460,7 +466,7 @@ class ExactLines:
     def _as(self, like: Value, line: str, among: list[Value]) -> Value:
         """A line whose value is one of these."""
         bounds = [value.bound for value in among]
-        bound = None if like.kind == TEXT or None in bounds else _either(bounds)  # type: ignore[arg-type]
+        bound = None if like.kind == TEXT or None in bounds else either(bounds)  # type: ignore[arg-type]
         return replace(self._new(line, like.kind, like.scale, bound), is_time=any(value.is_time for value in among))
 
     def _case(self, node: exp.Expr, text: str) -> Value:
@@ -504,10 +510,11 @@ class ExactLines:
                 value = f"{node.table}{self._number[node.name]}"
                 return self._new(f"{value} == 1.0").text, self._new(f"{value} == 0.0").text
             case exp.Is() if isinstance(node.expression, exp.Null):
-                value = self._compared(node.this, text)
-                sides = (value.text, "NULL") if value.kind in (WHOLE, TEXT) else (value.text, value.text)
-                signs = ("==", "!=") if value.kind in (WHOLE, TEXT) else ("!=", "==")
-                true, false = (self._new(f"{sides[0]} {sign} {sides[1]}").text for sign in signs)
+                asked = self._compared(node.this, text)
+                is_float = asked.kind not in (WHOLE, TEXT, NULL)
+                other, signs = (asked.text, ("!=", "==")) if is_float else ("NULL", ("==", "!="))
+                name = "NULL" if asked.kind == NULL else asked.text
+                true, false = (self._new(f"{name} {sign} {other}").text for sign in signs)
                 return true, false
             case exp.In() if node.expressions:
                 equal = [exp.EQ(this=node.this.copy(), expression=other.copy()) for other in node.expressions]
@@ -561,43 +568,6 @@ def distance_of(node: exp.Expr) -> tuple[str, bool] | None:
     if isinstance(x, exp.Column) and isinstance(y, exp.Column) and x.name == y.name and x.table != y.table:
         return x.name, squared
     return None
-
-
-# -- how large whole numbers can be ------------------------------------------------------------------------------------
-
-
-def _bound_of(column_type: pa.DataType) -> Bound | None:
-    """Of a column that is kept as floats: of whole numbers of 32 bits at most."""
-    inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
-    if not pa.types.is_integer(inner):
-        return None
-    if pa.types.is_signed_integer(inner):
-        return constant(-(2 ** (inner.bit_width - 1)), 2 ** (inner.bit_width - 1) - 1)
-    return constant(0, 2**inner.bit_width - 1)
-
-
-def _sum(x: Bound, y: Bound) -> Bound:
-    return lambda bounds: (x(bounds)[0] + y(bounds)[0], x(bounds)[1] + y(bounds)[1])
-
-
-def _difference(x: Bound, y: Bound) -> Bound:
-    return lambda bounds: (x(bounds)[0] - y(bounds)[1], x(bounds)[1] - y(bounds)[0])
-
-
-def _product(x: Bound, y: Bound) -> Bound:
-    def bound(bounds: Bounds) -> tuple[int, int]:
-        ends = [a * b for a in x(bounds) for b in y(bounds)]
-        return min(ends), max(ends)
-
-    return bound
-
-
-def _absolute(x: Bound) -> Bound:
-    return lambda bounds: (0, max(-x(bounds)[0], x(bounds)[1], 0))
-
-
-def _either(parts: list[Bound]) -> Bound:
-    return lambda bounds: (min(part(bounds)[0] for part in parts), max(part(bounds)[1] for part in parts))
 
 
 def _unknown(*values: Value) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 POSSIBLE: Final = (
-    "a.column and b.column, numbers, strings and times, + - * / % **, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, IF, COALESCE, NULLIF, "
+    "a.column and b.column, + - * / % **, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, IF, COALESCE, NULLIF, "
     "ABS, SIGN, SQRT, POWER, EXP, LN, LOG, LOG2, LOG10, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN, ATAN2"
 )
 
@@ -168,13 +168,13 @@ def _kept(
     kept = []
     for name in names:
         column_type = schema.field(name).type
-        column = exact.column_of(name, column_type, unit, only_known=name not in asked)
-        if column is None:
+        how = exact.column_of(name, column_type, unit, only_known=name not in asked)
+        if how is None:
             raise InvalidExpression(
-                f"Column {name!r} is {column_type}, which an expression cannot read. Possible: numbers, times, strings, "
-                "booleans. same= and different= compare columns of other types."
+                f"Column {name!r} is {column_type}, which an expression cannot read. Possible: numbers, times, "
+                "strings, booleans. same= and different= compare columns of other types."
             )
-        kept.append(column)
+        kept.append(how)
     return tuple(kept)
 
 

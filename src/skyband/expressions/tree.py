@@ -41,9 +41,7 @@ _ALLOWED: Final[tuple[type[exp.Expr], ...]] = (
 )
 
 
-def parse(
-    text: str, *, possible: str, tables: tuple[str, ...] = (), also: tuple[type[exp.Expr], ...] = ()
-) -> exp.Expr:
+def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: tuple[type[exp.Expr], ...] = ()) -> exp.Expr:
     """The tree of `text`, every node of it one that both engines evaluate alike, or one of `also`. Columns may be of
     these tables."""
     try:
@@ -61,7 +59,9 @@ def parse(
                     f"There is no function {node.name!r}, which {text!r} calls. Possible: {possible}; and what "
                     f"sb.function(name, fn) has made known: {functions.known()}."
                 )
-        elif not isinstance(node, (*_ALLOWED, *also)) or (isinstance(node, exp.Column) and node.table not in ("", *tables)):
+        elif not isinstance(node, (*_ALLOWED, *also)) or (
+            isinstance(node, exp.Column) and node.table not in ("", *tables)
+        ):
             raise InvalidExpression(
                 f"{node.sql('spark')!r} cannot be part of a score in {text!r}. Possible: {possible}. "
                 "A Python function of the columns, or on Spark a Column, can do the rest."

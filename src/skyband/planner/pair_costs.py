@@ -1,8 +1,8 @@
 """What a row costs each algorithm for pairs, measured on a grid, and read between its points and beyond.
 
 As for single rows (costs.py), the figures come with the package, and `skyband calibrate --pairs` measures them on this
-machine. They are of a window that slides with each arrival. What `threshold` costs depends on how values are distributed
-as well: its figures are averages over uniform, correlated and anti-correlated values.
+machine. They are of a window that slides with each arrival. What `threshold` costs depends on how values are
+distributed as well: its figures are averages over uniform, correlated and anti-correlated values.
 """
 
 from __future__ import annotations

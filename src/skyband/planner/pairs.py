@@ -71,8 +71,9 @@ def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:
     swept = costs.ns_per_row(staircase.NAME, kind, distances, rows, spec.k)
     if distances > FEW_DISTANCES:
         return max(ns, 1.01 * swept)
-    # How many pairs are ruled out is known only to the rows. Where they are many, it sweeps all rows as the other does.
-    return min(ns, 0.99 * swept) if _is_restricted(spec) else ns
+    # How values lie, and how many pairs are ruled out, is known only to the rows. It measures whether looking them up
+    # pays, and sweeps all of them as the other does where it does not.
+    return min(ns, 0.99 * swept)
 
 
 def _is_restricted(spec: Spec) -> bool:
@@ -95,7 +96,7 @@ def _reason(spec: Spec, able: int, name: str) -> str:
     count = len(distances.columns)
     if name == threshold.NAME and _is_restricted(spec):
         return (
-            f"the score is known from {count} distance{'s' * (count > 1)}; rows are looked up by value or by colour, or "
-            "all are swept, whichever pairs that are ruled out make cheaper"
+            f"the score is known from {count} distance{'s' * (count > 1)}; rows are looked up by value or by colour, "
+            "or all are swept, whichever pairs that are ruled out make cheaper"
         )
     return f"the score is known from {count} distance{'s' * (count > 1)}; a row costs least"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from conformance.feeding import Feeder, each_answer
-from conformance.pairs.scores import SCORES, scoring
+from conformance.pairs.scores import SCORES, scoring, whole
 from oracle import Question
 from pair_oracle import PairRow, ShownPair
 
 from skyband.operators.pairs.protocol import Answer, Batch, Spec
 from skyband.operators.protocol import EMIT_CODES, LEAVE
+from skyband.structures.whole_scores import NULL, from_keys
 from skyband.windows import FOREVER, Ticks
 
 
@@ -28,13 +30,20 @@ class Driver(Feeder[Spec, PairRow, ShownPair]):
 
     def batch(self, rows: Sequence[PairRow]) -> Batch:
         scoring = self.spec.scoring
-        columns = np.array([row.values for row in rows], np.float64).reshape(len(rows), 2).T
-        columns = columns[["xy".index(name) for name in scoring.score.columns]]
+        columns = np.array([self._column(name, rows) for name in scoring.score.columns]).reshape(-1, len(rows))
         colours = np.tile(np.array([float(row.colour) for row in rows]), (scoring.colours, 1))
         time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
         return Batch(columns, colours, time, self.position)
 
+    def _column(self, name: str, rows: Sequence[PairRow]) -> np.ndarray[Any, np.dtype[np.float64]]:
+        if name in "xy":
+            return np.array([row.values["xy".index(name)] for row in rows], np.float64)
+        numbers = [whole(row.values["mn".index(name)]) for row in rows]
+        return np.array([NULL if number is None else number for number in numbers], np.int64).view(np.float64)
+
     def read(self, answer: Answer) -> list[ShownPair]:
+        if self.spec.scoring.score.is_key:
+            answer = answer._replace(score=from_keys(answer.score))
         return [
             ShownPair(at, "leave" if change == LEAVE else "enter", rank, score, a, b)
             for at, rank, score, a, b, change in zip(*(column.tolist() for column in answer[:-1]), strict=True)

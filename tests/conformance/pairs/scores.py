@@ -13,8 +13,14 @@ from pair_oracle import PairRow
 from skyband.expressions.pairs import bind
 from skyband.operators.pairs.scoring import Scoring, scoring_of
 
-SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("m", pa.int64()), ("n", pa.int64())])
 NAN = float("nan")
+FAR = 2**60  # where float64 has only every 256th whole number
+
+
+def whole(value: float) -> int | None:
+    """The columns m and n: x and y as whole numbers far from 0; of what is not finite, null."""
+    return FAR + int(math.fmod(value, 1_000)) if math.isfinite(value) else None
 
 
 class Scored(NamedTuple):
@@ -60,6 +66,26 @@ SCORES = {
         ),
         where="a.x <= b.x OR b.y > 1",
     ),
+}
+
+
+def of_whole(meaning: Callable[[int, int, int, int], int]) -> Callable[[PairRow, PairRow], float]:
+    """A score of m and n of both rows, which is a whole number."""
+
+    def of(a: PairRow, b: PairRow) -> float:
+        values = [whole(row.values[i]) for row in (a, b) for i in range(2)]
+        return NAN if None in values else meaning(*values)  # type: ignore[arg-type]
+
+    return of
+
+
+SCORES |= {
+    "whole distance": Scored(
+        "abs(a.m - b.m) + 2 * abs(a.n - b.n)",
+        of_whole(lambda am, an, bm, bn: -(abs(am - bm) + 2 * abs(an - bn))),
+        ascending=True,
+    ),
+    "whole and lopsided": Scored("a.m + 2 * b.n", of_whole(lambda am, an, bm, bn: am + 2 * bn)),
 }
 
 

@@ -15,7 +15,7 @@ from skyband.engines.embedded.running import Running, apart, run
 from skyband.engines.embedded.session import Jumps, Saved, Stats, check_schema, measured_type, with_times
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, pair_layout
-from skyband.engines.pair_columns import PairColumns, with_scores, with_score_type
+from skyband.engines.pair_columns import PairColumns, with_score_type, with_scores
 from skyband.engines.rows import RowStore
 from skyband.engines.schemas import check_keys, plain_batch, plain_schema
 from skyband.engines.snapshots import Snapshot

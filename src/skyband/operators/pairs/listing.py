@@ -3,9 +3,9 @@
 The latest rows are swept as by `staircase`: there most pairs pass, and rows come and go. When enough of them have grown
 older, they are listed. Rows that cannot be, and late ones until the next listing, are `odd`: every new row meets them.
 
-Looking rows up one by one pays only if they are few. How many they are depends on the values, on `same`, `different` and
-`where`, so it is measured while rows come; where sweeping all rows is cheaper, that is done, and looking up is tried
-again later, after twice as many batches each time that it did not pay.
+Looking rows up one by one pays only if they are few. How many they are depends on the values, on `same`, `different`
+and `where`, so it is measured while rows come; where sweeping all rows is cheaper, that is done, and looking up is
+tried again later, after twice as many batches each time that it did not pay.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Scoring:
     def _names(self) -> frozenset[str]:
         return frozenset(re.findall(r"\w+", " ".join(self.score.lines)))
 
-    # -- sums of many terms: see expressions/wide.py --------------------------------------------------------------------
+    # -- sums of many terms: see expressions/wide.py ------------------------------------------------------------------
 
     def _sums_at(self, x: str) -> list[str]:
         return [f"sum{i} = sums[{i}, {x}]" for i in range(len(self.score.sums))]

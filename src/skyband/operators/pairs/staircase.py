@@ -324,8 +324,8 @@ class Staircase(Arriving):
     def _absorb_all(
         self, absorb: Callable[[int, bool], int], merge: Callable[[int, int, int], None], heads: Ints, m: int
     ) -> None:
-        """Row by row, until too few pairs are left in the answer: then what was found is merged, and it is filled up."""
-        self._reserve_out(max(4 * self.spec.k, 16_384))
+        """Row by row, until too few pairs are left in the answer: then what was found is merged, to fill it up."""
+        self._reserve_out(2 * self.spec.k + 16_384)
         low, refilled = 0, False
         while True:
             high = absorb(low, refilled)

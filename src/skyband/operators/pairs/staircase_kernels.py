@@ -327,10 +327,10 @@ def by_arrival(row, other, by, score, n, at, last, in_order, arrival, starts, ou
 def enter(k, most, top, clock, score, a, b, a_position, b_position):  # type: ignore[no-untyped-def]
     """Put a pair into the answer or its reserve if it belongs there; is it in the answer?"""
     n = clock[TOP]
-    if n == most or clock[COMPLETE] == 0:
-        if n == 0 or not ranks_before(score, a, b, top[n - 1].score, top[n - 1].a, top[n - 1].b):
-            clock[COMPLETE] = 0
-            return False
+    follows = n == 0 or not ranks_before(score, a, b, top[n - 1].score, top[n - 1].a, top[n - 1].b)
+    if follows and (n == most or clock[COMPLETE] == 0):
+        clock[COMPLETE] = 0
+        return False
     if n == most:
         n -= 1
         clock[COMPLETE] = 0

@@ -25,6 +25,8 @@ __all__ = ["NAME", "Threshold", "expected_rows", "open", "refuses"]
 
 NAME = "threshold"
 
+DEAR = 3  # a step along a list costs as much as looking up so many rows by colour: the next row may be anywhere
+
 
 def refuses(spec: Spec) -> str | None:
     if spec.scoring.score.distances is None:
@@ -121,7 +123,7 @@ class Threshold(Listing):
         self._seen_rows[0] = 0
         return self.spec.scoring.walk(
             *(window.columns, window.colours, window.limit, self._order, self._value, self._in_lists, self._odd),
-            *(window.base, at, heads, reach, self._near, self._listed_columns, self._whole, self._origin, most),
+            *(window.base, at, heads, reach, self._near, self._listed_columns, self._whole, self._origin, most // DEAR),
             *(self._seen_rows, self._x, self._left, self._right, self._distance),
             *(self._found_row, self._found_other, self._found_by, self._found_score, n),
         )

@@ -1,21 +1,45 @@
-"""The compiled half of `learned`: what an object may be worth, and steps that hold only those that are worth enough."""
+"""The compiled half of `learned`: steps that hold only objects that are worth it, and see what that misses."""
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 
+from skyband.operators.across.forecast_kernels import is_known, learn_arrival
+from skyband.operators.across.retention_kernels import (
+    BAR,
+    CAME,
+    DUE,
+    FELL,
+    JUDGED,
+    JUDGES,
+    LATEST,
+    LEAST,
+    LOOKED,
+    ROWS,
+    expect_loss,
+    level_of,
+    retention_value,
+)
 from skyband.operators.across.schedule import ANSWER_DUE
-from skyband.operators.across.scoring import LOW
+from skyband.operators.across.shadow_kernels import (
+    MISSING,
+    NEXT_END,
+    RECORDS,
+    RECOUNT,
+    SEEN_MISSING,
+    SEEN_SHOULD,
+    SHOULD,
+    count_missing,
+    notice,
+    recall_of,
+    record_object,
+    record_row,
+)
 from skyband.operators.across.showing import show
 from skyband.operators.across.slots import NEVER, current_score, forget, latest_row, points_of
 from skyband.operators.across.staircase_kernels import (
-    BEFORE,
     CLOCK,
     FOUND,
-    LAST,
     OLD,
     OLD_BEFORE,
     OLD_LAST,
@@ -26,54 +50,18 @@ from skyband.operators.across.staircase_kernels import (
     replace_points,
     take_row,
 )
-from skyband.operators.across.worth_kernels import (
-    AGES,
-    BAR,
-    CAME,
-    EVENTS,
-    FELL,
-    JUDGES,
-    LATEST,
-    LEAST,
-    LOOKED,
-    LOT,
-    ROWS,
-    TURNED_AWAY,
-    UNTIL,
-    WAITED,
-    WEIGHT,
-    age_of,
-    begin_of,
-    latest_position,
-    level_of,
-    place_of,
-    place_of_object,
-    set_of,
-    tell,
-    weigh,
-    worth,
-)
-from skyband.structures.compiling import kernel, part
+from skyband.structures.compiling import inlined, kernel, part
 
-LOOK_AT_ONE_OF = 4.0  # rows that are turned away
-KNOWN = 1.5  # windows from which it is known what is usual
-SEARCH_STEPS = 12  # for the least value that is worth holding
-
-
-class Lottery(NamedTuple):
-    """How likely an object that is not worth its place is held all the same, so that what is missed can be told."""
-
-    most: float
-    fewest: float
-
+WAITS_ON = 0.4  # of the time since its latest row until an object is judged again
 
 # -- holding and letting go -------------------------------------------------------------------------------------------
 
 
 @part
-def _drop(state, code, clock, k, scoring):  # type: ignore[no-untyped-def]
-    """Forget the object, also in the front."""
+def _let_go(state, code, clock, k, shadow, scoring):  # type: ignore[no-untyped-def]
+    """Forget the object, also in the front; its rows go on record."""
     points, scores = state.points, state.scores
+    record_object(shadow, state.slots, code, clock)
     old = points_of(state.slots, code, clock, scoring, points[OLD_LAST], scores[OLD], points[OLD_BEFORE])
     time, position = latest_row(state.slots, code, clock)
     if old:
@@ -82,89 +70,141 @@ def _drop(state, code, clock, k, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def judge(state, code, clock, k, learnt, lottery, scoring):  # type: ignore[no-untyped-def]
-    """Hold the object if it is worth it, or by chance; otherwise let it go. Returns whether it is held."""
+def _judge(state, code, clock, k, size, learnt, shadow, scoring):  # type: ignore[no-untyped-def]
+    """Let go of the object unless it is worth holding. Returns whether it is held."""
     facts = learnt.facts
-    if not learnt.figures[JUDGES]:
-        facts[UNTIL, code] = np.inf
-        return True
-    found, until, total = weigh(state.slots, code, facts[CAME, code], clock, learnt, scoring)
-    tell(learnt.lost, facts[LEAST, code], found, facts[WEIGHT, code] * total)
+    found, total = retention_value(
+        state, state.slots, code, facts[CAME, code], clock, k, size, learnt, scoring
+    )
     if found < facts[LEAST, code]:
+        expect_loss(learnt.lost, facts[LEAST, code], found, total)
         facts[LEAST, code], facts[FELL, code] = found, learnt.figures[LATEST]
-    facts[UNTIL, code] = until
-    bar = learnt.figures[BAR]
-    if found >= bar or facts[WEIGHT, code] > 1.0:
+    # The longer it has waited, the less another look can tell.
+    facts[DUE, code] = learnt.figures[ROWS] + WAITS_ON * (learnt.figures[ROWS] - facts[CAME, code])
+    if found >= learnt.figures[BAR]:
         return True
-    chance = max(lottery.most * math.sqrt(found / bar), lottery.fewest)
-    if facts[LOT, code] < chance:
-        facts[WEIGHT, code] = 1.0 / chance
-        return True
-    _drop(state, code, clock, k, scoring)
+    _let_go(state, code, clock, k, shadow, scoring)
     return False
 
 
-@part
-def _is_known(slots, code, clock):  # type: ignore[no-untyped-def]
-    known = False
-    for s in range(slots.shape[1]):
-        known = known or slots[code, s].last >= clock
-    return known
+@kernel
+def judge_doors(state, door, clock, k, size, learnt, scoring):  # type: ignore[no-untyped-def]
+    """What new objects are worth, by stream and quantile of their first value."""
+    doors, values = learnt.doors, learnt.values
+    for s in range(door.shape[1]):
+        for i in range(doors.shape[2]):
+            door[0, s].value, door[0, s].last = values[s, quantile_of(i, doors, values)], clock + size
+            found, total = retention_value(state, door, 0, learnt.figures[ROWS], clock, k, size, learnt, scoring)
+            # It never falls with the value.
+            doors[0, s, i] = max(found, doors[0, s, i - 1]) if i else found
+            doors[1, s, i] = max(total, doors[1, s, i - 1]) if i else total
+        door[0, s].last = NEVER
+
+
+@inlined
+def quantile_of(i, doors, values):  # type: ignore[no-untyped-def]
+    return i * (values.shape[1] - 1) // (doors.shape[2] - 1)
 
 
 @part
-def _compare(own, came, pairs):  # type: ignore[no-untyped-def]
-    """A value has come to an object that had others."""
-    pairs[0] += 1.0
-    pairs[1] += own
-    pairs[2] += came
-    pairs[3] += own * own
-    pairs[4] += own * came
-
-
-@part
-def _admit(rows, r, clock, k, state, door, learnt, lottery, scoring, top_score):  # type: ignore[no-untyped-def]
-    """A row comes: of an object that is held, or of one that is worth holding."""
-    slots, facts, numbers, figures = state.slots, learnt.facts, state.numbers, learnt.figures
-    code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
-    if _is_known(slots, code, clock):
-        if slots[code, stream].last == NEVER:
-            waited = max(rows.position[r] - latest_position(slots, code), np.int64(0))
-            _wait(slots, code, waited, learnt)
-            learnt.waits[EVENTS, set_of(slots, code, learnt.waits.shape[1]), stream, age_of(waited)] += 1.0
-            if figures[LOOKED] > 0:
-                _compare(
-                    place_of_object(slots, code, learnt), place_of(rows.value[r], learnt.values[stream]), learnt.pairs
-                )
-    else:
-        if rows.value[r] < learnt.least[stream] and facts[LOT, code] >= lottery.most:
-            figures[TURNED_AWAY] += 1.0
-            if figures[TURNED_AWAY] % LOOK_AT_ONE_OF == 0.0:
-                # What is turned away at the door counts too: one of several stands for all.
-                slot = door[0, stream]
-                slot.value, slot.last = rows.value[r], rows.last[r]
-                found, _, total = weigh(door, 0, figures[ROWS], clock, learnt, scoring)
-                slot.last = NEVER
-                tell(learnt.lost, 1.0, found, LOOK_AT_ONE_OF * total)
-            return
-        facts[WEIGHT, code], facts[LEAST, code] = 1.0, 1.0
-    take_row(rows, r, clock, k, state, scoring, top_score)
-    if _is_known(slots, code, clock):
-        facts[CAME, code] = learnt.figures[ROWS]
-        if not judge(state, code, clock, k, learnt, lottery, scoring):
-            numbers[STALE] = 1
+def _value_at_the_door(value, stream, learnt):  # type: ignore[no-untyped-def]
+    """The retention value of a new object, and for how many windows it is needed, between those of `judge_doors`."""
+    doors, values = learnt.doors, learnt.values
+    i, last = 0, doors.shape[2] - 1
+    while i < last and values[stream, quantile_of(i, doors, values)] < value:
+        i += 1
+    above = values[stream, quantile_of(i, doors, values)]
+    if i == 0 or value >= above:
+        return doors[0, stream, i], doors[1, stream, i]
+    below = values[stream, quantile_of(i - 1, doors, values)]
+    part_ = (value - below) / (above - below)
+    return (
+        doors[0, stream, i - 1] + part_ * (doors[0, stream, i] - doors[0, stream, i - 1]),
+        doors[1, stream, i - 1] + part_ * (doors[1, stream, i] - doors[1, stream, i - 1]),
+    )
 
 
 @kernel
-def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, lottery, shown, out, written):  # type: ignore[no-untyped-def]
+def judge_all(state, k, size, learnt, shadow, scoring, shown, found):  # type: ignore[no-untyped-def]
+    """Let go of all that is not worth its place, except what the answer shows: the first `found` of the top.
+
+    As long as there is room for records; the others come next time.
+    """
+    clock, streams = state.numbers[CLOCK], state.slots.shape[1]
+    learnt.figures[JUDGED] = learnt.figures[ROWS]
+    for i in range(found):
+        shown.mark[shown.top_code[i]] |= 4
+    for code in range(state.slots.shape[0]):
+        if 2 * (shadow.numbers[RECORDS] + streams) > len(shadow.table):
+            break
+        if not is_known(state.slots, code, clock):
+            forget(state.slots, code)
+        elif not shown.mark[code] and learnt.facts[DUE, code] <= learnt.figures[ROWS]:
+            _judge(state, code, clock, k, size, learnt, shadow, scoring)
+    for i in range(found):
+        shown.mark[shown.top_code[i]] &= 3
+
+
+@inlined
+def _needed_now(state, k, shown):  # type: ignore[no-untyped-def]
+    """The k-th best score, as of the last answer."""
+    return shown.top_score[k - 1] if state.numbers[FOUND] == k else -np.inf
+
+
+@part
+def _admit(rows, r, clock, k, size, state, learnt, shadow, door, scoring, shown):  # type: ignore[no-untyped-def]
+    """A row comes: of an object that is held, or of one that may be worth holding."""
+    slots, facts, figures = state.slots, learnt.facts, learnt.figures
+    code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
+    needed, is_new = _needed_now(state, k, shown), False
+    is_on_record = shadow.numbers[RECORDS] > 0 and notice(shadow, state, rows, r, clock, needed, door, scoring)
+    if is_on_record:
+        record_row(shadow, shadow.prints[code], stream, rows.value[r], rows.last[r])
+    if is_known(slots, code, clock):
+        if slots[code, stream].last == NEVER:
+            learn_arrival(slots, code, stream, rows.value[r], rows.position[r], learnt)
+    else:
+        facts[LEAST, code], facts[DUE, code] = 1.0, 0.0
+        if figures[JUDGES]:
+            # Most objects that are new are not worth holding: so they never get into the front.
+            found, total = _value_at_the_door(rows.value[r], stream, learnt)
+            expect_loss(learnt.lost, 1.0, found, total)
+            if found < figures[BAR] and _score_alone(rows, r, door, scoring) < needed:
+                record_row(shadow, shadow.prints[code], stream, rows.value[r], rows.last[r])
+                return
+            facts[LEAST, code], facts[FELL, code] = found, figures[LATEST]
+        is_new = True
+    take_row(rows, r, clock, k, state, scoring, shown.top_score)
+    if is_known(slots, code, clock):
+        facts[CAME, code] = figures[ROWS]
+        if figures[JUDGES] and not is_new and current_score(slots, code, clock, scoring) < needed:
+            _judge(state, code, clock, k, size, learnt, shadow, scoring)
+
+
+@inlined
+def _score_alone(rows, r, door, scoring):  # type: ignore[no-untyped-def]
+    slot = door[0, rows.stream[r]]
+    slot.value, slot.last = rows.value[r], rows.last[r]
+    points = current_score(door, 0, rows.last[r], scoring)
+    slot.last = NEVER
+    return points
+
+
+@kernel
+def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, shadow, shown, out, written):  # type: ignore[no-untyped-def]
     """Execute steps as far as there is room, or until it is time to look at all objects."""
     k, entries, streams = rule.k, len(shown.code), state.slots.shape[1]
-    numbers, figures = state.numbers, learnt.figures
+    numbers, figures, seen = state.numbers, learnt.figures, shadow.numbers
     while step < end:
         if written + 2 * entries > len(out.at) or numbers[SIZE] + streams > len(state.score):
             break
-        if figures[ROWS] - figures[LOOKED] >= rule.sweep_after:
+        if figures[ROWS] - figures[LOOKED] >= rule.sweep_after or 2 * (seen[RECORDS] + streams) > len(shadow.table):
             break
+        if seen[MISSING] >= rule.alarm_at and figures[BAR] > 0.0:
+            break
+        if figures[BAR] > 0.0 and figures[ROWS] - figures[JUDGED] >= rule.judge_after and not numbers[STALE]:
+            judge_all(state, k, rule.size, learnt, shadow, scoring, shown, numbers[FOUND])
+            continue
         expire(state.front, state.score, numbers, clocks[step])
         r = steps[step]
         if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
@@ -173,117 +213,38 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, 
             stream = rows.stream[r]
             learnt.recent[stream, learnt.taken[stream] % learnt.recent.shape[1]] = rows.value[r]
             learnt.taken[stream] += 1
-            _admit(rows, r, clocks[step], k, state, door, learnt, lottery, scoring, shown.top_score)
-        if r == ANSWER_DUE or (rule.each and numbers[STALE]):
-            found = rank(state, k, shown) if numbers[STALE] else numbers[FOUND]
-            written = show(clocks[step], found, rule.emit, shown, out, written)
+            _admit(rows, r, clocks[step], k, rule.size, state, learnt, shadow, door, scoring, shown)
+        if r == ANSWER_DUE or rule.each:
+            changes = numbers[STALE] or r == ANSWER_DUE
+            if numbers[STALE]:
+                rank(state, k, shown)
+                seen[RECOUNT] = 1
+            if seen[RECOUNT] or clocks[step] > seen[NEXT_END]:
+                count_missing(shadow, shown, numbers[FOUND], k, clocks[step], scoring)
+            seen[SEEN_MISSING] += seen[MISSING]
+            seen[SEEN_SHOULD] += seen[SHOULD]
+            if changes:
+                before = written
+                written = show(clocks[step], numbers[FOUND], rule.emit, shown, out, written)
+                out.recall[before:written] = recall_of(seen)
         step += 1
     return step, written
 
 
-# -- learning ---------------------------------------------------------------------------------------------------------
+# -- looking at all ---------------------------------------------------------------------------------------------------
 
 
 @kernel
-def wait(slots, clock, learnt, scoring, current):  # type: ignore[no-untyped-def]
-    """What objects score now, NaN for those that are not there; and how long they have waited for which rows."""
-    for code in range(slots.shape[0]):
-        current[code] = np.nan
-        if not _is_known(slots, code, clock):
-            continue
-        current[code] = current_score(slots, code, clock, scoring)
-        _wait(slots, code, np.int64(learnt.figures[LATEST]) - latest_position(slots, code), learnt)
-
-
-@part
-def _wait(slots, code, end, learnt):  # type: ignore[no-untyped-def]
-    """The object has had no row for `end` rows: since the last look, all streams it lacks have been waited for."""
-    waits, some = learnt.waits, set_of(slots, code, learnt.waits.shape[1])
-    begin = max(end - np.int64(learnt.figures[ROWS] - learnt.figures[LOOKED]), np.int64(0))
-    age = age_of(begin)
-    while age < AGES and begin < end:
-        until = min(begin_of(age + 1), end)
-        for s in range(slots.shape[1]):
-            if slots[code, s].last == NEVER:
-                waits[WAITED, some, s, age] += until - begin
-        begin = until
-        age += 1
+def recount(shadow, shown, found, k, clock, scoring):  # type: ignore[no-untyped-def]
+    """Which share of the objects the answer has that it should."""
+    count_missing(shadow, shown, found, k, clock, scoring)
+    return recall_of(shadow.numbers)
 
 
 @kernel
-def accumulate(waits, coming):  # type: ignore[no-untyped-def]
-    """How often rows come, summed up over ages; where little is known, as with other sets of streams."""
-    sets, streams = waits.shape[1], waits.shape[2]
-    for s in range(streams):
-        for some in range(sets):
-            coming[some, s, 0] = 0.0
-        for age in range(AGES):
-            events, waited = 0.0, 0.0
-            for some in range(sets):
-                events += waits[EVENTS, some, s, age]
-                waited += waits[WAITED, some, s, age]
-            usual = events / waited if waited > 0 else 0.0
-            rows = begin_of(age + 1) - begin_of(age)
-            for some in range(sets):
-                # As if eight rows had come, or been waited for, as usual.
-                trust = 8.0 / usual if usual > 0 else 1.0
-                rate = (waits[EVENTS, some, s, age] + usual * trust) / (waits[WAITED, some, s, age] + trust)
-                coming[some, s, age + 1] = coming[some, s, age] + rate * rows
-
-
-@part
-def _surely(front, score, size, moment, k, sure):  # type: ignore[no-untyped-def]
-    """The best scores at a moment of what is there now, at most k, into `sure`; returns how many."""
-    found = 0
-    for e in range(size):
-        if front[LAST, e] < moment or front[BEFORE, e] >= moment:
-            continue
-        i = found
-        while i > 0 and sure[i - 1] < score[e]:
-            i -= 1
-        if i == k:
-            continue
-        found = min(found + 1, k)
-        for other in range(found - 1, i, -1):
-            sure[other] = sure[other - 1]
-        sure[i] = score[e]
-    return found
-
-
-@part
-def _needed(found, ahead, off, k, learnt):  # type: ignore[no-untyped-def]
-    """The score that k others exceed: sure ones, and as many as usual in that share of the window, off by so much.
-
-    What is usual is known as from a few windows, give or take as much.
+def count_levels(state, shown, found, k, door, learnt, scoring, mass):  # type: ignore[no-untyped-def]
+    """Count objects shown by the level of the bar from which on they would not be; 0, if by what came since they would.
     """
-    sure, ladder = learnt.sure, learnt.ladder
-    a, b, needed = 0, 0, -np.inf  # how many of the sure ones, and of the usual ones, score more
-    while a < found or b < len(ladder):
-        if a < found and (b == len(ladder) or sure[a] >= ladder[b]):
-            needed = sure[a]
-            a += 1
-        else:
-            needed = ladder[b]
-            b += 1
-        if a + max(ahead * b + off * math.sqrt(ahead * b * (1.0 + ahead / KNOWN)), 0.0) >= k:
-            break
-    return needed
-
-
-@kernel
-def foresee(front, score, size, clock, span, k, learnt, needed):  # type: ignore[no-untyped-def]
-    """What a score needs to be in the answer, by moments ahead and steps of how many more than usual come."""
-    moments, steps = needed.shape
-    for j in range(moments):
-        ahead = (j + 0.5) / moments
-        found = _surely(front, score, size, clock + np.int64(ahead * span), k, learnt.sure)
-        for step in range(steps):
-            needed[j, step] = _needed(found, ahead, learnt.spread[step], k, learnt)
-
-
-@kernel
-def levels_shown(state, shown, found, k, door, learnt, scoring, levels):  # type: ignore[no-untyped-def]
-    """By object shown: the level of the bar from which on it would not be; 0, if it would be by what came since."""
     slots, facts, clock = state.slots, learnt.facts, state.numbers[CLOCK]
     needed = shown.top_score[found - 1] if found == k else -np.inf
     for i in range(found):
@@ -292,62 +253,9 @@ def levels_shown(state, shown, found, k, door, learnt, scoring, levels):  # type
             if slots[code, s].last >= clock and slots[code, s].position > facts[FELL, code]:
                 door[0, s].value, door[0, s].last = slots[code, s].value, slots[code, s].last
                 back = True
-        levels[i] = level_of(facts[LEAST, code])
+        level = level_of(facts[LEAST, code])
         if back and current_score(door, 0, clock, scoring) >= needed:
-            levels[i] = 0
+            level = 0
+        mass[level] += 1.0
         for s in range(slots.shape[1]):
             door[0, s].last = NEVER
-
-
-@kernel
-def judge_all(state, k, learnt, lottery, scoring, shown):  # type: ignore[no-untyped-def]
-    """Let go of all that is not worth its place, except what the answer shows."""
-    clock = state.numbers[CLOCK]
-    for code in range(state.slots.shape[0]):
-        if not _is_known(state.slots, code, clock):
-            forget(state.slots, code)
-        elif not shown[code]:
-            judge(state, code, clock, k, learnt, lottery, scoring)
-
-
-@kernel
-def least_values(scratch, clock, size, learnt, scoring, highest):  # type: ignore[no-untyped-def]
-    """By stream: from which value on an object that comes there first is worth holding."""
-    for s in range(scratch.shape[1]):
-        scratch[0, s].last = clock + size
-        low, high = scoring.table[LOW, s], highest[s]
-        scratch[0, s].value = low
-        if worth(scratch, 0, learnt.figures[ROWS], clock, learnt, scoring) >= learnt.figures[BAR]:
-            learnt.least[s] = -np.inf
-        else:
-            for _ in range(SEARCH_STEPS):
-                scratch[0, s].value = 0.5 * (low + high)
-                if worth(scratch, 0, learnt.figures[ROWS], clock, learnt, scoring) >= learnt.figures[BAR]:
-                    high = scratch[0, s].value
-                else:
-                    low = scratch[0, s].value
-            learnt.least[s] = low
-        scratch[0, s].last = NEVER
-
-
-@kernel
-def count(slots, clock, until):  # type: ignore[no-untyped-def]
-    """How many instances are held: an object has one for each moment at which one of its values ends.
-
-    Those that end after the time for which it is worth most are not: they are looked at when it is over. One is always.
-    """
-    held = 0
-    for code in range(slots.shape[0]):
-        first = NEVER
-        for s in range(slots.shape[1]):
-            last = slots[code, s].last
-            if slots[code, s].held and last >= clock:
-                first = last if first == NEVER else min(first, last)
-        for s in range(slots.shape[1]):
-            last = slots[code, s].last
-            if slots[code, s].held and last >= clock and (last == first or last <= until[code]):
-                new = True
-                for other in range(s):
-                    new = new and not (slots[code, other].held and slots[code, other].last == last)
-                held += new
-    return held

@@ -44,7 +44,7 @@ from skyband.operators.across.staircase_kernels import (
 )
 from skyband.operators.across.stepping import Stepping
 from skyband.operators.options import Count
-from skyband.operators.protocol import Arrays, Codes, Ints
+from skyband.operators.protocol import Arrays, Codes, Floats, Ints
 from skyband.windows import FOREVER
 
 NAME = "staircase"
@@ -135,7 +135,8 @@ class Staircase(Stepping):
         kernels.expire(self._s.front, self._s.score, self._s.numbers, max(clock, int(self._s.numbers[CLOCK])))
         return int(kernels.rank(self._s, self.spec.k, self._shown))
 
-    def _prune(self) -> None:
+    def _prune(self) -> tuple[Ints, Floats, int]:
+        """Let go of every dominated instance; returns the staircase by which: moments, scores, and how many stairs."""
         front, size = self._s.front, int(self._s.numbers[SIZE])
         order = np.argsort(-front[LAST, :size], kind="stable")
         k = min(self.spec.k, size + 1)
@@ -144,6 +145,7 @@ class Staircase(Stepping):
             front, self._s.score, size, order, k, last, score, np.empty(k, np.int64), np.empty(k)
         )
         self._held = int(kernels.sweep(self._s.slots, self._s.numbers, last, score, stairs, self._scoring))
+        return last, score, stairs
 
     def rows_held(self) -> int:
         self._prune()

@@ -15,7 +15,16 @@ from skyband.engines import snapshots
 from skyband.engines.compared import Compared
 from skyband.engines.embedded.inputs import rows_for
 from skyband.engines.embedded.running import Running, run
-from skyband.engines.embedded.session import Jumps, Saved, Session, Stats, check_schema, entry, measured_type, with_times
+from skyband.engines.embedded.session import (
+    Jumps,
+    Saved,
+    Session,
+    Stats,
+    check_schema,
+    entry,
+    measured_type,
+    with_times,
+)
 from skyband.engines.groups import GroupCodes
 from skyband.engines.output import Layout, many_layout, row_score_type
 from skyband.engines.rows import RowStore

@@ -44,8 +44,9 @@ def test_holds_much_less_than_an_exact_answer_needs() -> None:
     """And both finds more and holds less than the paper's approximate algorithm."""
     table = generated(3, 0.5, seed=1)
     ours, theirs, exact = (outcome(name, table, 3, window=1_000) for name in ("learned", "estimated", "staircase"))
-    assert ours.held < 0.25 * exact.held
-    assert ours.held < 2 / 3 * theirs.held
+    # All instances count, also those that end after the time for which an object is worth most.
+    assert ours.held < 0.3 * exact.held
+    assert ours.held < 0.9 * theirs.held
 
 
 @pytest.mark.parametrize("habit", HABITS)

@@ -61,9 +61,9 @@ class TopKAcross:
                 that falls silent does not hold up the others. None: for none, the first decides.
     max_jump    a row whose time is so much later than all before is dropped, and counted in `rows_jumped`, unless the
                 row before it was too and is as near to it. None: any time is believed.
-    recall      which share of the objects that answers should show is enough, such as 0.95: then much less is held, and
-                the column `recall` of an answer says which share answers have had lately, as far as can be told. None:
-                all of them.
+    recall      which share of the objects that answers should show is enough, such as 0.95: then less is held, which
+                takes several times as long, and the column `recall` of an answer says which share it has. None: all of
+                them.
     algorithm   by name, for study; None: the planner chooses.
     """
 

@@ -13,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from conformance.across.hostile import HABITS, WINDOWS, course, made
 from hypothesis import settings
 
 import skyband as sb
 from skyband.bench.papers.recall import Rows, generated, outcome
 from skyband.streams.incomplete import incomplete
+from skyband.windows import Ticks
 
 DEEP = settings.get_current_profile_name() == "deep"
 STATIONS = ("Aotizhongxin", "Changping", "Dingling", "Dongsi")
@@ -42,8 +44,40 @@ def test_holds_much_less_than_an_exact_answer_needs() -> None:
     """And both finds more and holds less than the paper's approximate algorithm."""
     table = generated(3, 0.5, seed=1)
     ours, theirs, exact = (outcome(name, table, 3, window=1_000) for name in ("learned", "estimated", "staircase"))
-    assert ours.held < 0.25 * exact.held
-    assert ours.held < 2 / 3 * theirs.held
+    # All instances count, also those that end after the time for which an object is worth most.
+    assert ours.held < 0.3 * exact.held
+    assert ours.held < 0.9 * theirs.held
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_what_is_missed_is_seen_whatever_happens(habit: str) -> None:
+    """What is said is found: over the run, and in each window. When too much is missed, all is held."""
+    courses = [course(made(HABITS[habit], 400, 3, seed), 3, 400) for seed in range(20 if DEEP else 2)]
+    for each in courses:
+        assert abs(each.said.mean() - each.found.mean()) <= 0.02
+        windows = min(len(each.found) // 40, WINDOWS)
+        by_window = [part[: 40 * windows].reshape(windows, -1).mean(axis=1) for part in (each.said, each.found)]
+        assert np.abs(by_window[0] - by_window[1]).max() <= 0.15
+    # A change that nothing foretells costs up to half of a window's answers, and these are ten windows.
+    assert np.mean([each.found.mean() for each in courses]) >= 0.95 - 0.02
+
+
+@pytest.mark.parametrize(
+    ("streams", "k", "ticks"),
+    [
+        (2, 1, None),
+        (8, 10, None),
+        (3, 400, None),  # more than there are objects
+        (3, 10, Ticks(400, 0, 0, by_count=False)),
+        (3, 10, Ticks(400, 100, 0, by_count=False)),
+        (3, 10, Ticks(400, 50, 0, by_count=True)),
+    ],
+)
+@pytest.mark.parametrize("habit", ["sharing begins", "scores shrink"])
+def test_what_is_missed_is_seen_in_windows_of_every_kind(habit: str, streams: int, k: int, ticks: Ticks | None) -> None:
+    found, said, _ = course(made(HABITS[habit], 400, streams, seed=1), streams, 400, k=k, ticks=ticks)
+    assert abs(said.mean() - found.mean()) <= 0.02
+    assert found.mean() >= 0.95 - 0.05
 
 
 def test_goes_on_elsewhere() -> None:

@@ -11,9 +11,9 @@ Cost:       push as `staircase`, on fewer objects, and a microsecond or two for 
 Choose it:  recall=0.95, that is, a share of the objects is enough, and memory matters.
 
 What an object may become is looked up: to which streams it still comes (after which streams had come, by age), what
-these bring (each stream's latest values, nearer to those it has the more values are alike), and which k scores are sure,
-or usual by then, that are to be beaten. The more good objects come in bursts, the less is usual. Whether that is right is
-not taken on trust: what is missed is counted, and the bar follows.
+these bring (each stream's latest values, nearer to those it has the more values are alike), and which k scores are
+sure, or usual by then, that are to be beaten. The more good objects come in bursts, the less is usual. Whether that is
+right is not taken on trust: what is missed is counted, and the bar follows.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from skyband.operators.across.retention_kernels import (
     LEVELS_AN_OCTAVE,
     LOOKED,
     ROWS,
+    SCANNED,
+    SCANNED_AT,
     TICKS,
     Learnt,
 )
@@ -51,7 +53,7 @@ from skyband.operators.across.slots import current_score, new_slots
 from skyband.operators.across.staircase import Staircase
 from skyband.operators.across.staircase import expected_rows as exact_rows
 from skyband.operators.across.staircase import refuses as refused_by_staircase
-from skyband.operators.across.staircase_kernels import CLOCK, SIZE
+from skyband.operators.across.staircase_kernels import SIZE
 from skyband.operators.protocol import Arrays, Codes, Ints
 from skyband.windows import FOREVER
 
@@ -132,7 +134,7 @@ class Learned(Staircase):
         d, k = spec.streams, spec.k
         sets = 1 << d if d <= FEW_STREAMS else d + 1
         figures = np.zeros(FIGURES)
-        figures[TICKS] = 1.0
+        figures[TICKS], figures[SCANNED_AT] = 1.0, np.inf
         self._learnt = Learnt(
             facts=np.ones((FACTS, 0)),
             recent=np.zeros((d, RECENT)),
@@ -187,7 +189,15 @@ class Learned(Staircase):
         self._shadow = grown(self._shadow, self.spec)
         if self._s.numbers[SIZE] + self.spec.streams > len(self._s.score):
             self._widen(2 * len(self._s.score))
-        rule = Rule(self.spec.k, self.spec.emit, steps.each, after, window.size, self._seen.alarm_at, max(FEWEST_TO_JUDGE, int(rows / LOOKS)))
+        rule = Rule(
+            self.spec.k,
+            self.spec.emit,
+            steps.each,
+            after,
+            window.size,
+            self._seen.alarm_at,
+            max(FEWEST_TO_JUDGE, int(rows / LOOKS)),
+        )
         return kernels.execute(
             rule, self._scoring, steps.rows, steps.clock, steps.row, step, end,
             self._s, self._door, self._learnt, self._shadow, self._shown, self._out, written,
@@ -256,6 +266,8 @@ class Learned(Staircase):
         stair_last, stair_score, stairs = self._prune()
         if self._shadow.numbers[RECORDS]:
             needed = float(self._shown.top_score[found - 1]) if found == self.spec.k else -math.inf
+            figures = self._learnt.figures
+            figures[SCANNED], figures[SCANNED_AT] = figures[ROWS], needed
             scan(self._shadow, self._s, needed, stair_last, stair_score, stairs, self._door, self._scoring)
 
     def _pace_of(self, clock: int) -> float:
@@ -405,7 +417,9 @@ class Learned(Staircase):
         code[:] = np.where(code >= 0, code_of[code], -1)
 
     def _state(self) -> Arrays:
-        saved = {f"learnt_{name}": array.copy() for name, array in self._learnt._asdict().items() if name not in CONSTANT}
+        saved = {
+            f"learnt_{name}": array.copy() for name, array in self._learnt._asdict().items() if name not in CONSTANT
+        }
         return {
             **super()._state(),
             **saved,

@@ -16,6 +16,8 @@ from skyband.operators.across.retention_kernels import (
     LEAST,
     LOOKED,
     ROWS,
+    SCANNED,
+    SCANNED_AT,
     expect_loss,
     level_of,
     retention_value,
@@ -34,12 +36,14 @@ from skyband.operators.across.shadow_kernels import (
     recall_of,
     record_object,
     record_row,
+    scan,
 )
 from skyband.operators.across.showing import show
 from skyband.operators.across.slots import NEVER, current_score, forget, latest_row, points_of
 from skyband.operators.across.staircase_kernels import (
     CLOCK,
     FOUND,
+    LAST,
     OLD,
     OLD_BEFORE,
     OLD_LAST,
@@ -73,9 +77,7 @@ def _let_go(state, code, clock, k, shadow, scoring):  # type: ignore[no-untyped-
 def _judge(state, code, clock, k, size, learnt, shadow, scoring):  # type: ignore[no-untyped-def]
     """Let go of the object unless it is worth holding. Returns whether it is held."""
     facts = learnt.facts
-    found, total = retention_value(
-        state, state.slots, code, facts[CAME, code], clock, k, size, learnt, scoring
-    )
+    found, total = retention_value(state, state.slots, code, facts[CAME, code], clock, k, size, learnt, scoring)
     if found < facts[LEAST, code]:
         expect_loss(learnt.lost, facts[LEAST, code], found, total)
         facts[LEAST, code], facts[FELL, code] = found, learnt.figures[LATEST]
@@ -219,6 +221,11 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, 
             if numbers[STALE]:
                 rank(state, k, shown)
                 seen[RECOUNT] = 1
+            needed = _needed_now(state, k, shown)
+            if seen[RECORDS] and needed < figures[SCANNED_AT] and figures[ROWS] - figures[SCANNED] >= rule.judge_after:
+                # Scores fall, so that what was let go may be needed although nothing more comes of it.
+                figures[SCANNED], figures[SCANNED_AT] = figures[ROWS], needed
+                scan(shadow, state, needed, state.front[LAST, :0], state.score[:0], 0, door, scoring)
             if seen[RECOUNT] or clocks[step] > seen[NEXT_END]:
                 count_missing(shadow, shown, numbers[FOUND], k, clocks[step], scoring)
             seen[SEEN_MISSING] += seen[MISSING]
@@ -243,8 +250,7 @@ def recount(shadow, shown, found, k, clock, scoring):  # type: ignore[no-untyped
 
 @kernel
 def count_levels(state, shown, found, k, door, learnt, scoring, mass):  # type: ignore[no-untyped-def]
-    """Count objects shown by the level of the bar from which on they would not be; 0, if by what came since they would.
-    """
+    """Count objects shown by the level of the bar from which on they would not be; 0, if they would by later rows."""
     slots, facts, clock = state.slots, learnt.facts, state.numbers[CLOCK]
     needed = shown.top_score[found - 1] if found == k else -np.inf
     for i in range(found):

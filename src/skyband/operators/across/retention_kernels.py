@@ -21,9 +21,10 @@ from skyband.structures.compiling import inlined, part
 
 # Numbers that are learnt: the least retention value of an object that is held; rows so far, and when they were looked
 # at last; how much the clock moves on with a row; how much an object's values in several streams are alike, from 0 to
-# 1; the position of the latest row; whether objects are judged: 0 or 1; the least score that may be needed; and where the
-# bins of scores begin, and how many there are for a score of one; rows when all objects were judged last.
-BAR, ROWS, LOOKED, TICKS, ALIKE, LATEST, JUDGES, LOWEST, BOTTOM, SCALE, JUDGED, FIGURES = range(12)
+# 1; the position of the latest row; whether objects are judged: 0 or 1; the least score that may be needed; where the
+# bins of scores begin, and how many there are for a score of one; rows when all objects were judged last, and when all
+# records were looked at; and the k-th best score then.
+BAR, ROWS, LOOKED, TICKS, ALIKE, LATEST, JUDGES, LOWEST, BOTTOM, SCALE, JUDGED, SCANNED, SCANNED_AT, FIGURES = range(14)
 
 # By object: the least retention value it ever had, the row count at its latest row, the latest row's position
 # when it was worth least, and the row count at which it is judged again.
@@ -328,7 +329,9 @@ def retention_value(state, slots, code, came, clock, k, size, learnt, scoring): 
             end += 1
         bin_ = bin_of(points, figures)
         span = np.sum(widths[first:end])
-        becomes = _hope(slots, code, some, age, own, first, end, learnt, scoring) / (in_the_end * span) if hopes else 0.0
+        becomes = (
+            _hope(slots, code, some, age, own, first, end, learnt, scoring) / (in_the_end * span) if hopes else 0.0
+        )
         for j in range(first, end):
             # Rows come before a moment with chance `comes`; then it is what it has become in the end.
             comes = arrives[j]

@@ -29,7 +29,7 @@ FEWEST_RECORDS: Final = 64
 FEWEST_MISSED: Final = 16
 SPARE: Final = 4  # objects that are missed are remembered for so many answers
 
-AIMED_AT: Final = 0.5  # of what may be missed: the rest is for what nothing foretells
+AIMED_AT: Final = 0.35  # of what may be missed: the rest is for what nothing foretells
 LATELY: Final = 0.5  # windows in which what is missed counts as recent
 OFTEN: Final = 2.0  # windows in which it is told whether more is missed than expected
 TURNOVER: Final = 1.5  # times k objects are in answers in that time, more or less
@@ -163,7 +163,9 @@ class Seen:
         self._patience = max(1.0, self._patience * 0.5 ** (moved / CALMS))
         if not self.must_be_exact and clock - self._since >= size:
             error = min(float(self._often[0] / max(self._often[1], 1.0)) / self.aim, 4.0) - 1.0
-            self._trim = min(max(self._trim + (WIDENS if error > 0 else NARROWS) * moved * error, LEAST_TRIM), MOST_TRIM)
+            self._trim = min(
+                max(self._trim + (WIDENS if error > 0 else NARROWS) * moved * error, LEAST_TRIM), MOST_TRIM
+            )
         lately = float(self._lately[0] / max(self._lately[1], 1.0))
         exceeds = bool(self._total[0] > self._allowed * self._total[1])
         if not self.must_be_exact and (exceeds or lately > self._alarm or numbers[MISSING] >= self.alarm_at):

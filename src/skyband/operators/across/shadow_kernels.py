@@ -2,9 +2,9 @@
 
 A row that is let go leaves a record of 16 bytes in a hash table: a print of its object's id, the stream, the value in
 single precision and until when it lives. When the object comes again, or when scores fall, its records tell what it
-scores in truth. An object that answers should show and cannot is missed: it is kept, as long as it lives, in a list of
-those. So what answers miss is seen at once, of all objects and not of a sample: few enough objects enter an answer for a
-sample of them to say nothing for several windows.
+scores in truth. An object that answers should show and cannot is missed: it is kept, as long as it lives, in a list.
+So what answers miss is seen at once, of all objects and not of a sample: so few objects enter an answer that a sample
+of them says nothing for several windows.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ RECORD = np.dtype(
     align=True,
 )
 
-# Numbers that change: RECORDS in the table, all of the objects MISSED or near it (in `slots`), how many of those answers
-# should show now (MISSING) of how many (SHOULD), when one of them ends first, whether they have to be counted anew, and
-# when all records were looked at last, in rows. SEEN_MISSING and SEEN_SHOULD are summed up over answers.
-(
-    RECORDS, MISSED, MISSING, SHOULD, NEXT_END, RECOUNT, SCANNED, SEEN_MISSING, SEEN_SHOULD, NUMBERS,
-) = range(10)  # fmt: skip
+# Numbers that change: RECORDS in the table, objects that are MISSED or were (in `slots`), how many of them the answer
+# should have now (MISSING), of how many in all (SHOULD), when one of them ends first, and whether they have to be
+# counted anew. SEEN_MISSING and SEEN_SHOULD are summed up over answers.
+RECORDS, MISSED, MISSING, SHOULD, NEXT_END, RECOUNT, SEEN_MISSING, SEEN_SHOULD, NUMBERS = range(9)
 
 
 class Shadow(NamedTuple):

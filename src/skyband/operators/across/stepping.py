@@ -103,7 +103,7 @@ class Stepping(ABC):
             copy.restore(self.state())
             copy._run(copy._schedule.until_now())
             found = copy._rank_now(self._schedule.now())
-            return _top_of(copy._shown, min(found, k), self._schedule.now(), self.recall)
+            return _top_of(copy._shown, min(found, k), self._schedule.now(), copy.recall)
         found = self._rank_now(self._schedule.now())
         return _top_of(self._shown, min(found, k), self._schedule.now(), self.recall)
 

@@ -54,7 +54,7 @@ class Option(NamedTuple):
             number = math.nan
         if not self.range.least <= number <= self.range.most:
             raise InvalidQuery(f"{algorithm!r}: {self.name} must be {self.possible}, got {text}.")
-        return number  # type: ignore[no-any-return]
+        return number
 
 
 def declared(open: Callable[..., Any]) -> dict[str, Option]:

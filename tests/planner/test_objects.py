@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -87,9 +88,10 @@ def test_options_behind_the_name() -> None:
         ("relaxed(gamma=1", "Cannot read"),
         ("__import__('os')", "Cannot read"),
         ("", "Cannot read"),
+        (5, "Cannot read 5 as an algorithm"),
     ],
 )
-def test_names_that_are_not_there(algorithm: str, said: str) -> None:
+def test_names_that_are_not_there(algorithm: Any, said: str) -> None:
     query = sb.TopK(k=1, by="v", window=sb.sliding(6), algorithm=algorithm)
     with pytest.raises(sb.SkybandError, match=re.escape(said)):
         query.open(SCHEMA)

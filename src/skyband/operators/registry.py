@@ -185,7 +185,7 @@ _OPTION = re.compile(r"\s*(\w+)\s*=\s*([^\s=]+)\s*")
 
 def _read(text: str) -> tuple[str, dict[str, str]]:
     """The name and the options of "name(option=1, other=0.5)"."""
-    call = _CALL.fullmatch(text)
+    call = _CALL.fullmatch(text) if isinstance(text, str) else None
     parts = [_OPTION.fullmatch(part) for part in (call[2] or "").split(",") if part.strip()] if call else []
     if call is None or None in parts:
         raise InvalidQuery(

@@ -30,7 +30,8 @@ class Driver(Feeder[Spec, PairRow, ShownPair]):
 
     def batch(self, rows: Sequence[PairRow]) -> Batch:
         scoring = self.spec.scoring
-        columns = np.array([self._column(name, rows) for name in scoring.score.columns]).reshape(-1, len(rows))
+        names = scoring.score.columns
+        columns = np.array([self._column(name, rows) for name in names]).reshape(len(names), len(rows))
         colours = np.tile(np.array([float(row.colour) for row in rows]), (scoring.colours, 1))
         time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
         return Batch(columns, colours, time, self.position)

@@ -69,12 +69,13 @@ SCORES = {
 }
 
 
-def of_whole(meaning: Callable[[int, int, int, int], int]) -> Callable[[PairRow, PairRow], float]:
-    """A score of m and n of both rows, which is a whole number."""
+def of_whole(columns: str, meaning: Callable[..., int]) -> Callable[[PairRow, PairRow], float]:
+    """A score that is a whole number, of these columns: of row a, then of row b."""
 
     def of(a: PairRow, b: PairRow) -> float:
-        values = [whole(row.values[i]) for row in (a, b) for i in range(2)]
-        return NAN if None in values else meaning(*values)  # type: ignore[arg-type]
+        read = columns.split()
+        values = [whole({"a": a, "b": b}[name[0]].values["mn".index(name[-1])]) for name in read]
+        return NAN if None in values else meaning(*values)
 
     return of
 
@@ -82,10 +83,10 @@ def of_whole(meaning: Callable[[int, int, int, int], int]) -> Callable[[PairRow,
 SCORES |= {
     "whole distance": Scored(
         "abs(a.m - b.m) + 2 * abs(a.n - b.n)",
-        of_whole(lambda am, an, bm, bn: -(abs(am - bm) + 2 * abs(an - bn))),
+        of_whole("a.m a.n b.m b.n", lambda am, an, bm, bn: -(abs(am - bm) + 2 * abs(an - bn))),
         ascending=True,
     ),
-    "whole and lopsided": Scored("a.m + 2 * b.n", of_whole(lambda am, an, bm, bn: am + 2 * bn)),
+    "whole and lopsided": Scored("a.m + 2 * b.n", of_whole("a.m b.n", lambda am, bn: am + 2 * bn)),
 }
 
 

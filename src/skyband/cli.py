@@ -223,7 +223,7 @@ def papers(
 def planner(
     json_file: JsonFile = None,
 ) -> None:
-    """The planner's choice against the best algorithm, on 48 settings that it was not calibrated on. Some minutes."""
+    """The planner's choice against the best algorithm, on 112 settings that it was not calibrated on. Some minutes."""
     from skyband.bench import planner as bench
 
     console = Console()

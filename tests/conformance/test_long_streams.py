@@ -15,6 +15,8 @@ from conformance.algorithms import EXACT
 from conformance.driver import spec_of
 from oracle import Question
 
+from skyband.operators.objects.mintopk import MinTopK
+from skyband.operators.objects.mintopk_state import STEPS
 from skyband.operators.protocol import ENTER, Answer, Batch, ObjectOperator
 from skyband.operators.registry import ObjectAlgorithm
 from skyband.structures.panes import SAMPLE
@@ -153,6 +155,135 @@ def test_many_rows_of_few_groups(shape: str, k: int) -> None:
         ]
         shown = Answer(*(column[answer.group == g] for column in answer))
         assert_windows(shown, [(end, best(score, time, rows, k)) for end, rows in windows], score)
+
+
+# -- ten thousand slides in a window ----------------------------------------------------------------------------------
+
+
+def top_of_slides(
+    score: Floats, time: Ints, size: int, every: int, k: int, ends: range
+) -> Iterator[tuple[int, list[tuple[float, int, int]]]]:
+    """The k best rows of each window that holds one, as (-score, -time, -row): a sorted list, rows put in and out.
+
+    Rows are in order of time.
+    """
+    window: list[tuple[float, int, int]] = []
+    keys = [(-value, -at, -row) for row, (value, at) in enumerate(zip(score.tolist(), time.tolist(), strict=True))]
+    first = after = 0
+    for end in ends:
+        while after < len(keys) and -keys[after][1] < end:
+            if keys[after][0] == keys[after][0]:
+                bisect.insort(window, keys[after])
+            after += 1
+        while first < after and -keys[first][1] < end - size:
+            if keys[first][0] == keys[first][0]:
+                window.pop(bisect.bisect_left(window, keys[first]))
+            first += 1
+        yield end, window[:k]
+
+
+def said_of_slides(
+    tops: Iterator[tuple[int, list[tuple[float, int, int]]]], emit: str
+) -> Iterator[tuple[int, int, int, int]]:
+    """(at, change, rank, position) of these answers, as windows, changes or entries."""
+    before: list[tuple[float, int, int]] = []
+    ever: set[int] = set()
+    for at, top in tops:
+        rows, gone = {row[2] for row in before}, {row[2] for row in top}
+        if emit == "changes":
+            yield from ((at, -ENTER, rank, -row[2]) for rank, row in enumerate(before, 1) if row[2] not in gone)
+        shown = {"windows": set(), "changes": rows, "entries": ever}[emit]
+        yield from ((at, ENTER, rank, -row[2]) for rank, row in enumerate(top, 1) if row[2] not in shown)
+        ever |= gone
+        before = top
+
+
+@pytest.mark.parametrize("emit", ["windows", "changes", "entries"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("k", "every"), [(1, 1), (7, 2), (20, 1)])
+def test_ten_thousand_slides_by_count(shape: str, emit: str, k: int, every: int) -> None:
+    check_ten_thousand_slides(EXACT["mintopk"], shape, emit, k, every)
+
+
+@slides
+@pytest.mark.parametrize("emit", ["windows", "changes"])
+@pytest.mark.parametrize("shape", ["ties", "falling"])
+def test_ten_thousand_slides_of_a_row(algorithm: ObjectAlgorithm, shape: str, emit: str) -> None:
+    check_ten_thousand_slides(algorithm, shape, emit, 5, 1)
+
+
+def check_ten_thousand_slides(algorithm: ObjectAlgorithm, shape: str, emit: str, k: int, every: int) -> None:
+    """A window of 10,000 slides of a row or two; it fills, and slides on for a quarter of its size."""
+    size = 10_000 * every
+    n = size + size // 4
+    spec = spec_of(Question(k=k, size=size, every=every, by_count=True, emit=emit), grouped=False)
+    score, position = some_scores(shape, n), np.arange(n)
+    answer = push_all(algorithm.open(spec), score, NO_TIMES, NO_GROUPS, 3_001)
+    tops = top_of_slides(score, position, size, every, k, range(every, n + 1, every))
+    assert said(answer) == list(said_of_slides(tops, emit))
+
+
+@pytest.mark.parametrize("emit", ["windows", "changes", "entries"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ten_thousand_slides_by_value(shape: str, emit: str) -> None:
+    """Some slides bring no row and some bring many, now and then none comes for a whole window, and rows come late."""
+    n, k, size, every, lateness = 8_000, 5, 20_001, 2, 30
+    random = np.random.default_rng(2)
+    time = np.cumsum(random.choice([0, 1, 2, 9], n)) + np.where(np.arange(n) > 6_000, 2 * size, 0)
+    score = some_scores(shape, n)
+    spec = spec_of(Question(k=k, size=size, every=every, lateness=lateness, emit=emit), grouped=False)
+    shuffled = np.argsort(time + random.integers(0, lateness, n), kind="stable")
+    operator = EXACT["mintopk"].open(spec)
+    closed = range(every, (time[shuffled].max() - lateness) // every * every + 1, every)
+    answer = push_all(operator, score[shuffled], time[shuffled], NO_GROUPS, 1_000)
+    # In order of time, and of those at the same time in the order in which they came.
+    order = np.lexsort((np.arange(n), time[shuffled]))
+    tops = top_of_slides(score[shuffled][order], time[shuffled][order], size, every, k, closed)
+    renamed = ((at, change, rank, int(order[row])) for at, change, rank, row in said_of_slides(tops, emit))
+    assert said(answer) == list(renamed)
+
+
+@pytest.mark.parametrize("emit", ["windows", "changes"])
+def test_groups_with_few_and_with_many_slides(emit: str) -> None:
+    """By count each group has its own windows; the rows of one are thousands and those of another a handful."""
+    n, k, size, every = 30_000, 3, 5_000, 1
+    random = np.random.default_rng(5)
+    group = np.minimum(random.zipf(1.4, n), 40)
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    group = np.argsort(np.argsort(first))[group]
+    score = some_scores("waves", n)
+    spec = spec_of(Question(k=k, size=size, every=every, by_count=True, emit=emit))
+    answer = push_all(EXACT["mintopk"].open(spec), score, NO_TIMES, group, 4_000)
+    for g in range(group.max() + 1):
+        rows = np.flatnonzero(group == g)
+        tops = top_of_slides(score[rows], np.arange(len(rows)), size, every, k, range(every, len(rows) + 1, every))
+        renamed = [(at, change, rank, int(rows[row])) for at, change, rank, row in said_of_slides(tops, emit)]
+        assert said(Answer(*(column[answer.group == g] for column in answer))) == renamed
+
+
+def said(answer: Answer) -> list[tuple[int, int, int, int]]:
+    return list(
+        zip(answer.at.tolist(), answer.change.tolist(), answer.rank.tolist(), answer.position.tolist(), strict=True)
+    )
+
+
+def steps_of_a_slide(slides: int, every: int, k: int, emit: str, scores: Floats) -> float:
+    """Rows that `mintopk` merges or looks at when a window of so many slides closes, on average once it is full."""
+    size = slides * every
+    operator = MinTopK(spec_of(Question(k=k, size=size, every=every, by_count=True, emit=emit), grouped=False))
+    operator.push(Batch(scores[:size], NO_TIMES, NO_GROUPS, 0))
+    before = operator._clock[STEPS]
+    operator.push(Batch(scores[size : size + size // 2], NO_TIMES, NO_GROUPS, size))
+    return float(operator._clock[STEPS] - before) / (slides // 2)
+
+
+@pytest.mark.parametrize("emit", ["windows", "changes"])
+@pytest.mark.parametrize(("k", "every"), [(10, 1), (10, 10), (100, 10), (10, 100)])
+def test_what_a_slide_takes_does_not_grow_with_the_slides_of_a_window(k: int, every: int, emit: str) -> None:
+    """A hundred times the slides: at most half as many steps more, where merging the whole list takes as many again."""
+    scores = np.random.default_rng(11).random(15_000 * every)
+    few, many = (steps_of_a_slide(slides, every, k, emit, scores) for slides in (100, 10_000))
+    assert many <= 1.5 * few
 
 
 @slides_with_each_arrival

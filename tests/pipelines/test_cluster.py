@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,13 +13,13 @@ import pytest
 from pipelines.test_running import LAST_US, ROWS, closed
 from servers.cluster import cluster
 from spark.streams import Line, lines, split, trades, write_batches
+from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 
 # A driver of its own, so it need not wait for the one session that others share.
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("drivers")]
 
-PATIENCE_S = 150
 STATEMENTS = {
     "rows": "SELECT price FROM trades [WINDOW 25 SECONDS EVERY 10 SECONDS] ORDER BY price DESC LIMIT 2 BY symbol",
     "pairs": (
@@ -92,8 +91,4 @@ path = "answers/{{query}}"
 
 def _wait_for_a_batch(checkpoints: Path, process: subprocess.Popen[bytes]) -> None:
     """Until a stream has committed its first micro-batch and begun its second."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not [*checkpoints.glob("*/offsets/1")]:
-        assert process.poll() is None, "the driver ended early"
-        assert time.monotonic() < deadline, "no second micro-batch"
-        time.sleep(0.02)
+    wait_until(lambda: any(checkpoints.glob("*/offsets/1")), "a second micro-batch", process)

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from io import StringIO
 from pathlib import Path
 from urllib.request import urlopen
@@ -20,6 +19,7 @@ import pytest
 from rich.console import Console
 from servers.ports import free_port
 from typer.testing import CliRunner, Result
+from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 from skyband.cli import app
@@ -210,18 +210,14 @@ def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(tmp_path: Path
     command = [sys.executable, "-m", "skyband.cli", "run", str(file)]
     process = subprocess.Popen([*command, "--log", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     commits = tmp_path / ".skyband" / "market" / "trades_1" / "commits"
-    deadline = time.monotonic() + 150
-    while not (commits / "1").exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until((commits / "1").exists, "a second micro-batch", process)
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, error
     assert error == "Stopped. `skyband run` again goes on from here.\n"
     read = sum(json.loads(line)["rows_in"] for line in out.splitlines()[-1:])
     assert 0 < read < 60_000
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "cheapest, batch " in done.stdout

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import skyband as sb
-from skyband.planner.costs import KS, SHAPES, WINDOW_ROWS, Costs
+from skyband.planner.costs import KS, SHAPES, Costs, window_rows_of
 from skyband.planner.pair_costs import DISTANCES, KINDS, PairCosts
 from skyband.planner.pair_costs import KS as PAIR_KS
 
@@ -32,7 +32,10 @@ NS_PER_ROW = {
 }
 COSTS = Costs(
     "made up",
-    {name: {"random": [[[ns] * len(KS) for _ in WINDOW_ROWS] for _ in SHAPES]} for name, ns in NS_PER_ROW.items()},
+    {
+        name: {"random": [[[ns] * len(KS) for _ in window_rows_of(s)] for s in SHAPES]}
+        for name, ns in NS_PER_ROW.items()
+    },
 )
 
 PAIR_COSTS = PairCosts(

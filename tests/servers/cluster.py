@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import pyspark
 from servers.ports import free_port, wait_for_port
+from waiting import wait_until
 
 from skyband.engines.spark.java import ensure_java
 
@@ -83,11 +82,10 @@ def _opens() -> list[str]:
     ]
 
 
-def _wait_for_workers(page: int, workers: int, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    text = ""
-    while text.count("ALIVE") <= workers:  # the master is, too
-        assert time.monotonic() < deadline, f"not all workers came: {text}"
-        time.sleep(0.2)
-        with suppress(URLError), urlopen(f"http://127.0.0.1:{page}/json/") as answer:
-            text = answer.read().decode()
+def _wait_for_workers(page: int, workers: int) -> None:
+    def all_came() -> bool:
+        with suppress(OSError), urlopen(f"http://127.0.0.1:{page}/json/") as answer:
+            return bool(answer.read().decode().count("ALIVE") > workers)  # the master is, too
+        return False
+
+    wait_until(all_came, f"{workers} workers")

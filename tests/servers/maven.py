@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from servers.missing import missing
+from waiting import PATIENCE_S
 
 # The newest that Maven has, where these tests were written: none of Spark 4.3.0, with which they work.
 _KAFKA_OF_SPARK = (
@@ -63,7 +64,7 @@ def _copy(names: tuple[str, ...], without: tuple[str, ...], folder: Path) -> Non
     (new / "pom.xml").write_text(_POM.format(dependencies=dependencies))
     command = ["mvn", "-q", "-B", "-U", "-f", str(new / "pom.xml"), "dependency:copy-dependencies"]
     command += [f"-DoutputDirectory={new}", "-DincludeScope=runtime"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     if done.returncode:
         shutil.rmtree(new)
         missing(f"{', '.join(names)} from Maven: {(done.stdout + done.stderr).strip()[-600:]}")

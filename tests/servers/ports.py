@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
+
+from waiting import PATIENCE_S, wait_until
 
 
 def free_port() -> int:
@@ -12,13 +13,12 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    def listens() -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=1):
-                return
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S):
+                return True
         except OSError:
-            assert process.poll() is None, f"the server ended with {process.returncode}"
-            assert time.monotonic() < deadline, f"nobody listens on port {port} after {seconds} s"
-            time.sleep(0.05)
+            return False
+
+    wait_until(listens, f"a server on port {port}", process)

@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from spark.streams import read_batches
+from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 from skyband.engines.spark import local_session
-
-PATIENCE_S = 120
 
 Inputs = Callable[[str], Any]  # from the name of an input, "" for the only one, to a table or DataFrame
 
@@ -50,10 +48,13 @@ def joins(inputs: Inputs) -> Any:
 QUESTIONS: dict[str, Callable[[Inputs], Any]] = {"rows": rows, "joins": joins}
 
 
-def start(spark: SparkSession, question: str, source: Path, target: Path, checkpoint: Path) -> StreamingQuery:
+def start(
+    spark: SparkSession, question: str, source: Path, target: Path, checkpoint: Path, *, ends: bool = True
+) -> StreamingQuery:
+    """Answer what is there; if it `ends` not, also what comes later."""
     answer = QUESTIONS[question](lambda name: read_batches(spark, source / name))
     writer = answer.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
-    return writer.trigger(availableNow=True).start(str(target))
+    return (writer.trigger(availableNow=True) if ends else writer).start(str(target))
 
 
 def main(question: str, source: str, target: str, checkpoint: str) -> None:
@@ -76,19 +77,30 @@ class Driver:
         places = str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")
         self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
 
-    def kill_in(self, batch: int, delay_s: float) -> None:
-        """Start it, and kill it so long after it has begun this micro-batch."""
+    def kill_in(self, batch: int, *, writing: bool = False) -> None:
+        """Start it, and kill it when it has begun this micro-batch, or when it writes the state after it."""
+        before = self._state_after(batch)
+
+        def is_time() -> bool:
+            if not writing:
+                return max(numbers(self.checkpoint / "offsets"), default=-1) >= batch
+            return self._state_after(batch) != before or batch in numbers(self.checkpoint / "commits")
+
         with self._log.open("ab") as log:
             process = subprocess.Popen(
                 self._command, stderr=log, stdout=log, env=self._environment, start_new_session=True
             )
             try:
-                wait_for(batch, self.checkpoint, process)
-                time.sleep(delay_s)
+                wait_until(is_time, f"batch {batch}", process)
             finally:
                 os.killpg(process.pid, signal.SIGKILL)  # the driver, its JVM and their workers
                 process.wait()
         assert process.returncode == -signal.SIGKILL
+
+    def _state_after(self, batch: int) -> set[tuple[Path, int]]:
+        """The files of the state that this micro-batch leaves, and when they were written."""
+        found = self.checkpoint.glob(f"state/*/*/{batch + 1}*")
+        return {(path, path.stat().st_mtime_ns) for path in found if path.exists()}
 
     def run(self) -> None:
         """Start it, and wait until it is done."""
@@ -100,15 +112,6 @@ class Driver:
         log = [path.read_text().splitlines()[1:] for path in (self.target / "_spark_metadata").glob("[0-9]*")]
         files = [unquote(urlparse(json.loads(entry)["path"]).path) for entries in log for entry in entries]
         return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
-
-
-def wait_for(batch: int, checkpoint: Path, process: subprocess.Popen[bytes]) -> None:
-    """Until this micro-batch is begun and not done: its offsets are written, its commit is not."""
-    deadline = time.monotonic() + PATIENCE_S
-    while max(numbers(checkpoint / "offsets") - numbers(checkpoint / "commits"), default=None) != batch:
-        assert process.poll() is None, f"the driver ended before batch {batch}"
-        assert time.monotonic() < deadline, f"no batch {batch} within {PATIENCE_S} s"
-        time.sleep(0.002)
 
 
 def numbers(folder: Path) -> set[int]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from spark.driver import PATIENCE_S, Driver, joins, numbers, rows, start
+from spark.driver import Driver, joins, numbers, rows, start
 from spark.streams import START_US, Line, lines, read_batches, split, trades, write_batches
+from waiting import wait_until
 
 import skyband as sb
 
@@ -41,16 +41,15 @@ def read(spark: SparkSession, folder: Path) -> list[Line]:
 
 
 def test_stopped_in_the_middle(spark: SparkSession, source: Path, undisturbed: list[Line], tmp_path: Path) -> None:
-    folders = "rows", source, tmp_path / "output", tmp_path / "checkpoint"
-    query = start(spark, *folders)
-    deadline = time.monotonic() + PATIENCE_S
-    while not numbers(tmp_path / "checkpoint" / "commits"):
-        assert time.monotonic() < deadline, "no batch was committed"
-        time.sleep(0.01)
+    """Half of the input is there when the query is stopped: then it is in the middle, however late that is."""
+    batches, half = split(trades(1_200), BATCHES), BATCHES // 2
+    folders = write_batches(tmp_path / "input", batches[:half]), tmp_path / "output", tmp_path / "checkpoint"
+    query = start(spark, "rows", *folders, ends=False)
+    wait_until(lambda: len(numbers(tmp_path / "checkpoint" / "commits")) > 0, "a batch is committed")
     query.stop()
-    done = numbers(tmp_path / "checkpoint" / "commits")
-    assert 0 < len(done) < BATCHES, "stopped in the middle"
-    start(spark, *folders).awaitTermination()
+    assert read(spark, tmp_path / "output") != undisturbed
+    write_batches(tmp_path / "input", batches[half:], first=half)
+    start(spark, "rows", *folders).awaitTermination()
     assert read(spark, tmp_path / "output") == undisturbed
 
 
@@ -59,8 +58,8 @@ def test_killed_in_the_middle_of_batches(
 ) -> None:
     driver = Driver("rows", source, tmp_path)
     # At once, when the state is read; later, when it may be written; and in the batch that was killed before.
-    for batch, delay_s in ((1, 0.0), (3, 0.25), (3, 0.5)):
-        driver.kill_in(batch, delay_s)
+    for batch, writing in ((1, False), (3, True), (3, True)):
+        driver.kill_in(batch, writing=writing)
     assert read(spark, driver.target) != undisturbed
     start(spark, "rows", source, driver.target, driver.checkpoint).awaitTermination()
     assert read(spark, driver.target) == undisturbed
@@ -72,7 +71,7 @@ def test_a_join_that_is_killed_goes_on(tmp_path: Path) -> None:
     for name, table in tables.items():
         write_batches(tmp_path / "input" / name, split(table, 4))
     driver = Driver("joins", tmp_path / "input", tmp_path)
-    driver.kill_in(2, 0.25)
+    driver.kill_in(2, writing=True)
     watermark = START_US + 599 * 250_000 - 5_000_000
     expected = sorted(line for line in lines(joins(tables.__getitem__)) if line[0] <= watermark)
     assert sorted(lines(driver.written())) != expected

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from waiting import PATIENCE_S
 
 import skyband as sb
 from skyband import operators, structures
@@ -122,7 +123,7 @@ def test_processes_that_start_together_compile_once(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, script, *names], stdout=subprocess.PIPE, text=True, env=environment)
         for names in (("one", "other"), ("other", "one"))
     ]
-    assert sorted(worker.communicate(timeout=60)[0] for worker in workers) == ["0\n", "1\n"]
+    assert sorted(worker.communicate(timeout=PATIENCE_S)[0] for worker in workers) == ["0\n", "1\n"]
 
 
 @pytest.mark.parametrize("algorithm", ["mintopk", "relaxed", "strict"])

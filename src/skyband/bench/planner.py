@@ -13,20 +13,44 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rich.table import Table
 
 from skyband.bench.pushing import SCORES, STREAM_ROWS, Floats, cost, setting
 from skyband.operators.protocol import Spec
 from skyband.operators.registry import OBJECTS
-from skyband.planner.costs import ORDERS
+from skyband.planner.costs import MOST_SHOWN, ORDERS
 from skyband.planner.objects import plan
+
+
+class Setting(NamedTuple):
+    order: str
+    slides: int  # how many make a window; 0: it slides with each arrival
+    window_rows: int
+    k: int
+    whole: bool = True  # each slide shows its whole answer; else what changes
+
 
 KS: Final = (5, 50, 200)
 WINDOW_ROWS: Final = (5_000, 200_000)
-SLIDES: Final = (0, 20)
-SETTINGS: Final = tuple(product(ORDERS, SLIDES, WINDOW_ROWS, KS))
+MANY_SLIDES: Final = (
+    (200, 20_000),
+    (2_000, 20_000),
+    (20_000, 20_000),
+    (500, 1_000_000),
+    (5_000, 1_000_000),
+    (50_000, 1_000_000),
+)
+MANY_KS: Final = (20, 500, 5_000)
+SETTINGS: Final = (
+    *(Setting(order, slides, rows, k) for order, slides, rows, k in product(ORDERS, (0, 20), WINDOW_ROWS, KS)),
+    *(
+        Setting(order, slides, rows, k, whole)
+        for order, whole, (slides, rows), k in product(("random", "falling"), (True, False), MANY_SLIDES, MANY_KS)
+        if k * slides <= MOST_SHOWN
+    ),
+)
 BAR: Final = 1.15
 WORTH_MEASURING: Final = 10.0
 ROUNDS: Final = 3
@@ -37,10 +61,7 @@ AGAIN: Final = 3  # times so many
 class Verdict:
     """One setting: what was chosen, what would have been best, and how much more a row costs so."""
 
-    order: str
-    slides: int
-    window_rows: int
-    k: int
+    setting: Setting
     chosen: str
     best: str
     ratio: float
@@ -48,13 +69,14 @@ class Verdict:
 
 
 def measure(
-    say: Callable[[str], None], *, seconds: float = 0.05, settings: Sequence[tuple[str, int, int, int]] = SETTINGS
+    say: Callable[[str], None], *, seconds: float = 0.05, settings: Sequence[Setting] = SETTINGS
 ) -> list[Verdict]:
     verdicts = []
     streams = {order: SCORES[order](STREAM_ROWS) for order in {order for order, *_ in settings}}
-    for number, (order, slides, rows, k) in enumerate(settings, 1):
+    for number, one in enumerate(settings, 1):
+        order, slides, rows, k, whole = one
         say(f"{number} of {len(settings)}: {order}, {slides} slides, {rows:,} rows, k = {k}")
-        spec = setting(k, rows, slides)
+        spec = setting(k, rows, slides, whole=whole)
         chosen = plan(spec, expect=order)
         worth = [
             choice.algorithm
@@ -71,7 +93,7 @@ def measure(
             if ns[chosen.algorithm] > BAR * ns[best]:
                 _take_turns([chosen.algorithm, best], ns, spec, scores, seconds)
                 best = min(ns, key=lambda name: ns[name])
-        verdicts.append(Verdict(order, slides, rows, k, chosen.algorithm, best, ns[chosen.algorithm] / ns[best], ns))
+        verdicts.append(Verdict(one, chosen.algorithm, best, ns[chosen.algorithm] / ns[best], ns))
     return verdicts
 
 
@@ -86,6 +108,7 @@ def table(verdicts: Sequence[Verdict]) -> Table:
     for heading, justify in (
         ("order", "left"),
         ("slides", "right"),
+        ("shows", "left"),
         ("window", "right"),
         ("k", "right"),
         ("chosen", "left"),
@@ -94,13 +117,14 @@ def table(verdicts: Sequence[Verdict]) -> Table:
     ):
         shown.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for verdict in verdicts:
-        slides = "each row" if verdict.slides == 0 else str(verdict.slides)
+        order, slides, rows, k, whole = verdict.setting
         mark = "" if verdict.ratio <= BAR else "  above"
         shown.add_row(
-            verdict.order,
-            slides,
-            f"{verdict.window_rows:,}",
-            str(verdict.k),
+            order,
+            "each row" if slides == 0 else f"{slides:,}",
+            "windows" if whole and slides else "changes",
+            f"{rows:,}",
+            f"{k:,}",
             verdict.chosen,
             verdict.best,
             f"{verdict.ratio:.2f}{mark}",
@@ -115,4 +139,9 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def write(verdicts: Sequence[Any], path: Path) -> None:
-    path.write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=1) + "\n")
+    """One verdict a line."""
+    described = [asdict(verdict) for verdict in verdicts]
+    for fields in described:
+        if isinstance(fields.get("setting"), tuple):
+            fields["setting"] = fields["setting"]._asdict()
+    path.write_text("[\n " + ",\n ".join(map(json.dumps, described)) + "\n]\n")

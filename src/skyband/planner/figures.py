@@ -34,7 +34,25 @@ def write(path: Path, machine: str, grid: Mapping[str, Any], ns: Any) -> None:
     """Nanoseconds measured at the points of `grid`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     described = {"version": VERSION, "machine": machine, "grid": grid, "ns": ns}
-    path.write_text(json.dumps(described, indent=1) + "\n")
+    path.write_text(_text(described) + "\n")
+
+
+def _text(value: Any, indent: str = "") -> str:
+    """As JSON, with tables of figures on one line each: a file that a change shows few lines of."""
+    if _depth(value) <= 2:
+        return json.dumps(value)
+    inner = indent + " "
+    if isinstance(value, Mapping):
+        lines = [f"{json.dumps(key)}: {_text(of, inner)}" for key, of in value.items()]
+        return "{" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}}}"
+    return "[" + ",".join(f"\n{inner}{_text(of, inner)}" for of in value) + f"\n{indent}]"
+
+
+def _depth(value: Any) -> int:
+    """How many tables are within one another; whatever has a name counts as many."""
+    if isinstance(value, Mapping):
+        return 3
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list | tuple) else 0
 
 
 def read(path: Path, grid: Mapping[str, Any], command: str) -> tuple[str, Any]:

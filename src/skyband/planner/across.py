@@ -78,7 +78,7 @@ def _asked(name: str, spec: AcrossSpec, window_rows: float, choices: tuple[Choic
 def _reason(spec: AcrossSpec, exact: bool) -> str:
     if not exact:
         return (
-            f"{spec.recall:g} of the objects are enough, so what is not worth its place is forgotten; it takes 4 to 6 "
+            f"{spec.recall:g} of the objects are enough, so what is not worth its place is forgotten; it takes 4 to 8 "
             "times as long as an exact answer, so it pays only where memory is short"
         )
     if spec.repeat == ONCE:

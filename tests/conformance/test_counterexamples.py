@@ -10,6 +10,7 @@ from conformance.algorithms import every_algorithm, opener
 from conformance.driver import Driver, refuses, spec_of
 from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
 
+from skyband.errors import SnapshotMismatch
 from skyband.operators.objects.mintopk import MinTopK
 from skyband.operators.objects.relaxed import Relaxed
 from skyband.operators.protocol import Batch
@@ -115,6 +116,14 @@ def test_mintopk_closes_a_window_with_many_late_panes(size: int, initial_room: i
     driver = Driver(spec_of(question, grouped=False), opener(OBJECTS["mintopk"], initial_room=initial_room))
     driver.run(events, after_each=lambda: driver.operator.check())
     assert by_group(driver.lines) == by_group(answers(question, events, finished=False))
+
+
+def test_mintopk_refuses_a_snapshot_from_before_there_were_young_rows() -> None:
+    operator = MinTopK(spec_of(Question(k=1, size=3, every=1, by_count=True), grouped=False))
+    saved = operator.state()
+    del saved["young"], saved["young_rows"]
+    with pytest.raises(SnapshotMismatch, match="An earlier version of Skyband wrote this snapshot of 'mintopk'"):
+        operator.restore(saved)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from skyband.errors import InvalidQuery
+from skyband.errors import InvalidQuery, SnapshotMismatch
 from skyband.operators.objects import mintopk_kernels as kernels
 from skyband.operators.objects.asking import NEXT_WINDOW, NOTHING, Asked, Held, cover
 from skyband.operators.objects.mintopk_closing import FEW, close_until
@@ -180,6 +180,11 @@ class MinTopK:
         }
 
     def restore(self, state: Arrays) -> None:
+        if "young" not in state:
+            raise SnapshotMismatch(
+                "An earlier version of Skyband wrote this snapshot of 'mintopk', which kept one list of rows where "
+                "this one keeps two. Start anew, or go on with that version."
+            )
         self._held = None
         self._clock, self._groups, self._young, self._cells = (
             state[name].copy() for name in ("clock", "groups", "young", "cells")

@@ -122,3 +122,9 @@ def test_tally_counts_the_scored_rows_of_each_pane(batch: Rows, window: tuple[in
             expected[pane(time, *window)].append(i)
     assert first.tolist() == [members[0] for members in expected.values()]
     assert count.tolist() == [len(members) for members in expected.values()]
+
+
+def test_memory_follows_rows_not_k() -> None:
+    sieve = Sieve(2**31 - 1, shape_of(20, 10))
+    assert sieve.keep(np.arange(90_000), np.arange(90_000.0)).all()
+    assert sieve._scratch.nbytes + sum(array.nbytes for array in sieve._nodes) < 100 << 20

@@ -24,6 +24,7 @@ from skyband.operators.many import scan as many_scan
 from skyband.operators.many import shared as many_shared
 from skyband.operators.objects import (
     filtered,
+    growing,
     hybrid,
     mintopk,
     partitioned,
@@ -68,17 +69,19 @@ ObjectAlgorithm = Algorithm[Spec, ObjectOperator]
 
 OBJECTS: dict[str, ObjectAlgorithm] = {
     **{
-        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
+        module.NAME: ObjectAlgorithm(module.NAME, growing.opener(module.open), module.refuses, module.expected_rows)
         for module in (mintopk, relaxed, partitioned, staircase)
     },
     **{
-        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, for_comparing=True)
+        module.NAME: ObjectAlgorithm(
+            module.NAME, growing.opener(module.open), module.refuses, module.expected_rows, for_comparing=True
+        )
         for module in (recompute, pretopk, strict, tma, sma)
     },
     **{
         name: ObjectAlgorithm(
             name,
-            filtered.opener(name),
+            growing.opener(filtered.opener(name)),
             filtered.refuses,
             filtered.expected_rows,
             for_comparing=name != "relaxed+probabilistic",
@@ -86,7 +89,9 @@ OBJECTS: dict[str, ObjectAlgorithm] = {
         for name in filtered.NAMES
     },
     **{
-        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, exact=False)
+        module.NAME: ObjectAlgorithm(
+            module.NAME, growing.opener(module.open), module.refuses, module.expected_rows, exact=False
+        )
         for module in (probabilistic, hybrid)
     },
 }

@@ -29,6 +29,7 @@ Booleans = npt.NDArray[np.bool_]
 _NO_INTS = np.empty(0, np.int64)
 _NO_NULLS = np.empty(0, np.bool_)
 _FIRST_ENTRIES = 1 << 12
+_FIRST_NODES = 1 << 16  # at most, before more are needed
 _LOWEST = np.iinfo(np.int64).min
 
 
@@ -79,14 +80,18 @@ class Sieve:
         self._sign = -1.0 if ascending else 1.0
         self._capacity = capacity
         self._seen = 0
-        self._scratch = np.empty(2 * k, ROW)
         self._forget()
 
     def _forget(self) -> None:
         self._slots = _new_slots(_FIRST_ENTRIES)
-        # Room for one full list: a sieve that has just forgotten everything gets past at least one row.
-        self._nodes = _new_nodes(max(_FIRST_ENTRIES, 2 * self._k))
+        # A full list is 2k long, but a large k may never be reached: nodes follow the rows.
+        self._nodes = _new_nodes(max(_FIRST_ENTRIES, min(2 * self._k, _FIRST_NODES)))
+        self._fit_scratch()
         self._used = np.zeros(2, np.int64)  # slots made; the first free node
+
+    def _fit_scratch(self) -> None:
+        """Room for the longest list that there can be."""
+        self._scratch = np.empty(min(2 * self._k, len(self._nodes.score)), ROW)
 
     def keep(
         self,
@@ -135,6 +140,7 @@ class Sieve:
             _rehash(self._slots, slots)
         elif no_node:
             self._nodes = _grown(self._nodes, _new_nodes(2 * nodes))
+            self._fit_scratch()
 
 
 def _grown(old: Any, new: Any, skip: int = 0) -> Any:

@@ -60,7 +60,10 @@ def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     integral = (ByteType, ShortType, IntegerType, LongType)
     if len(per) == 1 and isinstance(df.schema[per[0]].dataType, integral):
         return quoted(per[0])
-    return sf.xxhash64(*(quoted(name) for name in per))
+    # Spark's hash passes over nulls, so that (null, 7) and (7, null) would have the same.
+    columns = [quoted(name) for name in per]
+    nulls = [column.isNull() for column in columns] if len(per) > 1 else []
+    return sf.xxhash64(*columns, *nulls)
 
 
 def weigher(

@@ -103,11 +103,16 @@ class Rule(NamedTuple):
     size: int
 
 
+MOST = 100_000  # as k
+
+
 def refuses(spec: AcrossSpec) -> str | None:
     if not spec.recall:
         return "it needs recall=, the share of objects that is enough"
     if spec.window.size == FOREVER:
         return "nothing leaves a window from the start on, so it never knows what it is worth to hold an object"
+    if spec.k > MOST:
+        return f"k is above {MOST:,}, and it keeps several scores for each of the k best"
     return refused_by_staircase(spec)
 
 

@@ -26,6 +26,7 @@ from skyband.operators.many import shared as many_shared
 from skyband.operators.objects import (
     budgeted,
     filtered,
+    growing,
     hybrid,
     mintopk,
     partitioned,
@@ -71,27 +72,36 @@ ObjectAlgorithm = Algorithm[Spec, ObjectOperator]
 
 OBJECTS: dict[str, ObjectAlgorithm] = {
     **{
-        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows)
+        module.NAME: ObjectAlgorithm(module.NAME, growing.opener(module.open), module.refuses, module.expected_rows)
         for module in (mintopk, relaxed, partitioned, staircase)
     },
     **{
-        module.NAME: ObjectAlgorithm(module.NAME, module.open, module.refuses, module.expected_rows, for_comparing=True)
+        module.NAME: ObjectAlgorithm(
+            module.NAME, growing.opener(module.open), module.refuses, module.expected_rows, for_comparing=True
+        )
         for module in (recompute, pretopk, strict, tma, sma)
     },
     **{
         name: ObjectAlgorithm(
             name,
-            filtered.opener(name),
+            growing.opener(filtered.opener(name)),
             filtered.refuses,
             filtered.expected_rows,
             for_comparing=name != "relaxed+probabilistic",
         )
         for name in filtered.NAMES
     },
-    budgeted.NAME: ObjectAlgorithm(budgeted.NAME, budgeted.open, budgeted.refuses, budgeted.expected_rows, exact=False),
+    budgeted.NAME: ObjectAlgorithm(
+        budgeted.NAME, growing.opener(budgeted.open), budgeted.refuses, budgeted.expected_rows, exact=False
+    ),
     **{
         module.NAME: ObjectAlgorithm(
-            module.NAME, module.open, module.refuses, module.expected_rows, exact=False, for_comparing=True
+            module.NAME,
+            growing.opener(module.open),
+            module.refuses,
+            module.expected_rows,
+            exact=False,
+            for_comparing=True,
         )
         for module in (probabilistic, hybrid)
     },

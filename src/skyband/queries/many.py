@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from skyband.engines.embedded.many import ForEachSession
 
 
+MOST_ROWS: Final = 10_000_000  # as k of each query: their lists are numbered in one array
+
 # Changes of queries are a table like any change data feed: the queries' columns, and what happened to each row.
 CHANGE: Final = "_change_type"
 VERSION: Final = "_commit_version"  # if there is such a column, changes with a smaller one came before
@@ -100,6 +102,8 @@ class TopKForEach:
             _check_column(parameter(k, "k"), table, "k")
         else:
             k = check_k(k)
+            if k > MOST_ROWS:
+                raise InvalidQuery(f"k must be at most {MOST_ROWS:,} for each of many queries, got {k:,}.")
         check_by(by)
         if where is not None and (not isinstance(where, str) or not where.strip()):
             raise InvalidQuery(f"where must be a condition over columns, such as 'symbol = q.symbol'; got {where!r}.")

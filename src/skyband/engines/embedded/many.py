@@ -39,7 +39,7 @@ from skyband.operators.protocol import Answer, Floats, Ints
 from skyband.operators.registry import MANY, find
 from skyband.planner.many import plan, specify, topics_of
 from skyband.queries import TopKForEach
-from skyband.queries.many import ADDS, CHANGE, FEED, PASSED_OVER, REMOVES, as_table, check_backfill
+from skyband.queries.many import ADDS, CHANGE, FEED, MOST_ROWS, PASSED_OVER, REMOVES, as_table, check_backfill
 from skyband.windows import FOREVER, Span, parse_span, span_ticks, whole_number
 
 _NO_PARAMETERS = np.empty((0, 0))
@@ -278,8 +278,11 @@ class ForEachSession(Session):
         n = batch.num_rows
         k = self.query.k
         ks = _whole(batch, many.parameter(k, "k"), "k") if isinstance(k, str) else np.full(n, k, np.int64)
-        if n and not 1 <= ks.min() <= ks.max() < 2**31:
-            raise InvalidQuery(f"k must be at least 1 (and below 2**31), got {ks[(ks < 1) | (ks >= 2**31)][0]}.")
+        if n and not 1 <= ks.min() <= ks.max() <= MOST_ROWS:
+            wrong = ks[(ks < 1) | (ks > MOST_ROWS)][0]
+            raise InvalidQuery(
+                f"k must be at least 1, and at most {MOST_ROWS:,} for each of many queries; got {wrong:,}."
+            )
         window, asked = self._ticks, self.query
         sizes, slides = np.full(n, window.size, np.int64), np.full(n, window.every, np.int64)
         if asked.every is not None:

@@ -22,8 +22,11 @@ from skyband.structures.compiling import kernel
 NAME = "naive"
 
 
+MOST = 10_000  # as k
+
+
 def refuses(spec: Spec) -> str | None:
-    return None
+    return f"k is above {MOST:,}, and it keeps the k best partners of each row" if spec.k > MOST else None
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

@@ -310,7 +310,7 @@ def test_a_batch_with_another_schema_changes_nothing() -> None:
 def test_all_or_nothing_of_a_table_with_a_bad_row_in_a_later_chunk() -> None:
     session = sb.TopK(k=1, by="v", window=sb.tumbling(2, on="t")).open(SCHEMA)
     good = pa.Table.from_batches([rows((1, 1.0, "a"), (5, 2.0, "b"))])
-    with pytest.raises(sb.InvalidInput, match=r"'t' has values beyond ±2\*\*62"):
+    with pytest.raises(sb.InvalidInput, match=r"'t' has values of ±2\*\*62 or beyond"):
         session.push(pa.concat_tables([good, pa.Table.from_batches([rows((2**62, 1.0, "c"))])]))
     assert session.stats() == sb.Stats(groups=1)
     assert session.push(good)["g"].to_pylist() == ["a"]
@@ -344,6 +344,6 @@ def test_an_empty_batch_is_fine_anywhere() -> None:
 @pytest.mark.parametrize("time", [2**62, -(2**62), 2**63 - 1, -(2**63)])
 def test_times_beyond_what_windows_measure_are_refused(time: int) -> None:
     session = sb.TopK(k=1, by="v", window=WINDOW).open(SCHEMA)
-    with pytest.raises(sb.InvalidInput, match=r"'t' has values beyond ±2\*\*62"):
+    with pytest.raises(sb.InvalidInput, match=r"'t' has values of ±2\*\*62 or beyond"):
         session.push(rows((time, 1.0, "a")))
     assert session.stats().rows_in == 0

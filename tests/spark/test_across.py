@@ -28,7 +28,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "id": "client",
         "combine": {"r1": 1, "r2": 2, "r3": 0.5},
     },
-    "panes, most of it": {"window": sb.sliding("100 seconds", every="50 seconds", on="ts"), "recall": 0.9},
+    # In its first window and a half every object is held: later, each bucket learns for itself, and answers may differ.
+    "panes, most of it": {"window": sb.sliding("150 seconds", every="50 seconds", on="ts"), "recall": 0.9},
     "arrivals": {"window": sb.sliding(100, every=50, order="seq")},
     "each row": {"window": sb.sliding("20 seconds", on="ts", order="seq")},
 }

@@ -1,7 +1,8 @@
 """Aggregates, join conditions and filters as text: read once, by sqlglot, and bound to the columns they are about.
 
-An argument of whole numbers stays whole: columns of integers with + - * are int64, and an overflow is an error. Other
-arguments are scores (see expressions.py): float64, where null and NaN are no value.
+An argument of whole numbers stays whole: it is int64, and an overflow is an error. What of whole numbers is whole is as
+for scores (see whole.py); + - * of columns are computed by Arrow. Other arguments are float64, where null and NaN are
+no value.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ def _parse(text: str) -> Any:
 
     try:
         statements = RowExpressions().parse(text)
+    except RecursionError:
+        raise InvalidExpression(f"{text[:60]!r}… is nested too deeply to be read.") from None
     except SqlglotError:
         statements = []
     if len(statements) != 1 or statements[0] is None:
@@ -170,6 +173,8 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
             text, False, pa.int64(), True, _whole_for_spark(tree), lambda batch: _checked(whole, batch, text)
         )
     score = expressions.bind(aggregate.columns[0].column if plain else aggregate.argument, schema)
+    if score.type == pa.int64():
+        return Argument(text, False, pa.int64(), True, score.spark_sql, score.values)
     in_spark = None if score.spark_sql is None else f"NULLIF(CAST({score.spark_sql} AS DOUBLE), DOUBLE('NaN'))"
     return Argument(text, True, pa.float64(), True, in_spark, score.evaluate)
 

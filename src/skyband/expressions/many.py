@@ -91,6 +91,7 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
     from sqlglot import exp
 
     tree = _parse(by)
+    _check_literals(tree, by)
     columns: dict[str, int] = {}
     parameters: dict[str, int] = {}
     compared = _compared(tree, rows, queries)
@@ -129,6 +130,18 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
         None if common is None else lines_of(common)[0],  # which call the same functions in the same order
         seen_by,
     )
+
+
+def _check_literals(tree: Any, by: str) -> None:
+    """Raise for a whole number that float64, in which scores of many queries are computed, would round."""
+    from sqlglot import exp
+
+    for literal in tree.find_all(exp.Literal):
+        if not literal.is_string and literal.this.isdigit() and int(literal.this) > 2**53:
+            raise InvalidExpression(
+                f"{literal.this} in {by!r} is beyond 2**53, and the scores of many queries are computed in float64, "
+                f"which would round it. Write {float(literal.this):g} to accept that."
+            )
 
 
 def _common(tree: exp.Expr, numbers: dict[str, int]) -> tuple[exp.Expr | None, tuple[tuple[int, int], ...]]:

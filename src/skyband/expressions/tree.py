@@ -46,6 +46,8 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: tuple
     these tables."""
     try:
         statements = RowExpressions().parse(text)
+    except RecursionError:
+        raise InvalidExpression(f"{text[:60]!r}… is nested too deeply to be read.") from None
     except SqlglotError as error:
         where: list[dict[str, Any]] = getattr(error, "errors", [])
         place = f" near column {where[0]['col']}" if where and where[0].get("col") else ""

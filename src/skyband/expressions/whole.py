@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 from sqlglot import exp
 
+from skyband.errors import InvalidExpression
+
 WIDEST: Final = 126  # bits of what is computed: what 38 digits hold
 RESULT: Final = 63  # bits of what a score is
 
@@ -102,8 +104,15 @@ def _of_column(column_type: pa.DataType | None) -> Kind:
 def _of_literal(node: exp.Literal) -> Kind:
     if node.is_string:
         return _OTHER
-    bits = int(node.this).bit_length() if node.this.isdigit() else WIDEST
-    return Kind(True, bits=bits) if bits <= RESULT + 1 else _A_FLOAT
+    if not node.this.isdigit():
+        return _A_FLOAT
+    bits = int(node.this).bit_length()
+    if bits > RESULT + 1:
+        raise InvalidExpression(
+            f"{node.this} does not fit in 64 bits. Write it with a point or an exponent, {float(node.this):g}, to "
+            "compute in float64, which rounds."
+        )
+    return Kind(True, bits=bits)
 
 
 def _together(parts: list[exp.Expr]) -> Kind:

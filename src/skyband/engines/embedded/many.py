@@ -177,7 +177,7 @@ class ForEachSession(Session):
             field = self._keys_schema.field(names[0])
             try:
                 keys = pa.table({names[0]: pa.array(keys, field.type)})
-            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
                 raise InvalidInput(f"These are not values of the key {names[0]!r} ({field.type}): {error}") from None
         table = as_table(keys)
         if missing := [name for name in names if name not in table.column_names]:

@@ -90,8 +90,12 @@ def _runs(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _comparable(batches: list[pa.RecordBatch], field: pa.Field) -> pa.ChunkedArray:
-    """A column as what can be sorted by."""
+    """A column as what can be sorted by: Arrow sorts neither small decimals nor small floats yet."""
     column = pa.chunked_array([batch.column(field.name) for batch in batches], field.type)
+    if pa.types.is_decimal32(field.type) or pa.types.is_decimal64(field.type):
+        return column.cast(pa.decimal128(field.type.precision, field.type.scale))
+    if pa.types.is_float16(field.type):
+        return column.cast(pa.float32())
     return stored(column.cast(field.type.value_type) if pa.types.is_dictionary(field.type) else column)
 
 

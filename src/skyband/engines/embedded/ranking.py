@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -101,6 +101,8 @@ class RankingSession(Session):
     @entry
     def top_many(self, questions: Sequence[tuple[int | None, Span | None]]) -> pa.Table:
         """As `top` for each k and size, all at once, which is cheaper; the column `question` counts them from 0."""
+        if not isinstance(questions, Iterable):
+            raise InvalidQuery(f"top_many takes a list of (k, size), got {questions!r}.")
         # The largest size that may be asked for without a unit.
         plain = self._on_type is None or pa.types.is_integer(self._on_type)
         longest = min(self._ticks.size, FOREVER - 1) if plain else 0

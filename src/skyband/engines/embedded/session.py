@@ -235,7 +235,7 @@ def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False)
             raise InvalidInput(f"Column {on!r} does not fit in 64 bits with a sign: {error}") from None
     time = column.to_numpy(zero_copy_only=True)
     if not all_within(time[[0, -1]] if in_order and len(time) else time, FOREVER):
-        raise InvalidInput(f"Column {on!r} has values beyond ±2**62: too far for a window.")
+        raise InvalidInput(f"Column {on!r} has values of ±2**62 or beyond: too far for a window.")
     return batch, time
 
 

@@ -245,8 +245,8 @@ class Recompute:
         )
 
     def parts(self, groups: Ints) -> Codes:
-        known = list(self._codes)
         width = len(self._spec.grouped_inputs)
+        known = list(self._codes) or [(0,) * width]  # what is asked of a line that says that no group is left
         return np.array([known[group] for group in groups.tolist()], np.int32).reshape(len(groups), width)
 
     # -- state -----------------------------------------------------------------------------------------------------

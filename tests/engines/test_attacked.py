@@ -1,0 +1,97 @@
+"""Example: what independent attacks through the public API found, each as small as it can be shown."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+
+EXACT = pa.table({"t": [1, 1], "g": ["b", "a"], "i": [2**53 + 1, 2**53]})
+ONE = sb.tumbling(10, on="t")
+
+
+@pytest.mark.parametrize(
+    "argument", ["COALESCE(i, 0)", "ABS(i)", "CASE WHEN i > 0 THEN i ELSE 0 END", "GREATEST(i, 1)", "NULLIF(i, 0)"]
+)
+def test_arguments_of_whole_numbers_stay_whole(argument: str) -> None:
+    best = sb.join_aggregate(
+        EXACT, window=ONE, group_by="g", aggregates={"m": f"MAX({argument})"}, order_by="m", k=1
+    ).to_pylist()
+    assert [(row["g"], row["m"]) for row in best] == [("b", 2**53 + 1)]
+    total = sb.join_aggregate(EXACT, window=ONE, aggregates={"s": f"SUM({argument})"})
+    assert total["s"].to_pylist() == [2**54 + 1]
+
+
+def test_a_sum_of_whole_numbers_that_does_not_fit_is_refused_whatever_its_argument() -> None:
+    rows = pa.table({"t": [1] * 3, "i": [2**62] * 3})
+    with pytest.raises(sb.AggregateOverflow):
+        sb.join_aggregate(rows, window=ONE, aggregates={"s": "SUM(ABS(i))"})
+
+
+def test_recompute_goes_on_when_no_group_was_known() -> None:
+    schema = pa.schema({"ts": pa.int64(), "j": pa.int64(), "g": pa.string(), "v": pa.float64()})
+    rows = [pa.Table.from_pylist([{"ts": ts, "j": 0, "g": "a", "v": 1.0}], schema) for ts in (3, 6, 7)]
+    query = sb.JoinAggregate(
+        inputs={"x": sb.sliding(4, on="ts"), "y": sb.sliding(4, on="ts")},
+        on="x.j = y.j",
+        group_by="x.g",
+        aggregates={"s": "SUM(x.v)"},
+        order_by="s",
+        k=2,
+        plan="recompute",
+    )
+    schemas = {"x": schema, "y": schema}
+    session = query.open(schemas)
+    session.push(rows[0], "x")
+    session.push(rows[1], "y")
+    session = query.open(schemas, session.snapshot())
+    other = rows[2].set_column(1, "j", pa.array([1]))
+    assert session.push(other, "x").to_pylist() == [{"at": 7, "change": "delete", "g": "a", "s": None}]
+
+
+@pytest.mark.parametrize("by", ["least(i, 18446744073709551616)", "i + 18446744073709551616 - 18446744073709551616"])
+def test_a_literal_beyond_64_bits_is_refused_not_rounded(by: str) -> None:
+    with pytest.raises(sb.InvalidExpression, match="18446744073709551616 does not fit in 64 bits"):
+        sb.top_k(EXACT, k=2, by=by, window=ONE)
+
+
+def test_a_literal_beyond_float64_is_refused_in_scores_of_many_queries() -> None:
+    with pytest.raises(sb.InvalidExpression, match=r"9007199254740993 in .* is beyond 2\*\*53"):
+        sb.top_k(EXACT, k=2, by="i - i + q.id + 9007199254740993", window=ONE, for_each=pa.table({"id": [1]}))
+
+
+def test_small_decimals_are_no_keys_but_put_rows_in_order() -> None:
+    kind = pa.decimal64(10, 2)
+    rows = pa.table({"p": pa.array([Decimal("2.00"), Decimal("1.00")], kind), "s": [1.0, 2.0]})
+    with pytest.raises(sb.InvalidQuery, match=r"per='p' is decimal64\(10, 2\), which cannot be a key: cast"):
+        sb.top_k(rows, k=1, by="s", per="p", window=sb.tumbling(2))
+    first = sb.top_k(rows, k=1, by="s", window=sb.tumbling(1, order="p"))
+    assert first["score"].to_pylist() == [2.0, 1.0]
+    half = rows.set_column(0, "p", pa.array(np.array([2, 1], np.float16)))
+    assert sb.top_k(half, k=1, by="s", window=sb.tumbling(1, order="p"))["score"].to_pylist() == [2.0, 1.0]
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    deep = "(" * 2_000 + "{}" + ")" * 2_000
+    with pytest.raises(sb.InvalidExpression, match="nested too deeply"):
+        sb.top_k(EXACT, k=1, by=deep.format("i"), window=ONE)
+    with pytest.raises(sb.InvalidExpression, match="nested too deeply"):
+        sb.join_aggregate(EXACT, window=ONE, aggregates={"s": f"SUM({deep.format('i')})"})
+
+
+@pytest.mark.parametrize("questions", [None, 7])
+def test_questions_are_a_list(questions: Any) -> None:
+    session = sb.TopK(k=1, by="i", window=ONE).open(EXACT.schema)
+    with pytest.raises(sb.InvalidQuery, match=r"top_many takes a list of \(k, size\)"):
+        session.top_many(questions)
+
+
+def test_a_key_that_no_column_can_hold_is_refused() -> None:
+    session = sb.TopKForEach(queries=pa.table({"id": [1]}), k=1, by="i", window=ONE, key="id").open(EXACT.schema)
+    with pytest.raises(sb.InvalidInput, match="These are not values of the key 'id'"):
+        session.remove([2**70])

@@ -19,6 +19,7 @@ from skyband.bench.papers.experiments import Axis, Claim, Experiment, Findings, 
 from skyband.bench.papers.points import COST, HELD, Case, Feed, random_order
 from skyband.errors import InvalidQuery
 from skyband.operators import registry
+from skyband.operators.options import Chance
 from skyband.operators.protocol import Answer, Batch, Ints, ObjectOperator, Spec
 from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
 from skyband.windows import Ticks
@@ -145,7 +146,7 @@ def stand_in(name: str, open: Callable[..., Any]) -> ObjectAlgorithm:
 def two_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the experiments look for, whether it is there by now or not."""
 
-    def probabilistic(spec: Spec, *, sigma: float = 0.001) -> Any:
+    def probabilistic(spec: Spec, *, sigma: Chance = 0.001) -> Any:
         return Forgetful(find("relaxed", OBJECTS).open(spec))
 
     def staircase(spec: Spec) -> Any:

@@ -316,7 +316,7 @@ def test_queries_that_move_see_what_is_in_the_window(spark: SparkSession, tmp_pa
 
 def test_what_is_equal_has_one_bucket_whatever_its_type(spark: SparkSession) -> None:
     instant, nan = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC), float("nan")
-    ints, floats = [0, 1, -7, 2**53 + 1, 2**62, None], [-0.0, 1.0, -7.0, 2.0**53, 2.0**62, None]
+    ints, floats = [0, 1, -7, 2**53 - 1, 2**53, None], [-0.0, 1.0, -7.0, 2.0**53 - 1, 2.0**53, None]
     rows = {
         "long": pa.array(ints),
         "double": pa.array(floats),

@@ -122,7 +122,7 @@ def test_mintopk_refuses_a_snapshot_from_before_there_were_young_rows() -> None:
     operator = MinTopK(spec_of(Question(k=1, size=3, every=1, by_count=True), grouped=False))
     saved = operator.state()
     del saved["young"], saved["young_rows"]
-    with pytest.raises(SnapshotMismatch, match="An earlier version of Skyband wrote this snapshot of 'mintopk'"):
+    with pytest.raises(SnapshotMismatch, match="This snapshot of 'mintopk' was written by another version of Skyband"):
         operator.restore(saved)
 
 

@@ -184,8 +184,8 @@ class MinTopK:
     def restore(self, state: Arrays) -> None:
         if "young" not in state:
             raise SnapshotMismatch(
-                "An earlier version of Skyband wrote this snapshot of 'mintopk': it kept one list of rows, this "
-                "version keeps two. Start anew, or go on with that version."
+                "This snapshot of 'mintopk' was written by another version of Skyband, which kept one list of rows: "
+                "this one keeps two. Start anew, or go on with that version."
             )
         self._held = None
         self._clock, self._groups, self._young, self._cells = (

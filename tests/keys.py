@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from skyband.engines.groups import is_whole
+from skyband.core.encoding.groups import is_whole
 
 # One NaN is as good as another: a quiet one, a negative one, one with a number in it.
 NANS = np.array([0x7FF8 << 48, 0xFFF8 << 48, (0x7FF8 << 48) + 7], np.uint64).view(np.float64)

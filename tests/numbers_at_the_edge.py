@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skyband.structures.whole_keys import NEAR
+from skyband.kernels.whole_keys import NEAR
 
 _EDGES = (0, 2**53, 2**62, NEAR, 2**63 - 2**53, 2**63)
 

@@ -125,7 +125,7 @@ def test_scores_that_are_not_numbers(by: Any, message: str) -> None:
 
 
 def test_algorithms_by_name() -> None:
-    with pytest.raises(sb.InvalidQuery, match=r"No algorithm 'quick'. There are: mintopk, relaxed, "):
+    with pytest.raises(sb.InvalidQuery, match=r"No algorithm 'quick'. There are: budgeted, relaxed.prob"):
         query(algorithm="quick").open(SCHEMA)
     with pytest.raises(
         sb.InvalidQuery, match=r"'mintopk' cannot answer this: the window slides with each arrival.*Possible here: "

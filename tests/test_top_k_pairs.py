@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.operators.registry import PAIRS
+from skyband.core.registry import algorithms_of
 
 READINGS = pa.table(
     {
@@ -53,7 +53,7 @@ def test_ties_go_to_the_younger_older_row_then_to_the_younger_other() -> None:
 
 
 def _batch(rows: pa.Table) -> Any:
-    from skyband.operators.pairs.protocol import Batch
+    from skyband.problems.pairs.operator import Batch
 
     return Batch(np.array([rows.column("x").to_numpy()]), np.empty((0, 4)), np.empty(0, np.int64), 0)
 
@@ -113,7 +113,7 @@ def test_a_function_that_raises_leaves_the_session_as_it_was() -> None:
     assert session.stats() == other.stats()
 
 
-@pytest.mark.parametrize("algorithm", [*PAIRS, None])
+@pytest.mark.parametrize("algorithm", [*algorithms_of("pairs"), None])
 @pytest.mark.parametrize("window", [sb.sliding(5), sb.sliding(5, every=2), sb.sliding(5, every=2, on="t")], ids=str)
 def test_snapshots(algorithm: str | None, window: sb.Window) -> None:
     query = sb.TopKPairs(

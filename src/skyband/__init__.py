@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from skyband.api import join_aggregate, top_k, top_k_across, top_k_pairs
-from skyband.engines.embedded.session import Session, Stats
+from skyband.core.session import Session, Stats
 from skyband.errors import (
     AggregateOverflow,
     EnvironmentProblem,
@@ -26,9 +26,13 @@ from skyband.errors import (
     UnknownColumn,
 )
 from skyband.expressions.functions import function
-from skyband.planner.explain import explain
-from skyband.planner.join_costs import Statistics
-from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs, relation, stream_input
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.explain import explain
+from skyband.problems.joins.costs import Statistics
+from skyband.problems.joins.query import JoinAggregate, relation, stream_input
+from skyband.problems.pairs.query import TopKPairs
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions.query import TopKForEach
 from skyband.sql import run_all, sql
 from skyband.windows import Window, landmark, sliding, tumbling
 

@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
 
-from skyband.engines.embedded import across, joins, many, objects, pairs
+from skyband.core.checks import Emit, Order
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.queries import (
-    Bounds,
-    Emit,
-    JoinAggregate,
-    Order,
-    Relation,
-    Repeat,
-    StreamInput,
-    TopK,
-    TopKAcross,
-    TopKForEach,
-    TopKPairs,
-)
-from skyband.queries.joins import ONE_INPUT
+from skyband.problems.across import session as across
+from skyband.problems.across.query import Bounds, Repeat, TopKAcross
+from skyband.problems.joins import session as joins
+from skyband.problems.joins.query import ONE_INPUT, JoinAggregate, Relation, StreamInput
+from skyband.problems.pairs import session as pairs
+from skyband.problems.pairs.query import TopKPairs
+from skyband.problems.rows import session as objects
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions import session as many
+from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import Span, Window
 
 if TYPE_CHECKING:
@@ -159,7 +155,7 @@ def top_k(
         if is_spark(for_each):
             if not is_spark(data):
                 raise InvalidQuery("The rows are not a Spark DataFrame, so the queries are none: queries.toArrow().")
-            from skyband.engines import spark
+            from skyband.problems import spark
 
             for_each, changes = spark.queries_of(for_each)
         _refuse_with_queries(per=per or None, error=error, expect=expect)
@@ -180,7 +176,7 @@ def top_k(
             max_jump=max_jump,
         )
         if is_spark(data):
-            from skyband.engines import spark
+            from skyband.problems import spark
 
             return spark.top_k_for_each(data, many_queries, changes)
         return many.top_k(data, many_queries)
@@ -190,7 +186,7 @@ def top_k(
         )
     column = None
     if on_spark := is_spark(data):
-        from skyband.engines import spark
+        from skyband.problems import spark
 
         column, by = spark.as_column(by)
     query = TopK(
@@ -294,7 +290,7 @@ def top_k_pairs(
         algorithm=algorithm,
     )
     if is_spark(data):
-        from skyband.engines import spark
+        from skyband.problems import spark
 
         return spark.top_k_pairs(data, query)
     return pairs.top_k_pairs(data, query)
@@ -431,7 +427,7 @@ def top_k_across(
         algorithm=algorithm,
     )
     if is_spark(next(iter(data.values()), None) if isinstance(data, Mapping) else data):
-        from skyband.engines import spark
+        from skyband.problems import spark
 
         return spark.top_k_across(data, query)
     return across.top_k_across(data, query)
@@ -544,7 +540,7 @@ def join_aggregate(
         plan=plan,
     )
     if isinstance(data, Mapping) and any(is_spark(each) for each in data.values()):
-        from skyband.engines import spark
+        from skyband.problems import spark
 
         return spark.join_aggregate(data, query)
     return joins.join_aggregate(data, query)

@@ -158,7 +158,7 @@ def limits(
     and with Spark's own way to ask the same question, and a fresh process with the clock. Beside each: how many rows
     are held, and how many theory expects.
     """
-    from skyband.bench.limits import run
+    from skyband.study.limits import run
 
     run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows)
 
@@ -208,7 +208,7 @@ def papers(
     Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
     holds here follows from the figures. All of one kind takes about a quarter of an hour.
     """
-    from skyband.bench.papers.run import EXPERIMENTS, run
+    from skyband.study.papers.run import EXPERIMENTS, run
 
     run(
         Console(),
@@ -226,8 +226,8 @@ def planner(
     pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
 ) -> None:
     """The planner's choice against the best algorithm, on settings that it was not calibrated on. Some minutes."""
-    from skyband.bench import pair_planner
-    from skyband.bench import planner as bench
+    from skyband.study import pair_planner
+    from skyband.study import planner as bench
 
     console = Console()
     if pairs:
@@ -290,8 +290,8 @@ def explain(
 
     For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`
     """
-    from skyband.planner.explain import explain as explain_query
-    from skyband.queries import TopK
+    from skyband.problems.explain import explain as explain_query
+    from skyband.problems.rows.query import TopK
     from skyband.windows import landmark, sliding
 
     slide = None if every is None else _span(every)

@@ -8,13 +8,16 @@ from collections.abc import Callable
 import pytest
 from hypothesis import settings
 
-from skyband.operators.protocol import ObjectOperator, Spec
-from skyband.operators.registry import OBJECTS, ObjectAlgorithm
+from skyband.core.operator import ObjectOperator, Spec
+from skyband.core.registry import algorithms_of
+from skyband.problems.rows.operator import RowAlgorithm
 
-EXACT = {name: algorithm for name, algorithm in OBJECTS.items() if algorithm.exact}
+EXACT = {name: algorithm for name, algorithm in algorithms_of("rows").items() if algorithm.exact}
 # Those that keep no bound but in random order; for the one that does on any stream see test_error.py.
 APPROXIMATE = {
-    name: algorithm for name, algorithm in OBJECTS.items() if not algorithm.exact and algorithm.for_comparing
+    name: algorithm
+    for name, algorithm in algorithms_of("rows").items()
+    if not algorithm.exact and algorithm.for_comparing
 }
 
 every_algorithm = pytest.mark.parametrize("algorithm", list(EXACT.values()), ids=list(EXACT))
@@ -26,12 +29,12 @@ def examples(count: int) -> settings:
     return settings(max_examples=count * settings().max_examples // 200)
 
 
-def capacities(algorithm: ObjectAlgorithm) -> list[str]:
+def capacities(algorithm: RowAlgorithm) -> list[str]:
     """The algorithm's internal capacities: its options that are whole numbers."""
     parameters = inspect.signature(algorithm.open).parameters
     return [name for name in algorithm.options if isinstance(parameters[name].default, int)]
 
 
-def opener(algorithm: ObjectAlgorithm, **capacity: int) -> Callable[[Spec], ObjectOperator]:
+def opener(algorithm: RowAlgorithm, **capacity: int) -> Callable[[Spec], ObjectOperator]:
     """Opens the algorithm with these capacities instead of its own."""
     return lambda spec: algorithm.open(spec, **capacity)

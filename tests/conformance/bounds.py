@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Sequence
 from conformance.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
 
-from skyband.operators.objects.filtered import NAMES
-from skyband.operators.objects.staircase import best_growth
-from skyband.operators.protocol import CHANGES, Spec
+from skyband.core.operator import CHANGES, Spec
+from skyband.problems.rows.algorithms.filtered import NAMES
+from skyband.problems.rows.algorithms.staircase import best_growth
 
 Bound = Callable[[Question, Spec, Sequence[Event], Driver], int]
 

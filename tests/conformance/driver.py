@@ -9,10 +9,10 @@ import numpy as np
 from conformance.feeding import Feeder, each_answer
 from oracle import Question, Row, Shown
 
+from skyband.core.ad_hoc import top_many
+from skyband.core.operator import EMIT_CODES, LEAVE, Answer, Batch, ObjectOperator, Spec
 from skyband.errors import InvalidQuery
-from skyband.operators.objects.asking import top_many
-from skyband.operators.protocol import EMIT_CODES, LEAVE, Answer, Batch, ObjectOperator, Spec
-from skyband.structures.whole_keys import WholeKeys
+from skyband.kernels.whole_keys import WholeKeys
 from skyband.windows import FOREVER, Ticks
 
 

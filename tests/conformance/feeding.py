@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from oracle import Advance
 
-from skyband.operators.objects.asking import NEXT_WINDOW
+from skyband.core.ad_hoc import NEXT_WINDOW
 
 SpecT = TypeVar("SpecT")
 RowT = TypeVar("RowT")

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 import skyband as sb
-from skyband.operators.options import Option, declared
-from skyband.operators.registry import ACROSS, MANY, OBJECTS, PAIRS, Algorithm
+from skyband.core.options import Option, declared
+from skyband.core.registry import Algorithm, algorithms_of
 
 HOSTILE = ["0", "-0", "-1", "1", "2", "3", "1.5", "1e-3", ".5", "1_000", "1e300", "-1e300", "nan", "inf", "-inf"]
 HOSTILE += ["9" * 30, "-" + "9" * 30, "9" * 5_000, "text", "0x10", "True", "None", "1+1", "1j", "'1'"]
@@ -54,11 +54,14 @@ def many(by: str, window: sb.Window, emit: Any = None, k: int = 2) -> Ask:
 # large that all are shown.
 EACH = "abs(x - q.x) + abs(y - q.y)"
 PROBLEMS: dict[str, tuple[dict[str, Algorithm[Any, Any]], list[Ask]]] = {
-    "rows": ({**OBJECTS}, [rows(3, sb.sliding(9)), rows(3, sb.sliding(12, every=3)), rows(9, sb.sliding(9))]),
-    "pairs": ({**PAIRS}, [pairs(), pairs(same="g")]),
-    "across": ({**ACROSS}, [across(None), across("last"), across("sum"), across("last", k=60)]),
+    "rows": (
+        {**algorithms_of("rows")},
+        [rows(3, sb.sliding(9)), rows(3, sb.sliding(12, every=3)), rows(9, sb.sliding(9))],
+    ),
+    "pairs": ({**algorithms_of("pairs")}, [pairs(), pairs(same="g")]),
+    "across": ({**algorithms_of("across")}, [across(None), across("last"), across("sum"), across("last", k=60)]),
     "many": (
-        {**MANY},
+        {**algorithms_of("subscriptions")},
         [many(EACH, sb.sliding(9)), many(EACH, sb.sliding(9), "entries"), many("x", sb.sliding(12, every=3)),
          many(EACH, sb.sliding(9), k=9)],
     ),
@@ -68,7 +71,11 @@ PROBLEMS: dict[str, tuple[dict[str, Algorithm[Any, Any]], list[Ask]]] = {
 def values_of(option: Option, problem: str, name: str) -> list[str]:
     kept = [str(option.kind(bound)) for bound in option.range]
     # Once for each query: what it does with its options was seen with one query.
-    return [*HOSTILE, *kept] if problem != "many" or name not in OBJECTS else ["0", "-1", "1.5", "nan", kept[0]]
+    return (
+        [*HOSTILE, *kept]
+        if problem != "many" or name not in algorithms_of("rows")
+        else ["0", "-1", "1.5", "nan", kept[0]]
+    )
 
 
 def outcome(name: str, asks: list[Ask], expected: list[Any], exact: bool) -> str:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numbers_at_the_edge import EDGES_OF_64_BITS
 from oracle import Advance, Event, Question, Row
 
-from skyband.operators.protocol import Spec
-from skyband.operators.registry import ObjectAlgorithm
+from skyband.core.operator import Spec
+from skyband.problems.rows.operator import RowAlgorithm
 
 
 class Kind(NamedTuple):
@@ -37,7 +37,7 @@ class Case(NamedTuple):
     events: list[Event]
 
 
-def kinds(algorithm: ObjectAlgorithm) -> list[Kind]:
+def kinds(algorithm: RowAlgorithm) -> list[Kind]:
     """The kinds of queries that make sense and that the algorithm does not refuse."""
     switch = (False, True)
     every_kind = (
@@ -161,7 +161,7 @@ def clock_ticks(draw: st.DrawFn, stream: list[Row]) -> list[Event]:
 @st.composite
 def cases(
     draw: st.DrawFn,
-    algorithm: ObjectAlgorithm,
+    algorithm: RowAlgorithm,
     *,
     most: int = 40,
     external_clock: bool | None = False,

@@ -13,15 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import answers, by_group, late, next_close, unranked
 
-from skyband.operators.registry import OBJECTS, ObjectAlgorithm
+from skyband.core.registry import algorithms_of
+from skyband.problems.rows.operator import RowAlgorithm
 
 
 @every_algorithm
 @examples(200)
 @given(st.data(), batch_sizes(), st.booleans())
-def test_agrees_with_the_oracle(
-    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int], finished: bool
-) -> None:
+def test_agrees_with_the_oracle(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int], finished: bool) -> None:
     case = data.draw(cases(algorithm))
     driver = Driver(case.spec, algorithm.open)
     driver.run(case.events, sizes, after_each=lambda: driver.operator.check())
@@ -36,11 +35,9 @@ def test_agrees_with_the_oracle(
 @every_algorithm
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_agrees_with_recompute_batch_by_batch(
-    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
-) -> None:
+def test_agrees_with_recompute_batch_by_batch(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
-    driver, reference = Driver(case.spec, algorithm.open), Driver(case.spec, OBJECTS["recompute"].open)
+    driver, reference = Driver(case.spec, algorithm.open), Driver(case.spec, algorithms_of("rows")["recompute"].open)
     said: dict[Driver, list[int]] = {driver: [], reference: []}
     for each in said:
         each.run(case.events, sizes, after_each=lambda each=each: said[each].append(len(each.lines)))
@@ -52,7 +49,7 @@ def test_agrees_with_recompute_batch_by_batch(
 @every_algorithm
 @examples(100)
 @given(st.data(), batch_sizes(), st.booleans())
-def test_external_clock(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int], finished: bool) -> None:
+def test_external_clock(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int], finished: bool) -> None:
     case = data.draw(cases(algorithm, external_clock=True))
     driver = Driver(case.spec, algorithm.open)
     driver.run(case.events, sizes, after_each=lambda: driver.operator.check())
@@ -67,9 +64,7 @@ def test_external_clock(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: 
 @every_algorithm
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_any_split_into_batches_gives_the_same(
-    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
-) -> None:
+def test_any_split_into_batches_gives_the_same(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, most=60))
     whole, one_by_one, cut = (Driver(case.spec, algorithm.open) for _ in range(3))
     whole.run(case.events)
@@ -82,7 +77,7 @@ def test_any_split_into_batches_gives_the_same(
 @every_algorithm
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_windows_close_in_order(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_windows_close_in_order(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
     driver = Driver(case.spec, algorithm.open)
     driver.run(case.events, sizes)
@@ -95,7 +90,7 @@ def test_windows_close_in_order(algorithm: ObjectAlgorithm, data: st.DataObject,
 @every_algorithm
 @examples(100)
 @given(st.data(), batch_sizes())
-def test_smallest_capacities(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_smallest_capacities(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, most=80, external_clock=None))
     smallest = {name: data.draw(st.integers(1, 3), label=name) for name in capacities(algorithm)}
     driver = Driver(case.spec, opener(algorithm, **smallest))
@@ -104,9 +99,9 @@ def test_smallest_capacities(algorithm: ObjectAlgorithm, data: st.DataObject, si
 
 
 @every_algorithm
-def test_says_why_it_refuses(algorithm: ObjectAlgorithm) -> None:
+def test_says_why_it_refuses(algorithm: RowAlgorithm) -> None:
     assert kinds(algorithm), "it takes some queries"
-    for kind in kinds(OBJECTS["recompute"]):
+    for kind in kinds(algorithms_of("rows")["recompute"]):
         if kind not in kinds(algorithm):
             why = str(algorithm.refuses(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0))))
             assert "with each arrival" in why or "ad-hoc" in why
@@ -114,7 +109,7 @@ def test_says_why_it_refuses(algorithm: ObjectAlgorithm) -> None:
 
 @every_algorithm
 @pytest.mark.parametrize("seed", range(5))
-def test_agrees_with_the_oracle_on_random_streams(algorithm: ObjectAlgorithm, seed: int) -> None:
+def test_agrees_with_the_oracle_on_random_streams(algorithm: RowAlgorithm, seed: int) -> None:
     """Everything at once: any cut into batches, any capacities, stopping and going on, forgetting groups."""
     draw = random.Random(seed)
     for _ in range(60):

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question, answers, by_group
 
-from skyband.operators.objects.odds import candidates, chance
-from skyband.operators.protocol import ENTRIES, Batch, ObjectOperator, Spec
-from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
+from skyband.core.operator import ENTRIES, Batch, ObjectOperator, Spec
+from skyband.core.registry import algorithms_of, find
+from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates, chance
+from skyband.problems.rows.operator import RowAlgorithm
 from skyband.windows import Ticks
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
@@ -23,7 +24,7 @@ NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 @examples(60)
 @given(st.data(), batch_sizes())
 def test_says_the_same_however_the_stream_is_cut(
-    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
+    algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]
 ) -> None:
     case = data.draw(cases(algorithm))
     whole, cut = Driver(case.spec, algorithm.open), Driver(case.spec, algorithm.open)
@@ -36,7 +37,7 @@ def test_says_the_same_however_the_stream_is_cut(
 @every_approximate_one
 @examples(60)
 @given(st.data(), batch_sizes())
-def test_goes_on_from_its_state(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_goes_on_from_its_state(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm))
     steady, restarted = Driver(case.spec, algorithm.open), Driver(case.spec, algorithm.open)
     steady.run(case.events, sizes)
@@ -48,7 +49,7 @@ def test_goes_on_from_its_state(algorithm: ObjectAlgorithm, data: st.DataObject,
 @examples(60)
 @given(st.data(), batch_sizes())
 def test_is_exact_while_a_window_has_no_more_rows_than_are_held(
-    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
+    algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]
 ) -> None:
     case = data.draw(cases(algorithm))
     driver = Driver(case.spec, lambda spec: algorithm.open(spec, limit=1_000))
@@ -68,7 +69,10 @@ def entries(operator: ObjectOperator, scores: np.ndarray, batch: int = 50_000) -
 def errors(algorithm: str, scores: np.ndarray, k: int, n: int) -> tuple[int, int]:
     """How many rows are missed, and how many shown that should not be."""
     spec = Spec(k, Ticks(n, 0, 0, True), ENTRIES)
-    right, said = entries(OBJECTS["relaxed"].open(spec), scores), entries(find(algorithm, OBJECTS).open(spec), scores)
+    right, said = (
+        entries(algorithms_of("rows")["relaxed"].open(spec), scores),
+        entries(find(algorithm, "rows").open(spec), scores),
+    )
     return len(right - said), len(said - right)
 
 
@@ -117,7 +121,7 @@ def test_infinite_scores_leave_a_threshold(share: float, infinity: float) -> Non
 
 def test_hybrid_changes_over_and_back() -> None:
     rng, spec = np.random.default_rng(2), Spec(5, Ticks(2_000, 0, 0, True), ENTRIES)
-    operator = find("hybrid", OBJECTS).open(spec)
+    operator = find("hybrid", "rows").open(spec)
     for first, scores, exact in [
         (0, rng.random(20_000), False),
         (20_000, np.cumsum(rng.normal(size=20_000)), True),
@@ -131,7 +135,7 @@ def test_hybrid_changes_over_and_back() -> None:
 def test_the_paper_s_trace_of_the_probabilistic_skyband() -> None:
     """GOLDEN: top-1 of the last 6 rows, the smallest is best; limit 3, one additional candidate."""
     question = Question(k=1, size=6, by_count=True, emit="changes")
-    operator = find("probabilistic(limit=3, additional=1)", OBJECTS).open(spec_of(question, grouped=False))
+    operator = find("probabilistic(limit=3, additional=1)", "rows").open(spec_of(question, grouped=False))
     scores = [4, 1, 2, 7, 5, 10, 3, 7.5, 6, 11, 9]
     expected = ["", "1", "3 1", "3 1 4", "3 1 5 4", "3 1 5 4", "3 7 5 4", "7 5 4 8", "5 9 4 8", "5 9 8", "9 8 11"]
     for i, (score, candidate) in enumerate(zip(scores, expected, strict=True)):

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question, answers
 
-from skyband.operators.protocol import Batch
-from skyband.operators.registry import ObjectAlgorithm
+from skyband.core.operator import Batch
+from skyband.problems.rows.operator import RowAlgorithm
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
@@ -23,9 +23,7 @@ NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 @every_algorithm
 @examples(30)
 @given(st.data(), batch_sizes())
-def test_rows_held_stay_within_what_is_stated(
-    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
-) -> None:
+def test_rows_held_stay_within_what_is_stated(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
     capacity = {name: data.draw(st.integers(1, 8), label=name) for name in capacities(algorithm)}
     driver = Driver(case.spec, opener(algorithm, **capacity))
@@ -39,7 +37,7 @@ def test_rows_held_stay_within_what_is_stated(
 @every_algorithm
 @examples(30)
 @given(st.data(), batch_sizes())
-def test_rows_to_be_shown_are_held(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_rows_to_be_shown_are_held(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     """The engine drops the columns of rows that are not held, so a row not held now must never be shown later."""
     case = data.draw(cases(algorithm, external_clock=None))
     cut = data.draw(st.integers(0, len(case.events)))
@@ -66,7 +64,7 @@ SHAPES = {
 @every_algorithm
 @pytest.mark.parametrize("by_count", [True, False], ids=["by count", "by value"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_state_does_not_grow_with_the_stream(algorithm: ObjectAlgorithm, shape: str, by_count: bool) -> None:
+def test_state_does_not_grow_with_the_stream(algorithm: RowAlgorithm, shape: str, by_count: bool) -> None:
     """A window of 20 rows, twenty or a hundred times over: in any order of scores, about a window's rows are held."""
     for every, (batch, rows) in itertools.product((None, 5), ((1, 400), (10, 2_000), (500, 2_000))):
         emit = "changes" if every is None else "windows"

@@ -10,17 +10,18 @@ from conformance.algorithms import every_algorithm, opener
 from conformance.driver import Driver, refuses, spec_of
 from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
 
+from skyband.core.operator import Batch
+from skyband.core.registry import algorithms_of
 from skyband.errors import SnapshotMismatch
-from skyband.operators.objects.mintopk import MinTopK
-from skyband.operators.objects.relaxed import Relaxed
-from skyband.operators.protocol import Batch
-from skyband.operators.registry import OBJECTS, ObjectAlgorithm
+from skyband.problems.rows.algorithms.mintopk import MinTopK
+from skyband.problems.rows.algorithms.relaxed import Relaxed
+from skyband.problems.rows.operator import RowAlgorithm
 
 NAN = float("nan")
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
-def run(algorithm: ObjectAlgorithm, question: Question, events: list[Event]) -> Driver:
+def run(algorithm: RowAlgorithm, question: Question, events: list[Event]) -> Driver:
     driver = Driver(spec_of(question, grouped=False), algorithm.open)
     driver.run(events, after_each=lambda: driver.operator.check())
     return driver
@@ -30,7 +31,7 @@ def run(algorithm: ObjectAlgorithm, question: Question, events: list[Event]) -> 
 
 
 @every_algorithm
-def test_from_the_start_a_row_behind_the_clock_is_still_shown_at_the_end(algorithm: ObjectAlgorithm) -> None:
+def test_from_the_start_a_row_behind_the_clock_is_still_shown_at_the_end(algorithm: RowAlgorithm) -> None:
     """The first window of the second row had closed when it came; the next one holds it."""
     question = Question(k=1, every=1, lateness=None)
     driver = run(algorithm, question, [Row(0.0, 0), Advance(1), Row(0.0, 0)])
@@ -39,7 +40,7 @@ def test_from_the_start_a_row_behind_the_clock_is_still_shown_at_the_end(algorit
 
 
 @every_algorithm
-def test_from_the_start_a_row_without_score_moves_the_clock(algorithm: ObjectAlgorithm) -> None:
+def test_from_the_start_a_row_without_score_moves_the_clock(algorithm: RowAlgorithm) -> None:
     driver = run(algorithm, Question(k=1, every=10), [Row(NAN, 25), Row(5.0, 3)])
     driver.finish()
     assert driver.lines == [Shown(30, 0, "enter", 1, 5.0, 1)]
@@ -52,7 +53,7 @@ def test_from_the_start_a_row_without_score_moves_the_clock(algorithm: ObjectAlg
 def test_from_the_start_nothing_is_ever_too_old(name: str, every: int | None) -> None:
     """The two times are as far apart as an engine lets them be: almost twice FOREVER."""
     question = Question(k=1, every=every, emit="entries")
-    driver = run(OBJECTS[name], question, [Row(9.0, 1 - 2**62), Row(1.0, 2**62 - 1)])
+    driver = run(algorithms_of("rows")[name], question, [Row(9.0, 1 - 2**62), Row(1.0, 2**62 - 1)])
     driver.finish()
     assert [line.position for line in driver.lines] == [0]
     assert driver.operator.late == 0
@@ -62,12 +63,12 @@ def test_from_the_start_nothing_is_ever_too_old(name: str, every: int | None) ->
 
 
 @every_algorithm
-def test_the_next_window_ends_at_zero(algorithm: ObjectAlgorithm) -> None:
+def test_the_next_window_ends_at_zero(algorithm: RowAlgorithm) -> None:
     assert run(algorithm, Question(k=1, size=10, every=10), [Row(9.0, -5)]).top(1) == [Shown(0, 0, "enter", 1, 9.0, 0)]
 
 
 @every_algorithm
-def test_no_window_is_open(algorithm: ObjectAlgorithm) -> None:
+def test_no_window_is_open(algorithm: RowAlgorithm) -> None:
     """The row without a score closed [10, 20); the one that is open holds nothing that could be shown."""
     assert run(algorithm, Question(k=1, size=10, every=10), [Row(9.0, 19), Row(NAN, 25)]).top(1) == []
 
@@ -85,7 +86,7 @@ def test_no_window_is_open(algorithm: ObjectAlgorithm) -> None:
     ],
 )
 def test_the_last_rows_are_in_windows_that_have_closed(
-    algorithm: ObjectAlgorithm, question: Question, events: list[Event]
+    algorithm: RowAlgorithm, question: Question, events: list[Event]
 ) -> None:
     """The best of the last `size` is in a closed window: it is shown, or the question is refused."""
     driver = run(algorithm, question, events)
@@ -95,7 +96,7 @@ def test_the_last_rows_are_in_windows_that_have_closed(
 
 
 @every_algorithm
-def test_rows_of_two_panes_are_in_the_same_last_window(algorithm: ObjectAlgorithm) -> None:
+def test_rows_of_two_panes_are_in_the_same_last_window(algorithm: RowAlgorithm) -> None:
     """[1, 2) and [2, 3) are two panes, but [1, 6) is the last window of both: the better row alone may be held."""
     question, events = Question(k=1, size=5, every=2), [Row(3.0, 1), Row(2.0, 2), Row(1.0, 4)]
     driver = run(algorithm, question, events)
@@ -113,7 +114,9 @@ def test_mintopk_closes_a_window_with_many_late_panes(size: int, initial_room: i
     question = Question(k=1, size=size, every=1)
     late = [Row(float(time), time) for time in range(size + 1, 2 * size)]
     events = [Row(1.0, 2 * size), *late, Row(0.0, 2 * size + 1)]
-    driver = Driver(spec_of(question, grouped=False), opener(OBJECTS["mintopk"], initial_room=initial_room))
+    driver = Driver(
+        spec_of(question, grouped=False), opener(algorithms_of("rows")["mintopk"], initial_room=initial_room)
+    )
     driver.run(events, after_each=lambda: driver.operator.check())
     assert by_group(driver.lines) == by_group(answers(question, events, finished=False))
 
@@ -155,7 +158,7 @@ def test_relaxed_forgets_rows_that_newer_ones_dominate_at_once(by_count: bool) -
         assert operator.rows_held() < 200
 
 
-@pytest.mark.parametrize("open_operator", [MinTopK, Relaxed, OBJECTS["recompute"].open])
+@pytest.mark.parametrize("open_operator", [MinTopK, Relaxed, algorithms_of("rows")["recompute"].open])
 @pytest.mark.parametrize("by_count", [True, False])
 def test_no_group_at_all(open_operator: Callable, by_count: bool) -> None:  # type: ignore[type-arg]
     driver = Driver(spec_of(Question(k=1, size=3, every=2, by_count=by_count)), open_operator)

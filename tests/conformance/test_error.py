@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from oracle import Question, Row, Shown, answers, by_group
 
 import skyband as sb
-from skyband.engines import snapshots
-from skyband.operators.objects.budgeted import usual_rows
-from skyband.operators.protocol import ENTRIES, Batch, Spec
-from skyband.operators.registry import OBJECTS
+from skyband.core import snapshots
+from skyband.core.operator import ENTRIES, Batch, Spec
+from skyband.core.registry import algorithms_of
+from skyband.problems.rows.algorithms.budgeted import usual_rows
 from skyband.windows import Ticks
 
-BUDGETED = OBJECTS["budgeted"]
+BUDGETED = algorithms_of("rows")["budgeted"]
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
@@ -99,7 +99,10 @@ def test_asked_for_the_whole_window_it_leaves_out_what_it_has_missed(
     case: tuple[Question, Spec, list[Row], dict[str, int]], sizes: list[int]
 ) -> None:
     question, spec, rows, options = case
-    exact, driver = Driver(spec, OBJECTS["recompute"].open), Driver(spec, lambda spec: BUDGETED.open(spec, **options))
+    exact, driver = (
+        Driver(spec, algorithms_of("rows")["recompute"].open),
+        Driver(spec, lambda spec: BUDGETED.open(spec, **options)),
+    )
     exact.run(rows, sizes)
     driver.run(rows, sizes)
     left_out = missing(exact.top(question.k), driver.top(question.k))
@@ -244,7 +247,7 @@ def test_a_snapshot_of_one_that_keeps_no_error_is_refused(algorithm: str) -> Non
 
 def test_on_random_order_fewer_rows_are_held_than_exactly() -> None:
     spec, scores = Spec(20, Ticks(1_000, 0, 0, True), ENTRIES, error=0.5), np.random.default_rng(1).random(400_000)
-    exact, operator = OBJECTS["relaxed"].open(spec), BUDGETED.open(spec)
+    exact, operator = algorithms_of("rows")["relaxed"].open(spec), BUDGETED.open(spec)
     for first in range(0, len(scores), 5_000):
         for each in (exact, operator):
             each.push(Batch(scores[first : first + 5_000], NO_TIMES, NO_GROUPS, first))

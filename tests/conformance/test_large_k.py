@@ -16,11 +16,12 @@ from conformance.strategies import kinds
 from oracle import answers, by_group
 
 import skyband as sb
-from skyband.operators.objects.growing import Growing
-from skyband.operators.protocol import Spec
-from skyband.operators.registry import ACROSS, MANY, OBJECTS, PAIRS, ObjectAlgorithm
-from skyband.structures.panes import shape_of
-from skyband.structures.sieve import Sieve
+from skyband.core.operator import Spec
+from skyband.core.registry import algorithms_of
+from skyband.kernels.panes import shape_of
+from skyband.kernels.sieve import Sieve
+from skyband.problems.rows.drivers.growing import Growing
+from skyband.problems.rows.operator import RowAlgorithm
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.int64()})
 ROWS = pa.table({"t": [1, 2, 30], "v": [1.0, 0.5, 0.25], "g": [1, 2, 1]}, schema=SCHEMA)
@@ -44,7 +45,7 @@ def pairs_query(algorithm: str, k: int, window: sb.Window) -> Any:
 
 
 def across_query(algorithm: str, k: int, window: sb.Window) -> Any:
-    recall = {} if ACROSS[algorithm].exact else {"recall": 0.9}
+    recall = {} if algorithms_of("across")[algorithm].exact else {"recall": 0.9}
     return sb.TopKAcross(k=k, id="g", value="v", streams=["s"], window=window, algorithm=algorithm, **recall)
 
 
@@ -64,7 +65,7 @@ def array_bytes(thing: Any, seen: set[int]) -> int:
         return sum(array_bytes(each, seen) for each in thing.values())
     if isinstance(thing, (list, tuple)):
         return sum(array_bytes(each, seen) for each in thing)
-    if type(thing).__module__.startswith("skyband.operators"):
+    if type(thing).__module__.startswith(("skyband.core", "skyband.problems")):
         return array_bytes(vars(thing), seen) if hasattr(thing, "__dict__") else 0
     return 0
 
@@ -81,10 +82,14 @@ def asked(query: Any) -> tuple[list[Any], int, int]:
 
 
 CASES = [
-    *((rows_query, name) for name in OBJECTS),
-    *((pairs_query, name) for name in PAIRS if name != "naive"),
-    *((across_query, name) for name in ACROSS if name not in ("learned", "early_aggregation")),
-    *((many_query, name) for name in MANY if name in ("relaxed", "scan", "boxes", "cells", "shared")),
+    *((rows_query, name) for name in algorithms_of("rows")),
+    *((pairs_query, name) for name in algorithms_of("pairs") if name != "naive"),
+    *((across_query, name) for name in algorithms_of("across") if name not in ("learned", "early_aggregation")),
+    *(
+        (many_query, name)
+        for name in algorithms_of("subscriptions")
+        if name in ("relaxed", "scan", "boxes", "cells", "shared")
+    ),
 ]
 
 
@@ -107,7 +112,7 @@ def test_memory_follows_rows_not_k(make: Any, algorithm: str) -> None:
 
 @every_algorithm
 @pytest.mark.parametrize("seed", range(2))
-def test_a_k_that_grows_changes_nothing(algorithm: ObjectAlgorithm, seed: int) -> None:
+def test_a_k_that_grows_changes_nothing(algorithm: RowAlgorithm, seed: int) -> None:
     draw = random.Random(seed)
     for _ in range(25):
         case = random_case(kinds(algorithm), draw)

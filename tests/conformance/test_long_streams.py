@@ -15,11 +15,11 @@ from conformance.algorithms import EXACT
 from conformance.driver import spec_of
 from oracle import Question
 
-from skyband.operators.objects.mintopk import MinTopK
-from skyband.operators.objects.mintopk_state import STEPS
-from skyband.operators.protocol import ENTER, Answer, Batch, ObjectOperator
-from skyband.operators.registry import ObjectAlgorithm
-from skyband.structures.panes import SAMPLE
+from skyband.core.operator import ENTER, Answer, Batch, ObjectOperator
+from skyband.kernels.panes import SAMPLE
+from skyband.problems.rows.algorithms.mintopk import MinTopK
+from skyband.problems.rows.algorithms.mintopk.state import STEPS
+from skyband.problems.rows.operator import RowAlgorithm
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ def best(score: Floats, time: Ints, rows: Ints, k: int) -> Ints:
 @slides
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("k", "size", "every"), [(10, 30_000, 6_000), (100, 25_000, 10_000), (1_000, 40_000, 20_000)])
-def test_windows_by_count(algorithm: ObjectAlgorithm, shape: str, k: int, size: int, every: int) -> None:
+def test_windows_by_count(algorithm: RowAlgorithm, shape: str, k: int, size: int, every: int) -> None:
     spec = spec_of(Question(k=k, size=size, every=every, by_count=True), grouped=False)
     n = 60_000
     score, position = some_scores(shape, n), np.arange(n)
@@ -92,7 +92,7 @@ def test_windows_by_count(algorithm: ObjectAlgorithm, shape: str, k: int, size: 
 @slides
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [5, 200])
-def test_windows_by_value_out_of_order(algorithm: ObjectAlgorithm, shape: str, k: int) -> None:
+def test_windows_by_value_out_of_order(algorithm: RowAlgorithm, shape: str, k: int) -> None:
     """Rows up to 300 late, waited for; a thousand rows a slide."""
     n, size, every, lateness = 20_000, 3_500, 1_000, 300
     spec = spec_of(Question(k=k, size=size, every=every, lateness=lateness), grouped=False)
@@ -106,7 +106,7 @@ def test_windows_by_value_out_of_order(algorithm: ObjectAlgorithm, shape: str, k
 
 
 @slides
-def test_many_groups(algorithm: ObjectAlgorithm) -> None:
+def test_many_groups(algorithm: RowAlgorithm) -> None:
     """A thousand groups, very different in size, that come and go."""
     n, k, size, every = 40_000, 3, 6_000, 2_000
     spec = spec_of(Question(k=k, size=size, every=every))
@@ -208,11 +208,11 @@ def test_ten_thousand_slides_by_count(shape: str, emit: str, k: int, every: int)
 @slides
 @pytest.mark.parametrize("emit", ["windows", "changes"])
 @pytest.mark.parametrize("shape", ["ties", "falling"])
-def test_ten_thousand_slides_of_a_row(algorithm: ObjectAlgorithm, shape: str, emit: str) -> None:
+def test_ten_thousand_slides_of_a_row(algorithm: RowAlgorithm, shape: str, emit: str) -> None:
     check_ten_thousand_slides(algorithm, shape, emit, 5, 1)
 
 
-def check_ten_thousand_slides(algorithm: ObjectAlgorithm, shape: str, emit: str, k: int, every: int) -> None:
+def check_ten_thousand_slides(algorithm: RowAlgorithm, shape: str, emit: str, k: int, every: int) -> None:
     """A window of 10,000 slides of a row or two; it fills, and slides on for a quarter of its size."""
     size = 10_000 * every
     n = size + size // 4
@@ -289,7 +289,7 @@ def test_what_a_slide_takes_does_not_grow_with_the_slides_of_a_window(k: int, ev
 @slides_with_each_arrival
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [9, 81])
-def test_changes_with_each_arrival(algorithm: ObjectAlgorithm, shape: str, k: int) -> None:
+def test_changes_with_each_arrival(algorithm: RowAlgorithm, shape: str, k: int) -> None:
     n, size = 6_000, 1_000
     spec = spec_of(Question(k=k, size=size, by_count=True, emit="changes"), grouped=False)
     score = some_scores(shape, n)
@@ -316,7 +316,7 @@ def changes_in_a_sorted_list(score: Floats, size: int, k: int) -> Iterator[tuple
 
 
 @slides
-def test_a_guess_that_misleads(algorithm: ObjectAlgorithm) -> None:
+def test_a_guess_that_misleads(algorithm: RowAlgorithm) -> None:
     """Thresholds are guessed from a sample. Here only the sampled rows are high, and far fewer than k reach it."""
     n, k = 20 * SAMPLE, 1_000
     spec = spec_of(Question(k=k, size=n, every=n, by_count=True), grouped=False)

@@ -15,8 +15,8 @@ import pytest
 from conformance.option_walk import PROBLEMS
 
 import skyband as sb
-from skyband.operators.options import Count, Growth, declared
-from skyband.operators.registry import OBJECTS, find
+from skyband.core.options import Count, Growth, declared
+from skyband.core.registry import find
 
 LONG = 600  # seconds for one question: what has not ended by then never will
 
@@ -65,13 +65,13 @@ def test_options_are_refused_by_name_or_harmless(problem: str) -> None:
 )
 def test_numbers_are_read_as_python_reads_them(text: str, number: float) -> None:
     """And are what the option is declared to be: compiled code sees one type, whichever way a number is written."""
-    read = find(f"relaxed(gamma={text})", OBJECTS).open.keywords["gamma"]  # type: ignore[attr-defined]
+    read = find(f"relaxed(gamma={text})", "rows").open.keywords["gamma"]  # type: ignore[attr-defined]
     assert (type(read), read) == (float, number)
 
 
 def test_an_option_is_said_once() -> None:
     with pytest.raises(sb.InvalidQuery, match="says 'block' twice"):
-        find("relaxed(block=2, block=3)", OBJECTS)
+        find("relaxed(block=2, block=3)", "rows")
 
 
 def test_an_option_needs_a_range() -> None:

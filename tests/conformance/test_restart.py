@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import answers, by_group
 
-from skyband.operators.registry import ObjectAlgorithm
+from skyband.problems.rows.operator import RowAlgorithm
 
 
 def run(case: Case, driver: Driver, sizes: list[int], after_each) -> Driver:  # type: ignore[no-untyped-def]
@@ -22,7 +22,7 @@ def run(case: Case, driver: Driver, sizes: list[int], after_each) -> Driver:  # 
 @every_algorithm
 @examples(50)
 @given(st.data(), batch_sizes())
-def test_snapshot_and_restore_at_every_step(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_snapshot_and_restore_at_every_step(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
     driver = Driver(case.spec, algorithm.open)
 
@@ -41,9 +41,7 @@ def test_snapshot_and_restore_at_every_step(algorithm: ObjectAlgorithm, data: st
 @every_algorithm
 @examples(50)
 @given(st.data(), batch_sizes())
-def test_forgetting_dead_groups_at_every_step(
-    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
-) -> None:
+def test_forgetting_dead_groups_at_every_step(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None, grouped=True))
     driver = Driver(case.spec, algorithm.open)
 
@@ -62,7 +60,7 @@ def test_forgetting_dead_groups_at_every_step(
 @examples(60)
 @given(st.data(), batch_sizes())
 def test_both_at_random_steps_with_small_capacities(
-    algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]
+    algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]
 ) -> None:
     case = data.draw(cases(algorithm, most=80, external_clock=None, grouped=True))
     capacity = {name: data.draw(st.integers(1, 8), label=name) for name in capacities(algorithm)}
@@ -84,7 +82,7 @@ def test_both_at_random_steps_with_small_capacities(
 @every_algorithm
 @examples(40)
 @given(st.data(), batch_sizes())
-def test_state_is_flat_arrays_of_its_own(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_state_is_flat_arrays_of_its_own(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     """A snapshot is a copy: what happens later to the operator, or to one restored from it, does not change it."""
     case = data.draw(cases(algorithm, external_clock=None))
     cut = data.draw(st.integers(0, len(case.events)))

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import Advance, Event, Row, by_group, top
 
-from skyband.operators.registry import ObjectAlgorithm
+from skyband.problems.rows.operator import RowAlgorithm
 
 
 def behind_the_rows(case: Case) -> Case:
@@ -32,7 +32,7 @@ def sizes_to_ask(case: Case) -> range:
 @every_algorithm
 @examples(40)
 @given(st.data(), batch_sizes())
-def test_the_window_that_closes_next(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_the_window_that_closes_next(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
     k = data.draw(st.integers(1, case.question.k))
     driver = Driver(case.spec, algorithm.open)
@@ -45,7 +45,7 @@ def test_the_window_that_closes_next(algorithm: ObjectAlgorithm, data: st.DataOb
 @every_algorithm
 @examples(40)
 @given(st.data(), batch_sizes())
-def test_the_last_so_many(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_the_last_so_many(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     """Every size at the end of the stream: right, or (without ad_hoc) refused."""
     case = behind_the_rows(data.draw(cases(algorithm, external_clock=None)))
     k = data.draw(st.integers(1, case.question.k))
@@ -64,7 +64,7 @@ AD_HOC = [algorithm for algorithm in EXACT.values() if any(kind.ad_hoc for kind 
 @pytest.mark.parametrize("algorithm", AD_HOC, ids=[algorithm.name for algorithm in AD_HOC])
 @examples(30)
 @given(st.data(), batch_sizes())
-def test_any_k_and_size_with_ad_hoc(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_any_k_and_size_with_ad_hoc(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = behind_the_rows(data.draw(cases(algorithm, most=25, external_clock=None, ad_hoc=True)))
     capacity = {name: data.draw(st.integers(1, 8), label=name) for name in capacities(algorithm)}
     driver = Driver(case.spec, opener(algorithm, **capacity))
@@ -82,7 +82,7 @@ def test_any_k_and_size_with_ad_hoc(algorithm: ObjectAlgorithm, data: st.DataObj
 @every_algorithm
 @examples(30)
 @given(st.data(), batch_sizes())
-def test_many_questions_at_once(algorithm: ObjectAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_many_questions_at_once(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     """As one by one, and right; asked in between, so that what was prepared for questions must not be used again."""
     case = behind_the_rows(data.draw(cases(algorithm, most=25, external_clock=None)))
     driver = Driver(case.spec, algorithm.open)
@@ -106,7 +106,7 @@ def test_many_questions_at_once(algorithm: ObjectAlgorithm, data: st.DataObject,
 
 
 @every_algorithm
-def test_asking_before_the_first_row_gives_nothing(algorithm: ObjectAlgorithm) -> None:
+def test_asking_before_the_first_row_gives_nothing(algorithm: RowAlgorithm) -> None:
     for kind in kinds(algorithm):
         driver = Driver(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0)), algorithm.open)
         assert driver.top(1) == []

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from skyband.operators.objects.tma import WholeWindow
-from skyband.operators.objects.window_kernels import GRID, WINDOW
-from skyband.operators.protocol import CHANGES, WINDOWS, Answer, Batch, Spec
-from skyband.operators.registry import OBJECTS
-from skyband.structures.score_grid import GRID_FIELDS
+from skyband.core.operator import CHANGES, WINDOWS, Answer, Batch, Spec
+from skyband.core.registry import algorithms_of
+from skyband.kernels.score_grid import GRID_FIELDS
+from skyband.problems.rows.algorithms.tma import WholeWindow
+from skyband.problems.rows.drivers.window_kernels import GRID, WINDOW
 from skyband.windows import Ticks
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ SHAPES = (
 
 def run(name: str, spec: Spec, score: Floats, time: Ints = NO_TIMES) -> list[Answer]:
     """What it says of each batch, with every invariant checked after it."""
-    operator = OBJECTS[name].open(spec)
+    operator = algorithms_of("rows")[name].open(spec)
     said = []
     for first in range(0, len(score), BATCH):
         rows = slice(first, first + BATCH)
@@ -100,7 +100,7 @@ def fullest_share(operator: WholeWindow) -> float:
     ("name", "shape"), [("tma", "falling"), ("sma", "falling"), ("tma", "one far from all others")]
 )
 def test_a_grid_whose_range_is_no_longer_that_of_the_scores_is_made_anew(name: str, shape: str) -> None:
-    operator = OBJECTS[name].open(Spec(5, Ticks(SIZE, 10, 0, by_count=True)))
+    operator = algorithms_of("rows")[name].open(Spec(5, Ticks(SIZE, 10, 0, by_count=True)))
     assert isinstance(operator, WholeWindow)
     score = some_scores(shape)
     shares = []
@@ -115,7 +115,7 @@ def test_a_grid_whose_range_is_no_longer_that_of_the_scores_is_made_anew(name: s
 def test_a_snapshot_from_before_there_were_grids(name: str) -> None:
     spec = Spec(5, Ticks(SIZE, 50, 0, by_count=True))
     score = some_scores("waves")
-    first, second = OBJECTS[name].open(spec), OBJECTS[name].open(spec)
+    first, second = algorithms_of("rows")[name].open(spec), algorithms_of("rows")[name].open(spec)
     first.push(Batch(score[:1000], NO_TIMES, NO_GROUPS, 0))
     saved = first.state()
     del saved["list2_length"], saved["list2_rows"]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tables import shows
 
 import skyband as sb
-from skyband.engines.schemas import common_type, plain_batch, plain_schema
+from skyband.core.encoding.schemas import common_type, plain_batch, plain_schema
 
 NAMES = ["x", "y", None, "x", "x"]
 KEPT: dict[str, pa.Array] = {

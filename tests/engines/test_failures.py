@@ -11,7 +11,7 @@ import pytest
 from keys import POOLS, column
 
 import skyband as sb
-from skyband.engines.groups import GroupCodes
+from skyband.core.encoding.groups import GroupCodes
 
 SCHEMA = pa.schema({"t": pa.int64(), "g": pa.int64(), "v": pa.float64()})
 OTHER = pa.table({"t": ["soon"]})

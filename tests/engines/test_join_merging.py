@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.engines.join_output import Layout
-from skyband.queries.join_columns import bind
+from skyband.problems.joins.columns import bind
+from skyband.problems.joins.output import Layout
 
 SCHEMAS = {"a": pa.schema({"t": pa.int64(), "g": pa.int64(), "x": pa.int64()})}
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from keys import POOLS, Keys, batches_of, column, key_columns, label, picks
 
 import skyband as sb
-from skyband.engines.embedded.session import Session
-from skyband.engines.groups import GroupCodes
+from skyband.core.encoding.groups import GroupCodes
+from skyband.core.session import Session
 
 FEW = 3  # groups with which forgetting begins
 NAMES = ["g0", "g1", "g2"]
@@ -28,7 +28,7 @@ NAMES = ["g0", "g1", "g2"]
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "few_groups", FEW)
-    monkeypatch.setattr("skyband.engines.embedded.joins.JoinSession.few_groups", FEW)
+    monkeypatch.setattr("skyband.problems.joins.session.JoinSession.few_groups", FEW)
 
 
 def labelled(columns: list[pa.Array], kind: pa.DataType | None = None) -> list[pa.Array]:

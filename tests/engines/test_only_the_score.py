@@ -10,9 +10,9 @@ import pytest
 from tables import ALGORITHMS
 
 import skyband as sb
-from skyband.engines.rows import MANY, RowStore
-from skyband.operators.registry import OBJECTS, find
-from skyband.planner.objects import specify
+from skyband.core.encoding.rows import MANY, RowStore
+from skyband.core.registry import find
+from skyband.problems.rows.planning import specify
 
 QUERIES = pa.table({"w": [1.0]})
 
@@ -35,7 +35,7 @@ ASKED: list[Any] = [
         query
         for window in WINDOWS
         for query in (sb.TopK(k=3, by="s", window=window, algorithm=algorithm) for algorithm in ALGORITHMS)
-        if not find(str(query.algorithm), OBJECTS).refuses(specify(query, BARE))
+        if not find(str(query.algorithm), "rows").refuses(specify(query, BARE))
     ),
     *(sb.TopKForEach(k=3, by="s", window=window, queries=QUERIES, key="w") for window in WINDOWS),
 ]

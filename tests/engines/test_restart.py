@@ -10,9 +10,10 @@ import pytest
 from tables import ALGORITHMS
 
 import skyband as sb
-from skyband.engines.embedded.objects import TopKSession
-from skyband.operators.registry import OBJECTS, ObjectAlgorithm, find
-from skyband.planner.objects import specify
+from skyband.core.registry import find
+from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.planning import specify
+from skyband.problems.rows.session import TopKSession
 
 SCHEMA = pa.schema(
     {
@@ -66,7 +67,7 @@ def emits(window: sb.Window) -> list[Any]:
 
 CASES = [
     (algorithm, window)
-    for algorithm in (find(name, OBJECTS) for name in ALGORITHMS)
+    for algorithm in (find(name, "rows") for name in ALGORITHMS)
     for window in WINDOWS
     if not algorithm.refuses(specify(sb.TopK(k=2, by="v", window=WINDOWS[window]), SCHEMA))
 ]
@@ -76,7 +77,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("algorithm", "window"), CASES, ids=[f"{algorithm.name}, {window}" for algorithm, window in CASES]
 )
-def test_restart_after_every_batch(algorithm: ObjectAlgorithm, window: str, per: tuple[str, ...]) -> None:
+def test_restart_after_every_batch(algorithm: RowAlgorithm, window: str, per: tuple[str, ...]) -> None:
     for emit in emits(WINDOWS[window]):
         lateness = 4 if "sliding by value" in window else None
         query = sb.TopK(

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skyband.engines.rows import FEW, MANY, RowStore
+from skyband.core.encoding.rows import FEW, MANY, RowStore
 
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.dictionary(pa.int32(), pa.string())})
 

@@ -11,7 +11,7 @@ import pytest
 from tables import ALGORITHMS, batch, shows, table
 
 import skyband as sb
-from skyband.engines.embedded.objects import TopKSession
+from skyband.problems.rows.session import TopKSession
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.string()})
 WINDOW = sb.sliding(20, every=10, on="t")

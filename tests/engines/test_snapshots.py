@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.engines import snapshots
-from skyband.engines.embedded.objects import TopKSession
+from skyband.core import snapshots
+from skyband.problems.rows.session import TopKSession
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.string()})
 QUERY = sb.TopK(k=2, by="v", window=sb.sliding(20, every=10, on="t"), per="g")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tables import shows, table
 
 import skyband as sb
-from skyband.operators.across.protocol import AcrossBatch, AcrossSpec
-from skyband.operators.registry import ACROSS
-from skyband.queries.combining import ADD, Combine
+from skyband.core.registry import algorithms_of
+from skyband.problems.across.combining import ADD, Combine
+from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 from skyband.windows import FOREVER, Ticks
 
 ASKED: dict[str, Any] = {"k": 2, "id": "flow", "value": "size"}
@@ -43,8 +43,8 @@ def test_windows_wait_for_the_slowest_stream_but_not_longer_than_allowed(
         return AcrossSpec(2, ticks, combine=combine, low=(0.0,) * 3, high=(1.0,) * 3, repeat=1, idle_after=idle_after)
 
     operator, oracle = (
-        ACROSS[algorithm].open(spec(lateness, idle_after)),
-        ACROSS["recompute"].open(spec(FOREVER, 0)),
+        algorithms_of("across")[algorithm].open(spec(lateness, idle_after)),
+        algorithms_of("across")["recompute"].open(spec(FOREVER, 0)),
     )
     expected, found, reached = [], [], [-(2**40)] * 3
     for position, row in enumerate(rows):
@@ -56,7 +56,7 @@ def test_windows_wait_for_the_slowest_stream_but_not_longer_than_allowed(
         found.append(operator.push(batch(rows[first : first + size], first)))
         first = min(first + size, len(rows))
         state = operator.state()
-        operator = ACROSS[algorithm].open(spec(lateness, idle_after))
+        operator = algorithms_of("across")[algorithm].open(spec(lateness, idle_after))
         operator.restore(state)
     for column in range(7):
         columns = [

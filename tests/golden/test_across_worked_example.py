@@ -11,11 +11,11 @@ import pytest
 from tables import table
 
 import skyband as sb
-from skyband.operators.across.protocol import AcrossSpec
-from skyband.operators.across.scoring import scoring_of
-from skyband.operators.across.slots import best_score, current_score, new_slots, take_value
-from skyband.operators.registry import ACROSS
-from skyband.queries.combining import resolve
+from skyband.core.registry import algorithms_of
+from skyband.problems.across.combining import resolve
+from skyband.problems.across.drivers.scoring import scoring_of
+from skyband.problems.across.drivers.slots import best_score, current_score, new_slots, take_value
+from skyband.problems.across.operator import AcrossSpec
 from skyband.windows import Ticks
 
 STREAMS = {
@@ -32,7 +32,7 @@ SCORES = {
 }
 
 
-@pytest.mark.parametrize("algorithm", [name for name in ACROSS if ACROSS[name].exact])
+@pytest.mark.parametrize("algorithm", [name for name in algorithms_of("across") if algorithms_of("across")[name].exact])
 def test_scores_at_each_time(algorithm: str) -> None:
     query = sb.TopKAcross(
         k=10, id="flow", value="size", streams=list(STREAMS), window=sb.sliding(101, on="t"), algorithm=algorithm

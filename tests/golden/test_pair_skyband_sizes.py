@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from skyband.core.operator import CHANGES
+from skyband.core.registry import algorithms_of
 from skyband.expressions.pairs import bind
-from skyband.operators.pairs.protocol import Batch, Spec
-from skyband.operators.pairs.scoring import scoring_of
-from skyband.operators.pairs.staircase import expected_pairs
-from skyband.operators.protocol import CHANGES
-from skyband.operators.registry import PAIRS
+from skyband.problems.pairs.algorithms.staircase import expected_pairs
+from skyband.problems.pairs.drivers.scoring import scoring_of
+from skyband.problems.pairs.operator import Batch, Spec
 from skyband.windows import Ticks
 
 BY_K = {1: 17.4, 5: 82.3, 10: 159.9, 20: 308.5, 50: 730.6, 100: 1398.0}  # windows of 10,000 rows
@@ -24,7 +24,7 @@ def mean_size(k: int, rows: int) -> float:
     by = " + ".join(f"abs(a.x{i} - b.x{i})" for i in range(DIMENSIONS))
     schema = pa.schema([(f"x{i}", pa.float64()) for i in range(DIMENSIONS)])
     scoring = scoring_of(bind(by, None, True, schema))
-    operator = PAIRS["staircase"].open(Spec(k, Ticks(rows, 0, 0, True), scoring, CHANGES))
+    operator = algorithms_of("pairs")["staircase"].open(Spec(k, Ticks(rows, 0, 0, True), scoring, CHANGES))
     random, first, sizes = np.random.default_rng(7), 0, []
     more = max(2 * rows, 20_000)
     while first < rows + more:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skyband.operators.objects.mintopk import MinTopK
-from skyband.operators.objects.relaxed import Relaxed
-from skyband.operators.protocol import CHANGES, WINDOWS, Batch, ObjectOperator, Spec
+from skyband.core.operator import CHANGES, WINDOWS, Batch, ObjectOperator, Spec
+from skyband.problems.rows.algorithms.mintopk import MinTopK
+from skyband.problems.rows.algorithms.relaxed import Relaxed
 from skyband.windows import Ticks
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from skyband.bench import costs as calibrate
-from skyband.bench.pushing import setting
+from skyband.core.registry import algorithms_of
 from skyband.errors import InvalidQuery, SkybandError
-from skyband.operators.registry import OBJECTS
-from skyband.planner import costs as costs_module
-from skyband.planner.costs import (
+from skyband.problems.rows import costs as costs_module
+from skyband.problems.rows.costs import (
     EACH_ROWS,
     KS,
     ORDERS,
@@ -29,7 +27,9 @@ from skyband.planner.costs import (
     window_rows_of,
     write,
 )
-from skyband.planner.objects import MEASURED_AS, NEAR, plan
+from skyband.problems.rows.planning import MEASURED_AS, NEAR, plan
+from skyband.study import costs as calibrate
+from skyband.study.pushing import setting
 
 
 def made_up(**ns: float | dict[str, float]) -> Costs:
@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> Non
 
 def test_figures_of_this_machine_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SKYBAND_CACHE", str(tmp_path))
-    assert cache_file() == tmp_path / "costs.json"
+    assert cache_file() == tmp_path / "costs-rows.json"
     known_costs.cache_clear()
     shipped = known_costs().machine
     write(growing(), cache_file())
@@ -150,13 +150,13 @@ def test_figures_of_this_machine_come_first(tmp_path: Path, monkeypatch: pytest.
 def test_the_figures_that_come_with_the_package_cover_every_algorithm() -> None:
     shipped = read(Path(costs_module.__file__).with_name("costs.json"))
     assert shipped.cells.keys() == {algorithm.name for algorithm in calibrate.ALGORITHMS}
-    chosen = {name for name, algorithm in OBJECTS.items() if not algorithm.for_comparing}
+    chosen = {name for name, algorithm in algorithms_of("rows").items() if not algorithm.for_comparing}
     assert {MEASURED_AS.get(name, name) for name in chosen} <= shipped.cells.keys()
     for algorithm, order, shape, k in product(shipped.cells, ORDERS, SHAPES, KS):
         for rows in window_rows_of(shape):
             spec = setting(k, rows, min(shape.slides, rows), by_count=shape.by_count, whole=shape.whole)
             known = not math.isnan(shipped.ns_per_row(algorithm, spec, rows, order))
-            assert known == (OBJECTS[algorithm].refuses(spec) is None)
+            assert known == (algorithms_of("rows")[algorithm].refuses(spec) is None)
 
 
 def test_the_file_has_a_line_for_each_table() -> None:
@@ -211,7 +211,7 @@ def test_an_error_is_answered_exactly_unless_order_is_random(expect: str) -> Non
 @pytest.mark.parametrize(("slides", "by_count"), [(10, True), (0, False), (10, False)])
 def test_an_error_is_answered_exactly_where_n_is_not_fixed_or_panes_slide(slides: int, by_count: bool) -> None:
     spec = setting(9, 40_000, slides, by_count=by_count, error=0.001)
-    assert OBJECTS[plan(spec).algorithm].exact
+    assert algorithms_of("rows")[plan(spec).algorithm].exact
 
 
 @pytest.mark.parametrize("name", ["probabilistic", "hybrid", "probabilistic(limit=7)"])
@@ -230,7 +230,7 @@ def test_what_is_there_for_comparing_is_never_chosen() -> None:
     assert plan(setting(9, 1_000, 0), costs=costs).algorithm == "relaxed"
 
 
-EXACT = [name for name, algorithm in OBJECTS.items() if algorithm.exact and not algorithm.for_comparing]
+EXACT = [name for name, algorithm in algorithms_of("rows").items() if algorithm.exact and not algorithm.for_comparing]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -265,7 +265,7 @@ def test_many_slides_are_not_taken_for_a_hundred(k: int, slides: int) -> None:
 
 def test_calibrating_measures_every_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two algorithms, some settings and small windows: what takes long is not this, but all of them."""
-    monkeypatch.setattr(calibrate, "ALGORITHMS", (OBJECTS["relaxed"], OBJECTS["mintopk"]))
+    monkeypatch.setattr(calibrate, "ALGORITHMS", (algorithms_of("rows")["relaxed"], algorithms_of("rows")["mintopk"]))
     monkeypatch.setattr(calibrate, "window_rows_of", lambda _: (200, 300))
     monkeypatch.setattr(calibrate, "KS", (3, 100, 300))
     monkeypatch.setattr(calibrate, "ORDERS", ("random", "falling"))

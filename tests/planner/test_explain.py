@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import skyband as sb
-from skyband.planner.costs import KS, SHAPES, Costs, window_rows_of
-from skyband.planner.pair_costs import DISTANCES, KINDS, PairCosts
-from skyband.planner.pair_costs import KS as PAIR_KS
+from skyband.problems.pairs.costs import DISTANCES, KINDS, PairCosts
+from skyband.problems.pairs.costs import KS as PAIR_KS
+from skyband.problems.rows.costs import KS, SHAPES, Costs, window_rows_of
 
 GOLDEN = Path(__file__).parent / "explained"
 
@@ -85,8 +85,8 @@ QUERIES: dict[str, Callable[[], str]] = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skyband.planner.objects.known_costs", lambda: COSTS)
-    monkeypatch.setattr("skyband.planner.pairs.known_pair_costs", lambda: PAIR_COSTS)
+    monkeypatch.setattr("skyband.problems.rows.planning.known_costs", lambda: COSTS)
+    monkeypatch.setattr("skyband.problems.pairs.planning.known_pair_costs", lambda: PAIR_COSTS)
     assert QUERIES[name]() == (GOLDEN / f"{name}.txt").read_text()
 
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.planner.distribution import spread
-from skyband.planner.windows import ticks_of
+from skyband.core.planned_windows import ticks_of
+from skyband.problems.distribution import spread
 
 
 def asked(queries: int, columns: int, by: str | None = None) -> sb.TopKForEach:

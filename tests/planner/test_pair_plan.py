@@ -9,11 +9,9 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.core.registry import algorithms_of
 from skyband.expressions.pairs import bind
-from skyband.operators.pairs.protocol import Spec
-from skyband.operators.pairs.scoring import scoring_of
-from skyband.operators.registry import PAIRS
-from skyband.planner.pair_costs import (
+from skyband.problems.pairs.costs import (
     DISTANCES,
     KINDS,
     KS,
@@ -24,7 +22,9 @@ from skyband.planner.pair_costs import (
     read,
     write,
 )
-from skyband.planner.pairs import plan
+from skyband.problems.pairs.drivers.scoring import scoring_of
+from skyband.problems.pairs.operator import Spec
+from skyband.problems.pairs.planning import plan
 from skyband.windows import Ticks
 
 SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])
@@ -52,7 +52,7 @@ def test_what_adapts_is_chosen_where_it_can_be() -> None:
 
 def test_what_is_for_comparing_is_not_chosen() -> None:
     considered = plan(spec("abs(a.x - b.x)")).considered
-    assert {choice.algorithm for choice in considered} == set(PAIRS)
+    assert {choice.algorithm for choice in considered} == set(algorithms_of("pairs"))
     assert plan(spec("abs(a.x - b.x)"), "naive").algorithm == "naive"
 
 

@@ -10,8 +10,8 @@ import pytest
 from planner.test_explain import COSTS, PAIR_COSTS
 
 import skyband as sb
-from skyband.planner.join_costs import Constants
-from skyband.planner.rules import RULES, Draft, Measured, Read
+from skyband.problems.joins.costs import Constants
+from skyband.problems.rules import RULES, Draft, Measured, Read
 
 GOLDEN = Path(__file__).parent / "rules"
 JOIN_COSTS: Final = Constants(
@@ -94,9 +94,9 @@ def decided(name: str) -> str:
 
 @pytest.mark.parametrize("name", [rule.__name__ for rule in RULES])
 def test_decided(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skyband.planner.objects.known_costs", lambda: COSTS)
-    monkeypatch.setattr("skyband.planner.pairs.known_pair_costs", lambda: PAIR_COSTS)
-    monkeypatch.setattr("skyband.planner.joins.known_constants", lambda: JOIN_COSTS)
+    monkeypatch.setattr("skyband.problems.rows.planning.known_costs", lambda: COSTS)
+    monkeypatch.setattr("skyband.problems.pairs.planning.known_pair_costs", lambda: PAIR_COSTS)
+    monkeypatch.setattr("skyband.problems.joins.planning.known_constants", lambda: JOIN_COSTS)
     assert decided(name) == (GOLDEN / f"{name}.txt").read_text()
 
 

@@ -9,9 +9,9 @@ import pytest
 import skyband as sb
 from skyband.engines.spark.candidates import GROUP, SCORE, WEIGHT, weigher
 from skyband.engines.spark.gathering import packer
-from skyband.engines.spark.objects import TopKRecipe
 from skyband.engines.spark.pages import Tally, read_table
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
+from skyband.problems.rows.spark import TopKRecipe
 
 NAN = float("nan")
 

@@ -23,8 +23,8 @@ from spark.streams import (
 )
 
 import skyband as sb
-from skyband.engines.spark.joins import resolve
 from skyband.expressions import functions
+from skyband.problems.joins.spark import resolve
 
 pytestmark = pytest.mark.spark
 

@@ -27,8 +27,12 @@ def streaming(df: DataFrame) -> DataFrame:
 
 def told(df: DataFrame, others: dict[str, DataFrame], query: Any) -> str:
     """All that workers, and the ways to and from them, are told of a query, but for what a checkpoint is known by."""
-    from skyband.engines.spark import across, joins, many, objects, pairs
     from skyband.engines.spark.jumps import without_jumps
+    from skyband.problems.across import spark as across
+    from skyband.problems.joins import spark as joins
+    from skyband.problems.pairs import spark as pairs
+    from skyband.problems.rows import spark as objects
+    from skyband.problems.subscriptions import spark as many
 
     more: Any = None
     recipe: Any

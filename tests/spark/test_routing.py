@@ -18,12 +18,12 @@ from pyspark.sql import functions as sf
 from spark.streams import INSTANTS, START_US, Line, lines, read_batches, run_stream, run_to_files, split, write_batches
 
 import skyband as sb
-from skyband.engines.embedded.many import ForEachSession
-from skyband.engines.spark import many
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import BUCKET, tie
-from skyband.engines.spark.routing import bucket_of_row, buckets_of_table, sifted
-from skyband.engines.spark.sifting import QuerySieve, panes_of
+from skyband.problems.subscriptions import spark as many
+from skyband.problems.subscriptions.session import ForEachSession
+from skyband.problems.subscriptions.spark_routing import bucket_of_row, buckets_of_table, sifted
+from skyband.problems.subscriptions.spark_sifting import QuerySieve, panes_of
 
 pytestmark = pytest.mark.spark
 

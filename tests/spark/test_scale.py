@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from spark.streams import START_US, lines, run_stream, split, write_batches
 
 import skyband as sb
-from skyband.engines.spark.objects import part, resolve
+from skyband.problems.rows.spark import part, resolve
 
 pytestmark = pytest.mark.spark
 

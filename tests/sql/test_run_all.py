@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skyband as sb
-from skyband.engines.embedded import objects, pairs
+from skyband.problems.pairs import session as pairs
+from skyband.problems.rows import session as objects
 
 PAIRS = "SELECT {shown} FROM rows a, rows b WHERE a.n < b.n{where} ORDER BY |a.x - b.x| LIMIT {k} WINDOW [{window}]"
 BY_COUNT = [("20 ROWS EVERY 5 ROWS", 4), ("7 ROWS EVERY 5 ROWS", 2), ("5 ROWS EVERY 5 ROWS", 6)]

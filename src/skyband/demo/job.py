@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skyband.errors import InvalidInput
-from skyband.queries import TopK
+from skyband.problems.rows.query import TopK
 from skyband.streams.trades import MAX_DELAY, trades
 from skyband.windows import sliding
 

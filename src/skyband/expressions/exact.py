@@ -22,16 +22,7 @@ import pyarrow as pa
 
 from skyband.errors import InvalidExpression
 from skyband.expressions import functions
-from skyband.expressions.bounds import (
-    Bound,
-    absolute,
-    bound_of,
-    constant,
-    difference,
-    either,
-    product,
-    sum_of,
-)
+from skyband.expressions.bounds import Bound, absolute, bound_of, constant, difference, either, product, sum_of
 from skyband.expressions.lines import COMPARISONS, FUNCTIONS, OPERATORS, any_of, is_two, not_a_number
 from skyband.expressions.scores import is_number
 from skyband.expressions.wide import WIDE, Sum, Term, read_term, template, terms_of

@@ -60,7 +60,7 @@ class PairScore:
     calls: tuple[tuple[str, Callable[..., Any]], ...] = ()  # functions of the user's that the lines call, by name
     labels: tuple[tuple[bytes, int], ...] = ()  # the strings that are written out, and the numbers they have
     type: pa.DataType = field(default_factory=pa.float64)  # what a score is shown as
-    # A whole number is ranked by a float64 that orders as it does (`structures.whole_scores`), which `s` is then.
+    # A whole number is ranked by a float64 that orders as it does (`kernels.whole_scores`), which `s` is then.
     is_key: bool = False
     sums: tuple[Sum, ...] = ()  # sum0, sum1, … in the lines: sums of many terms that are alike
     checks: tuple[Check, ...] = field(default=(), compare=False)  # what must fit into 64 bits

@@ -10,7 +10,9 @@ import pyarrow as pa
 from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
 from skyband.pipelines.model import Pipeline, Query, Sink, Source
-from skyband.queries import JoinAggregate, TopK, TopKForEach
+from skyband.problems.joins.query import JoinAggregate
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions.query import TopKForEach
 from skyband.sql.asked import Asked
 from skyband.sql.run import ask
 from skyband.sql.statement import Statement, understand

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from skyband.engines.spark import clock_column, schema_of
+from skyband.engines.spark import schema_of
 from skyband.engines.spark.plan import BUCKETS_SETTING, DEFAULT_BUCKETS
 from skyband.engines.spark.sharing import QUESTION, number_of
 from skyband.pipelines.answers import Answers
@@ -25,6 +25,7 @@ from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
 from skyband.pipelines.secrets import resolve
 from skyband.pipelines.sources import bad_records_of, rows_of
+from skyband.problems.spark import clock_column
 from skyband.sql import sql
 from skyband.sql.asked import Asked as Meaning
 from skyband.sql.run import together

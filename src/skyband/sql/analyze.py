@@ -13,7 +13,7 @@ import pyarrow as pa
 from skyband.engines.embedded.inputs import Held, Source, in_batches
 from skyband.engines.embedded.running import Running
 from skyband.errors import InvalidInput
-from skyband.planner.rules import Draft, Measured, Read
+from skyband.problems.rules import Draft, Measured, Read
 from skyband.sql.asked import ONLY, Asked
 
 PIECES = 64  # in which the rows of a table are pushed, so that there is more than one moment to look at

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.joins.query import JoinAggregate
+from skyband.problems.pairs.query import TopKPairs
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions.query import TopKForEach
 
 ONLY = ""  # what a query calls its input if it has only one
 

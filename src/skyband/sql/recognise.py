@@ -8,7 +8,11 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.sql import across, joins, many, objects, pairs
+from skyband.problems.across import sql as across
+from skyband.problems.joins import sql as joins
+from skyband.problems.pairs import sql as pairs
+from skyband.problems.rows import sql as objects
+from skyband.problems.subscriptions import sql as many
 from skyband.sql.asked import Asked
 from skyband.sql.statement import Statement
 

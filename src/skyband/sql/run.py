@@ -14,13 +14,21 @@ import pyarrow.compute as pc
 
 from skyband import expressions
 from skyband.api import is_spark
-from skyband.engines.embedded import across, joins, many, objects, pairs
+from skyband.core.encoding.schemas import fitted
 from skyband.engines.embedded.inputs import Source, in_batches, read
 from skyband.engines.embedded.running import Running, give
-from skyband.engines.schemas import fitted
 from skyband.errors import InvalidInput
-from skyband.planner.explain import analyzed, explained
-from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
+from skyband.problems.across import session as across
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.explain import analyzed, explained
+from skyband.problems.joins import session as joins
+from skyband.problems.joins.query import JoinAggregate
+from skyband.problems.pairs import session as pairs
+from skyband.problems.pairs.query import TopKPairs
+from skyband.problems.rows import session as objects
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions import session as many
+from skyband.problems.subscriptions.query import TopKForEach
 from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark
 from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
 from skyband.sql.reading import quoted
@@ -213,7 +221,7 @@ def _reread(source: Source, name: str) -> Source:
 
 def together(asked: Mapping[str, Asked], stream: str, data: Mapping[str, Any]) -> Any:
     """Statements about one Spark stream, and tables beside it, by name, in one pass: as `spark.together` gives it."""
-    from skyband.engines import spark
+    from skyband.problems import spark
 
     data = {name.lower(): df for name, df in data.items()}
     schemas = {name: spark.schema_of(df) for name, df in data.items()}
@@ -250,7 +258,7 @@ def _then(first: Callable[[Any], Any], second: Callable[[Any], Any], value: Any)
 
 def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
     """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
-    from skyband.engines import spark
+    from skyband.problems import spark
 
     prepared = {name: _rows_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in asked.rows.items()}
     match asked.query:

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from skyband.kernels.compiling import allocating
 from skyband.streams.batches import check_count, check_number
-from skyband.structures.compiling import allocating
 
 _INCOMPLETE: Final = (7,)  # random numbers of its own
 

@@ -8,8 +8,8 @@ import numpy as np
 from across_oracle import Row, Shown
 from conformance.feeding import Feeder
 
-from skyband.operators.across.protocol import AcrossAnswer, AcrossBatch, AcrossOperator, AcrossSpec
-from skyband.operators.protocol import LEAVE
+from skyband.core.operator import LEAVE
+from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossOperator, AcrossSpec
 
 
 class Driver(Feeder[AcrossSpec, Row, Shown]):

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.bench.papers.recall import Rows
-from skyband.operators.across.protocol import AcrossBatch, AcrossSpec
-from skyband.operators.protocol import CHANGES
-from skyband.operators.registry import ACROSS
-from skyband.queries.combining import ADD, Combine
+from skyband.core.operator import CHANGES
+from skyband.core.registry import algorithms_of
+from skyband.problems.across.combining import ADD, Combine
+from skyband.problems.across.operator import AcrossBatch, AcrossSpec
+from skyband.study.papers.recall import Rows
 from skyband.windows import Ticks
 
 At = Callable[[float], float]  # by how much of the stream is over, from 0 to 1
@@ -85,7 +85,7 @@ def course(rows: Rows, streams: int, window: int, *, k: int = 10, ticks: Ticks |
     ticks = ticks or Ticks(window, 0, 0, by_count=True)
     combine = Combine(ADD, (1.0,) * streams)
     spec = AcrossSpec(k, ticks, CHANGES, combine, (0.0,) * streams, (1.0,) * streams, recall=0.95)
-    operator, exact = ACROSS["learned"].open(spec), ACROSS["totals"].open(spec)
+    operator, exact = algorithms_of("across")["learned"].open(spec), algorithms_of("across")["totals"].open(spec)
     seen, step = [], max(window // 40, 1)
     for first in range(0, len(code), step):
         some = slice(first, first + step)

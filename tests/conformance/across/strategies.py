@@ -11,10 +11,9 @@ from across_oracle import Advance, Event, Row, Scoring
 from hypothesis import strategies as st
 from oracle import Question
 
-from skyband.operators.across.protocol import REPEAT_CODES, AcrossSpec
-from skyband.operators.protocol import EMIT_CODES
-from skyband.operators.registry import AcrossAlgorithm
-from skyband.queries.combining import resolve
+from skyband.core.operator import EMIT_CODES
+from skyband.problems.across.combining import resolve
+from skyband.problems.across.operator import REPEAT_CODES, AcrossAlgorithm, AcrossSpec
 from skyband.windows import FOREVER, Ticks
 
 SWITCH = (False, True)

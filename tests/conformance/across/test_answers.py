@@ -11,9 +11,10 @@ from conformance.algorithms import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skyband.operators.registry import ACROSS, AcrossAlgorithm
+from skyband.core.registry import algorithms_of
+from skyband.problems.across.operator import AcrossAlgorithm
 
-EXACT = {name: algorithm for name, algorithm in ACROSS.items() if algorithm.exact}
+EXACT = {name: algorithm for name, algorithm in algorithms_of("across").items() if algorithm.exact}
 every_algorithm = pytest.mark.parametrize("algorithm", list(EXACT.values()), ids=list(EXACT))
 
 
@@ -42,7 +43,7 @@ def test_agrees_with_recompute_batch_by_batch(
     algorithm: AcrossAlgorithm, data: st.DataObject, sizes: list[int]
 ) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
-    driver, reference = Driver(case.spec, algorithm.open), Driver(case.spec, ACROSS["recompute"].open)
+    driver, reference = Driver(case.spec, algorithm.open), Driver(case.spec, algorithms_of("across")["recompute"].open)
     said: dict[Driver, list[int]] = {driver: [], reference: []}
     for each in said:
         each.run(case.events, sizes, after_each=lambda each=each: said[each].append(len(each.lines)))

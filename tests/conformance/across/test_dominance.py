@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question
 
-from skyband.operators.across.protocol import AcrossBatch
-from skyband.operators.registry import ACROSS
+from skyband.core.registry import algorithms_of
+from skyband.problems.across.operator import AcrossBatch
 
 COMBINES = {"sum": sum, "max": max, "min": min}
 
@@ -81,7 +81,7 @@ def test_holds_the_k_dominance_set(
 ) -> None:
     question = Question(k=k, size=size, by_count=True, emit="changes")
     spec = spec_of(question, combine, (0.0,) * streams, (1.0,) * streams, None)
-    operator, definition = ACROSS[name].open(spec), Definition(k, size, streams, combine)
+    operator, definition = algorithms_of("across")[name].open(spec), Definition(k, size, streams, combine)
     free = [(i % streams, i // streams) for i in range(len(drawn))]  # each object once in each stream
     for i, (choice, sixteenths) in enumerate(drawn):
         stream, about = free.pop(choice % min(len(free), 8))

@@ -17,8 +17,8 @@ from conformance.across.hostile import HABITS, WINDOWS, course, made
 from hypothesis import settings
 
 import skyband as sb
-from skyband.bench.papers.recall import Rows, generated, outcome
 from skyband.streams.incomplete import incomplete
+from skyband.study.papers.recall import Rows, generated, outcome
 from skyband.windows import Ticks
 
 DEEP = settings.get_current_profile_name() == "deep"

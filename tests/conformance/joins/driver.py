@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from conformance.joins.strategies import Case, Row, batch_of
 
-from skyband.operators.joins.protocol import Answer, JoinOperator
+from skyband.problems.joins.operator import Answer, JoinOperator
 
 Line = tuple[Any, ...]
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from skyband.operators.joins.plans import Plan
-from skyband.operators.joins.protocol import (
+from skyband.problems.joins.algorithms.plans import Plan
+from skyband.problems.joins.operator import (
     ALL,
     COUNT,
     MAX,

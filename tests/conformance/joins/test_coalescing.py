@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.operators.joins.lifetimes import SAMPLE, Coming, coalesced, one_for_each_pane, windows_of
-from skyband.operators.joins.protocol import ADDED, HIGHEST, HIGHEST_FLOAT, LOWEST, LOWEST_FLOAT, Rows
+from skyband.problems.joins.drivers.lifetimes import SAMPLE, Coming, coalesced, one_for_each_pane, windows_of
+from skyband.problems.joins.operator import ADDED, HIGHEST, HIGHEST_FLOAT, LOWEST, LOWEST_FLOAT, Rows
 from skyband.windows import FOREVER
 
 

@@ -10,8 +10,8 @@ from conformance.joins.strategies import Case, cases, plans_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skyband.operators.joins import plans, recompute
-from skyband.operators.joins.plans import Plan
+from skyband.problems.joins.algorithms import plans, recompute
+from skyband.problems.joins.algorithms.plans import Plan
 
 SIZES = st.lists(st.sampled_from([0, 1, 1, 2, 5, 11]), max_size=12)
 

@@ -8,7 +8,7 @@ from conformance.joins.strategies import Case, cases, plans_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skyband.operators.joins import plans, recompute
+from skyband.problems.joins.algorithms import plans, recompute
 
 
 @examples(80)

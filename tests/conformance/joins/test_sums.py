@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import skyband as sb
-from skyband.operators.joins import plans
-from skyband.operators.joins.layout import Term, moved
-from skyband.operators.joins.protocol import COUNT, SUM, Aggregate, Batch, Cells, Input, Rows, Spec
-from skyband.operators.joins.sums_kernels import BITS, MASK
+from skyband.problems.joins.algorithms import plans
+from skyband.problems.joins.algorithms.plans.layout import Term, moved
+from skyband.problems.joins.algorithms.plans.sums_kernels import BITS, MASK
+from skyband.problems.joins.operator import COUNT, SUM, Aggregate, Batch, Cells, Input, Rows, Spec
 from skyband.windows import FOREVER
 
 # Numbers of few bits, as prices have, and of many; each kind alone, so that all widths of a sum are met.

@@ -11,10 +11,10 @@ import pyarrow as pa
 from many_oracle import Asked, Event, Point, Score, answers_of
 from oracle import Advance, Question, Shown
 
+from skyband.core.operator import EMIT_CODES, LEAVE, Answer
 from skyband.expressions import many
-from skyband.operators.many.protocol import Batch, ManyOperator, Queries, Spec
-from skyband.operators.many.scoring import Scoring, scoring_of
-from skyband.operators.protocol import EMIT_CODES, LEAVE, Answer
+from skyband.problems.subscriptions.drivers.scoring import Scoring, scoring_of
+from skyband.problems.subscriptions.operator import Batch, ManyOperator, Queries, Spec
 from skyband.windows import FOREVER, Ticks
 
 COLUMNS = pa.schema([("x", pa.float64()), ("y", pa.float64())])

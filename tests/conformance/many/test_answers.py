@@ -11,11 +11,11 @@ from conformance.many.random_cases import Case, random_case
 from many_oracle import Asked, Point
 from oracle import Question
 
+from skyband.core.operator import Ints
+from skyband.core.registry import algorithms_of, find
 from skyband.errors import InvalidQuery
-from skyband.operators.many import grids
-from skyband.operators.many.thresholds import Thresholds
-from skyband.operators.protocol import Ints
-from skyband.operators.registry import MANY, find
+from skyband.problems.subscriptions.algorithms import grids
+from skyband.problems.subscriptions.drivers.thresholds import Thresholds
 
 # With slack=0 lists run short all the time; with few=1 rows are taken in the smallest steps.
 OPTIONS = ["", "slack=0, few=1, parts=2, hits=1", "slack=1, few=1, parts=4", "slack=0, few=3, hits=20"]
@@ -28,7 +28,7 @@ COMPARED = ["recompute", "relaxed", "relaxed+probabilistic", "cpmw", "snn"]  # w
 def is_possible(name: str, case: Case) -> bool:
     # Of the competitors the loop is compiled anew for each score, which takes long.
     quick = name not in grids.NAMES or case.score == "distance"
-    return quick and find(name, MANY).refuses(spec_of(case.question, case.score)) is None
+    return quick and find(name, "subscriptions").refuses(spec_of(case.question, case.score)) is None
 
 
 def compare(name: str, seed: int) -> None:
@@ -36,9 +36,9 @@ def compare(name: str, seed: int) -> None:
     case = random_case(draw)
     while not is_possible(name, case):
         case = random_case(draw)
-    options = draw.choice(OPTIONS) if "hits" in MANY[name].options else ""
+    options = draw.choice(OPTIONS) if "hits" in algorithms_of("subscriptions")[name].options else ""
     options = (options + draw.choice(MORE.get(name, [""]))).removeprefix(", ")
-    driver = Driver(case.question, case.score, find(f"{name}({options})" if options else name, MANY).open)
+    driver = Driver(case.question, case.score, find(f"{name}({options})" if options else name, "subscriptions").open)
     for events, added, removed in case.steps:
         if removed and driver.alive:
             driver.remove([driver.alive[int(share * len(driver.alive))] for share in removed])
@@ -85,7 +85,7 @@ def test_so_it_is_by_the_algorithms_that_are_compared_with(name: str) -> None:
 
 def test_a_late_row_is_shown_to_a_query_that_came_after_a_better_one() -> None:
     question = Question(k=1, size=10, every=10, lateness=20, by_count=False, emit="windows")
-    driver = Driver(question, "shared", find("shared", MANY).open)
+    driver = Driver(question, "shared", find("shared", "subscriptions").open)
     for row in (Point((9.0, 0.0), 8), Point((5.0, 0.0), 3)):
         driver.add([Asked(1, 10, (0.0, 0.0))])
         driver.feed([row])
@@ -97,7 +97,7 @@ def test_a_late_row_is_shown_to_a_query_that_came_after_a_better_one() -> None:
 def test_a_query_is_refused_that_would_see_rows_from_before_its_topic() -> None:
     """Found with seed 522: a topic that had come late was taken to have all rows of the window."""
     question = Question(k=1, size=4, every=2, by_count=True, emit="windows")
-    driver = Driver(question, "by topic", find("shared", MANY).open)
+    driver = Driver(question, "by topic", find("shared", "subscriptions").open)
     driver.add([Asked(1, 4, (0.0, 5.0))])
     driver.feed([Point((1.0, 7.0)), Point((2.0, 7.0)), Point((0.5, 5.0))])
     driver.add([Asked(1, 4, (0.0, 7.0))])
@@ -121,7 +121,7 @@ def test_rows_are_taken_together_although_windows_are_not_all_as_long(monkeypatc
 
     monkeypatch.setattr(Thresholds, "_arrive", counted)
     question = Question(k=1, size=4000, by_count=True, emit="entries")
-    driver = Driver(question, "shared", find("scan", MANY).open)
+    driver = Driver(question, "shared", find("scan", "subscriptions").open)
     driver.add([Asked(1, size, (0.0, 0.0)) for size in (1100, 1500, 2500, 4000)])
     driver.feed([Point((float(i % 977), 0.0)) for i in range(6000)])
     assert sum(steps) >= 6000

@@ -8,9 +8,9 @@ from conformance.many.driver import Driver, spec_of
 from many_oracle import Asked, Point
 from oracle import Question
 
-from skyband.bench.many import same
-from skyband.operators.many.protocol import Batch
-from skyband.operators.registry import MANY, find
+from skyband.core.registry import find
+from skyband.problems.subscriptions.operator import Batch
+from skyband.study.many import same
 
 # The smallest of the last six: o1 o2 o2 o2 o2 o2 o2 o3 o7 o7 o7.
 TRACE = [4, 1, 2, 7, 5, 10, 3, 7.5, 6, 11, 9]
@@ -20,7 +20,7 @@ FIRST_SHOWN = [(1, 1), (2, 2), (8, 3), (9, 7)]  # after which arrival, which of 
 @pytest.mark.parametrize("name", ["scan", "boxes", "cells", "cpmw", "snn", "relaxed", "probabilistic"])
 def test_the_worked_trace(name: str) -> None:
     question = Question(k=1, size=6, by_count=True, emit="entries")
-    driver = Driver(question, "distance", find(name, MANY).open)
+    driver = Driver(question, "distance", find(name, "subscriptions").open)
     driver.add([Asked(1, 6, (0.0, 0.0)), Asked(1, 6, (0.0, 0.0))])
     driver.feed([Point((value, 0.0)) for value in TRACE])
     for said in driver.lines.values():
@@ -36,7 +36,7 @@ def test_the_approximate_one_misses_no_more_than_it_promises() -> None:
     points = rng.random((2, rows))
     told = {}
     for name in ("boxes", "probabilistic"):
-        operator = find(name, MANY).open(spec)
+        operator = find(name, "subscriptions").open(spec)
         operator.add(asked, backfill=False)
         answer = operator.push(Batch(points, np.empty(0, np.int64), 0))
         told[name] = set(zip(answer.group.tolist(), answer.position.tolist(), strict=True))

@@ -11,13 +11,13 @@ from conformance.many.driver import Driver
 from many_oracle import Asked, Point
 from oracle import Question
 
-from skyband.bench.many import same
-from skyband.bench.papers.many_points import CORRELATED, UNIFORM, Points
+from skyband.core.operator import CHANGES, ENTRIES, Floats, Ints
+from skyband.core.registry import find
 from skyband.expressions import many
-from skyband.operators.many.protocol import Batch, Spec
-from skyband.operators.many.scoring import scoring_of
-from skyband.operators.protocol import CHANGES, ENTRIES, Floats, Ints
-from skyband.operators.registry import MANY, find
+from skyband.problems.subscriptions.drivers.scoring import scoring_of
+from skyband.problems.subscriptions.operator import Batch, Spec
+from skyband.study.many import same
+from skyband.study.papers.many_points import CORRELATED, UNIFORM, Points
 from skyband.windows import Ticks
 
 SIZE, ROWS, QUERIES = 10_000, 36_000, 12  # a window from which thresholds are guessed
@@ -28,7 +28,7 @@ SCORING = scoring_of(many.bind("(x - q.x)**2 + (y - q.y)**2", True, SCHEMA, SCHE
 
 
 def _told(name: str, spec: Spec, k: int, queries: Floats, rows: Floats, time: Ints, *, checked: bool) -> list[Any]:
-    operator = find(name, MANY).open(spec)
+    operator = find(name, "subscriptions").open(spec)
     asked = same(queries.shape[1], k, spec.window.size, queries)
     asked.size[::2] -= SHORTER
     operator.add(asked, backfill=False)
@@ -67,7 +67,7 @@ def test_a_row_that_leaves_as_its_list_is_filled_again() -> None:
     """Each row is farther away than the one before, so that the next one enters as the nearest leaves."""
     question = Question(k=1, size=12, by_count=True, emit="entries")
     for parts in (2, 4):
-        driver = Driver(question, "distance", find(f"boxes(slack=0, few=1, parts={parts})", MANY).open)
+        driver = Driver(question, "distance", find(f"boxes(slack=0, few=1, parts={parts})", "subscriptions").open)
         driver.add([Asked(1, 12, (0.0, 0.0)), Asked(2, 5, (0.0, 0.0))])
         for x in range(40):
             driver.feed([Point((x / 8, x / 4))])
@@ -77,7 +77,7 @@ def test_a_row_that_leaves_as_its_list_is_filled_again() -> None:
 def test_windows_that_slide_need_what_later_rows_outlive() -> None:
     """A row that came later is not in the window that closes before it; with backfill, lists are filled for many."""
     question = Question(k=1, size=8, every=4, by_count=True, emit="windows")
-    driver = Driver(question, "distance", find("boxes(slack=0, few=1)", MANY).open)
+    driver = Driver(question, "distance", find("boxes(slack=0, few=1)", "subscriptions").open)
     for x in range(11):
         driver.feed([Point((abs(7.5 - x), 0.0))])
         driver.add([Asked(2, 8, (0.0, 0.0), backfill=True)])

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from skyband.core.operator import Floats
 from skyband.expressions import many
-from skyband.operators.many.scoring import Scoring, scoring_of
-from skyband.operators.protocol import Floats
+from skyband.problems.subscriptions.drivers.scoring import Scoring, scoring_of
 
 COLUMNS = pa.schema([("x", pa.float64())])
 ROWS = 700  # more than two blocks

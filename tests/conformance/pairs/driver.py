@@ -11,9 +11,9 @@ from conformance.pairs.scores import SCORES, scoring, whole
 from oracle import Question
 from pair_oracle import PairRow, ShownPair
 
-from skyband.operators.pairs.protocol import Answer, Batch, Spec
-from skyband.operators.protocol import EMIT_CODES, LEAVE
-from skyband.structures.whole_scores import NULL, from_keys
+from skyband.core.operator import EMIT_CODES, LEAVE
+from skyband.kernels.whole_scores import NULL, from_keys
+from skyband.problems.pairs.operator import Answer, Batch, Spec
 from skyband.windows import FOREVER, Ticks
 
 

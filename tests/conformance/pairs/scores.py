@@ -11,7 +11,7 @@ import pyarrow as pa
 from pair_oracle import PairRow
 
 from skyband.expressions.pairs import bind
-from skyband.operators.pairs.scoring import Scoring, scoring_of
+from skyband.problems.pairs.drivers.scoring import Scoring, scoring_of
 
 SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("m", pa.int64()), ("n", pa.int64())])
 NAN = float("nan")

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from oracle import Advance, Question
 from pair_oracle import Event, PairRow
 
-from skyband.operators.pairs.protocol import Spec
-from skyband.operators.registry import PAIRS, PairAlgorithm
+from skyband.core.registry import algorithms_of
+from skyband.problems.pairs.operator import PairAlgorithm, Spec
 
-every_algorithm = pytest.mark.parametrize("algorithm", list(PAIRS.values()), ids=list(PAIRS))
+every_algorithm = pytest.mark.parametrize(
+    "algorithm", list(algorithms_of("pairs").values()), ids=list(algorithms_of("pairs"))
+)
 
 INF, NAN = float("inf"), float("nan")
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from oracle import Row, next_close
 from pair_oracle import Event, PairRow, answers, late
 
-from skyband.operators.registry import PAIRS, PairAlgorithm
+from skyband.core.registry import algorithms_of
+from skyband.problems.pairs.operator import PairAlgorithm
 
 
 def expected(case: Case, *, finished: bool) -> list[object]:
@@ -61,7 +62,7 @@ def _rows(events: list[Event]) -> list[object]:
 @given(st.data(), batch_sizes())
 def test_agrees_with_recompute_batch_by_batch(algorithm: PairAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
     case = data.draw(cases(algorithm, external_clock=None))
-    driver, reference = Driver(case.spec, algorithm.open), Driver(case.spec, PAIRS["recompute"].open)
+    driver, reference = Driver(case.spec, algorithm.open), Driver(case.spec, algorithms_of("pairs")["recompute"].open)
     said: dict[Driver, list[int]] = {driver: [], reference: []}
     for each in said:
         each.run(case.events, sizes, after_each=lambda each=each: said[each].append(len(each.lines)))

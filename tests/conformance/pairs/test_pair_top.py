@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle import Advance, Question
 from pair_oracle import Event, PairRow, top
 
-from skyband.operators.registry import PairAlgorithm
+from skyband.problems.pairs.operator import PairAlgorithm
 
 
 def behind_the_rows(case: Case) -> Case:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.operator import Codes, Ints
 from skyband.errors import InvalidInput
-from skyband.operators.protocol import Codes, Ints
 
 _BEFORE_ALL = -(2**63)
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.schemas import is_value, plain_schema, stored
 from skyband.engines.embedded.inputs import Source, WholeRows, in_batches
-from skyband.engines.schemas import is_value, plain_schema, stored
 from skyband.errors import InvalidQuery
-from skyband.structures.ascending import ascends
+from skyband.kernels.ascending import ascends
 from skyband.windows import Window
 
 _ROWS_AT_ONCE: Final = 1 << 18

@@ -20,19 +20,19 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
-from skyband.engines.scores import Comparable
+from skyband.core.encoding.scores import Comparable
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import Ints, Tally
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import PREFIX, TIE, quoted
 from skyband.engines.spark.workers import spare_the_collector
-from skyband.structures.compiling import read_only
-from skyband.structures.panes import Shape, shape_of
-from skyband.structures.sieve import Sieve, tally_panes
+from skyband.kernels.compiling import read_only
+from skyband.kernels.panes import Shape, shape_of
+from skyband.kernels.sieve import Sieve, tally_panes
 from skyband.windows import FOREVER
 
 if TYPE_CHECKING:
-    from skyband.engines.spark.objects import TopKRecipe
+    from skyband.problems.rows.spark import TopKRecipe
 
 SCORE: Final = PREFIX + "score"
 GROUP: Final = PREFIX + "group"  # a number for each group: see group_key

@@ -12,7 +12,7 @@ from skyband.engines.spark.candidates import pane_tally, times_of
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.recipe import PREFIX
-from skyband.structures.panes import shape_of
+from skyband.kernels.panes import shape_of
 
 COPY: Final = PREFIX + "side"  # which of a row's copies it is; of each row one is 0. Checkpoints know it by this name
 

@@ -9,6 +9,7 @@ from pyspark.daemon import manager
 
 from skyband.engines.spark import bucket  # noqa: F401
 from skyband.engines.spark.workers import spare_the_collector
+from skyband.problems import spark  # noqa: F401
 
 if __name__ == "__main__":
     spare_the_collector()

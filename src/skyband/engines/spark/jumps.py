@@ -10,7 +10,9 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from skyband.engines.spark.clock import wall_clock_us
 from skyband.engines.spark.recipe import PREFIX, arrow_schema, quoted, tie
-from skyband.queries import TopK, TopKAcross, TopKForEach
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import span_ticks
 
 _GAP: Final = PREFIX + "gap"

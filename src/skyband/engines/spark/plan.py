@@ -20,14 +20,7 @@ from pyspark.sql.types import StructField, StructType
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.clock import watermarked, with_clock
 from skyband.engines.spark.gathering import by_bucket, packer
-from skyband.engines.spark.pages import (
-    ANSWER_COLUMNS,
-    COUNTS,
-    PAGE_COLUMNS,
-    BatchFunction,
-    answer_batches,
-    unpacker,
-)
+from skyband.engines.spark.pages import ANSWER_COLUMNS, COUNTS, PAGE_COLUMNS, BatchFunction, answer_batches, unpacker
 from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import BUCKET, Recipe
 from skyband.engines.spark.session import COLUMNAR_INPUT_SETTING

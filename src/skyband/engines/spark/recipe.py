@@ -1,6 +1,6 @@
 """What a worker has to know to run a query's part: the same few things for every problem.
 
-A problem's recipe (`engines/spark/objects.py` and its neighbours) adds how a bucket's session is opened and what is
+A problem's recipe (`problems/rows/spark.py` and its neighbours) adds how a bucket's session is opened and what is
 done to rows before they go there.
 """
 
@@ -19,10 +19,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
-from skyband.engines.embedded.session import Stats
+from skyband.core.session import Stats
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import functions
-from skyband.planner.distribution import by_pane
+from skyband.problems.distribution import by_pane
 from skyband.windows import Ticks, Window
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
 from pyspark.sql.types import TimestampType
 
-from skyband.engines.spark import joins, objects, pairs
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.clock import Clock, with_clock
 from skyband.engines.spark.gathering import GATHERED_ROWS
@@ -36,7 +35,14 @@ from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import PREFIX, Recipe, quoted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import InvalidQuery
-from skyband.queries import JoinAggregate, TopK, TopKAcross, TopKForEach, TopKPairs
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.joins import spark as joins
+from skyband.problems.joins.query import JoinAggregate
+from skyband.problems.pairs import spark as pairs
+from skyband.problems.pairs.query import TopKPairs
+from skyband.problems.rows import spark as objects
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions.query import TopKForEach
 
 QUESTION: Final = "question"
 COPIES: Final = PREFIX + "copies"

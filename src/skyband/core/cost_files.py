@@ -1,0 +1,103 @@
+"""Files of measured costs: they come with the package, measured on some machine; `skyband calibrate` measures them on
+this one and keeps them in the user's cache. Only their ratios matter for a choice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from skyband.errors import SkybandError
+
+VERSION: Final = 1
+
+Costs = TypeVar("Costs")
+
+
+def cache_file(problem: str) -> Path:
+    """Where figures of this machine are kept."""
+    name = f"costs-{problem}.json"
+    if folder := os.environ.get("SKYBAND_CACHE"):
+        return Path(folder) / name
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband" / name
+
+
+def machine() -> str:
+    return platform.processor() or platform.machine()
+
+
+def write(path: Path, machine: str, grid: Mapping[str, Any], ns: Any) -> None:
+    """Nanoseconds measured at the points of `grid`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    described = {"version": VERSION, "machine": machine, "grid": grid, "ns": ns}
+    path.write_text(_text(described) + "\n")
+
+
+def _text(value: Any, indent: str = "") -> str:
+    """As JSON, with tables of figures on one line each: a file that a change shows few lines of."""
+    if _depth(value) <= 2:
+        return json.dumps(value)
+    inner = indent + " "
+    if isinstance(value, Mapping):
+        lines = [f"{json.dumps(key)}: {_text(of, inner)}" for key, of in value.items()]
+        return "{" + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}}}"
+    return "[" + ",".join(f"\n{inner}{_text(of, inner)}" for of in value) + f"\n{indent}]"
+
+
+def _depth(value: Any) -> int:
+    """How many tables are within one another; whatever has a name counts as many."""
+    if isinstance(value, Mapping):
+        return 3
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list | tuple) else 0
+
+
+def read(path: Path, grid: Mapping[str, Any], command: str) -> tuple[str, Any]:
+    """On which machine they were measured, and the nanoseconds. `command` measures them anew."""
+    try:
+        described: Any = json.loads(path.read_text())
+        if described["version"] != VERSION or described["grid"] != grid:
+            raise ValueError("it was written by another version of Skyband")
+        return str(described["machine"]), described["ns"]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise SkybandError(f"Cannot use the figures in {path}: {error}. `{command}` measures them anew.") from None
+
+
+def shipped_file(problem: str) -> Path:
+    """Those that come with the package."""
+    return Path(__file__).parents[1] / "problems" / problem / "costs.json"
+
+
+def known(problem: str, read_costs: Callable[[Path], Costs]) -> Costs:
+    """The figures of this machine or, until there are any that can be used, those that come with the package."""
+    try:
+        return read_costs(cache_file(problem))
+    except SkybandError:
+        return read_costs(shipped_file(problem))
+
+
+@dataclass(frozen=True)
+class File(Generic[Costs]):
+    """The file of one problem's costs, which are known by a machine and nanoseconds."""
+
+    problem: str
+    grid: Mapping[str, Any]  # the points at which they are measured
+    command: str  # measures them anew
+    costs: Callable[[str, Any], Costs]
+
+    def cache_file(self) -> Path:
+        return cache_file(self.problem)
+
+    def write(self, costs: Any, path: Path) -> None:
+        machine, ns = (getattr(costs, field.name) for field in fields(costs))
+        write(path, machine, self.grid, ns)
+
+    def read(self, path: Path) -> Costs:
+        return self.costs(*read(path, self.grid, self.command))
+
+    def known(self) -> Costs:
+        return known(self.problem, self.read)

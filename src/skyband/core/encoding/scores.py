@@ -1,0 +1,231 @@
+"""Scores as operators compare them, float64, and as users see them: in their own type, none of them rounded.
+
+Floats and whole numbers of up to 32 bits are float64 as they are. Numbers of 64 bits, and decimals, which are whole
+numbers of their last digit, get keys in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.core.encoding.rows import column_of
+from skyband.core.operator import Arrays, Floats
+from skyband.errors import InvalidInput
+from skyband.expressions import as_floats
+from skyband.kernels.whole_keys import NEAR, WholeKeys
+
+_STATE, _DIGITS = "score_keys", "score_digits"
+FITTING_DIGITS = 18  # a decimal of so many fits in 64 bits
+_CAST = "Cast the column to a decimal of fewer digits, or to float64, which rounds."
+
+
+class TakesOtherScores(Protocol):
+    """An operator whose scores can be replaced by others in the same order."""
+
+    def rescore(self, change: Callable[[Floats], Floats]) -> None: ...
+
+
+class Scores:
+    """The scores of one query: to keys as rows come, and back when they are shown."""
+
+    def __init__(self, score_type: pa.DataType, text: str, *, ascending: bool, is_fixed: bool = False) -> None:
+        """Fixed: no score that is held is ever given another key."""
+        self.type = score_type
+        self._text = text
+        self._sign = -1 if ascending else 1
+        self._keys = WholeKeys(unsigned=score_type == pa.uint64()) if is_wide(score_type) else None
+        # Decimals are whole numbers of their last digit; those of many digits, of the last that was not 0 so far.
+        self._digits = 0
+        if pa.types.is_decimal(score_type):
+            fits = is_fixed or score_type.precision <= FITTING_DIGITS
+            self._digits = score_type.scale if fits else min(0, score_type.scale)
+
+    def read(self, values: pa.Array) -> Any:
+        """Scores as they come, ready for `keys`; raises what is wrong with them."""
+        if self._keys is None:
+            return as_floats(values, len(values), self._text)
+        digits = self._digits
+        if pa.types.is_decimal(values.type):
+            values, digits = in_digits(values, digits)
+        return whole_numbers(values, self._text), missing(values), digits
+
+    def keys(self, read: Any, operator: TakesOtherScores) -> Floats:
+        """What an operator ranks by, the highest first. Now and then it gets other keys for the scores it holds."""
+        if self._keys is None:
+            floats: Floats = -read if self._sign < 0 else read
+            return floats
+        numbers, without, digits = read
+        keys = self._keys.keys(numbers)
+        if keys is None or digits > self._digits:
+            factor = 10 ** (digits - self._digits)
+            operator.rescore(lambda held: self._sign * self._rekeyed(self._sign * held, numbers, factor))
+            self._digits = digits
+            keys = self._keys.keys(numbers)
+        assert keys is not None, "every number has a key now"
+        if self._sign < 0:
+            np.negative(keys, out=keys)
+        if without is not None:
+            keys[without] = np.nan
+        return keys
+
+    def near_keys(self, values: pa.Array) -> Floats:
+        """The keys of fixed scores, whichever way is up; NaN for null. Raises for a number that is too large."""
+        assert self._keys is not None
+        numbers, nothing = whole_numbers(values, self._text), missing(values)
+        keys = self._keys.keys(numbers)
+        if keys is None:
+            largest = next(x for x in values.to_pylist() if x is not None and self._is_far(x))
+            raise InvalidInput(
+                f"{self._text} is {largest} for a row, too large a {self.type} to be ranked exactly for many queries "
+                f"at once: up to ±{NEAR} is possible, for a decimal without its point. Cast the column to float64 to "
+                "accept rounding. Nothing of this batch was taken."
+            )
+        if nothing is not None:
+            keys[nothing] = np.nan
+        return keys
+
+    def _is_far(self, number: Any) -> bool:
+        return abs(int(number.scaleb(self.type.scale)) if pa.types.is_decimal(self.type) else number) > NEAR
+
+    def _rekeyed(self, held: Floats, numbers: npt.NDArray[np.integer[Any]], factor: int) -> Floats:
+        assert self._keys is not None
+        try:
+            return self._keys.rekey(held, numbers, factor=factor)
+        except OverflowError:
+            raise InvalidInput(
+                f"{self._text} has scores of more digits after the point than before, and together with those that are "
+                f"held they take more than 64 bits, so that they cannot be ranked exactly. {_CAST}"
+            ) from None
+
+    def column(self, keys: Floats) -> pa.Array:
+        """The scores behind what an operator ranked by."""
+        keys = self._sign * keys if self._sign < 0 else keys
+        if self._keys is None:
+            plain = self.type.to_pandas_dtype()
+            return column_of(keys, plain, self.type)
+        numbers = self._keys.numbers(np.ascontiguousarray(keys))
+        if not pa.types.is_decimal(self.type):
+            return column_of(numbers, numbers.dtype.type, self.type)
+        return _decimals(numbers.view(np.int64), self._digits, self.type)
+
+    def state(self) -> Arrays:
+        if self._keys is None:
+            return {}
+        return {_STATE: self._keys.state(), _DIGITS: np.array([self._digits])}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take what `state` gave out of these arrays."""
+        if self._keys is not None:
+            self._keys.restore(arrays.pop(_STATE))
+            self._digits = int(arrays.pop(_DIGITS)[0])
+
+
+class Comparable(NamedTuple):
+    """Scores as floats in their order, NaN for none, under one rule for all time: what only compares needs no more."""
+
+    scores: Floats
+    without: npt.NDArray[np.bool_] | None  # scores that have no such float (a few 64-bit numbers): NaN stands for them
+
+    @classmethod
+    def of(cls, values: pa.Array | pa.ChunkedArray, text: str) -> Comparable:
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        if not is_wide(values.type):
+            return cls(as_floats(values, len(values), text), None)
+        keys = WholeKeys(unsigned=values.type == pa.uint64(), near=False)
+        too_wide = None if values.type.bit_width <= 64 else ~_in_64_bits(values)
+        if too_wide is not None and too_wide.any():
+            values = pc.if_else(pa.array(too_wide), pa.scalar(None, values.type), values)
+        scores, without = keys.some_keys(whole_numbers(values, text))
+        nothing = missing(values)
+        if nothing is not None:
+            scores[nothing], without = np.nan, without & ~nothing
+        if too_wide is not None:
+            without |= too_wide
+        return cls(scores, without if without.any() else None)
+
+    def but(self, rows: npt.NDArray[np.bool_]) -> Comparable:
+        """The same with no scores for these rows."""
+        without = None if self.without is None else self.without & ~rows
+        return Comparable(np.where(rows, np.nan, self.scores), without)
+
+    @property
+    def known(self) -> Floats:
+        """NaN only where there is no score."""
+        return self.scores if self.without is None else np.where(self.without, 0.0, self.scores)
+
+
+def is_wide(score_type: pa.DataType) -> bool:
+    """Are there numbers of this type that are not float64?"""
+    return pa.types.is_decimal(score_type) or (pa.types.is_integer(score_type) and score_type.bit_width == 64)
+
+
+def missing(values: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """Which are null; None: none of them."""
+    if not values.null_count:
+        return None
+    without: npt.NDArray[np.bool_] = pc.is_null(values).to_numpy(zero_copy_only=False)
+    return without
+
+
+def whole_numbers(values: pa.Array, text: str) -> npt.NDArray[np.integer[Any]]:
+    """A column of 64-bit whole numbers, or of decimals by their last digit, as numbers; anything where it is null."""
+    if pa.types.is_decimal(values.type):
+        return _unscaled(values, text)
+    if values.null_count:
+        values = pc.fill_null(values, 0)
+    numbers: npt.NDArray[np.integer[Any]] = values.to_numpy(zero_copy_only=True)
+    return numbers
+
+
+def in_digits(values: pa.Array, digits: int) -> tuple[pa.Array, int]:
+    """Decimals with so many digits behind the point, or with as many as they need; and how many that is."""
+    kind = values.type
+    while digits < kind.scale:
+        try:
+            return values.cast(pa.decimal128(38, digits)), digits
+        except pa.ArrowInvalid:  # digits would be lost, or there are more than 38
+            digits += 1
+    return values, kind.scale
+
+
+def _unscaled(values: pa.Array, text: str) -> npt.NDArray[np.int64]:
+    fits = _in_64_bits(values)
+    if not fits.all():
+        wrong = values.filter(pa.array(~fits))[0]
+        raise InvalidInput(
+            f"{text} is {wrong} for a row, a decimal that takes more than 64 bits, so that it cannot be ranked "
+            f"exactly. {_CAST} Nothing of this batch was taken."
+        )
+    return np.ascontiguousarray(_limbs(values)[:, 0])
+
+
+def _in_64_bits(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which decimals fit in 64 bits, without their point, or are null."""
+    try:
+        limbs = _limbs(values)
+        fits: npt.NDArray[np.bool_] = limbs[:, 1] == limbs[:, 0] >> 63
+    except pa.ArrowInvalid:  # one has more than 38 digits
+        most = 2**63 - 1
+        fits = np.array([x is None or abs(int(x.scaleb(values.type.scale))) <= most for x in values.to_pylist()])
+    nothing = missing(values)
+    return fits if nothing is None else fits | nothing
+
+
+def _limbs(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Decimals of any width as 128 bits each: the lower 64 and the upper."""
+    wide = values.cast(pa.decimal128(38, values.type.scale))
+    return np.frombuffer(wide.buffers()[1], np.int64).reshape(-1, 2)[wide.offset :][: len(wide)]
+
+
+def _decimals(numbers: npt.NDArray[np.int64], digits: int, kind: pa.DataType) -> pa.Array:
+    limbs = np.empty((len(numbers), 2), np.int64)
+    limbs[:, 0], limbs[:, 1] = numbers, numbers >> 63
+    decimals = pa.Array.from_buffers(pa.decimal128(38, digits), len(numbers), [None, pa.py_buffer(limbs)])
+    return decimals.cast(kind)

@@ -1,0 +1,199 @@
+"""The one protocol of all operators: flat arrays in, flat arrays out.
+
+An operator sees scores, times, group codes and arrival positions, never rows: the engine keeps the rows whose positions
+the operator holds, and looks them up when they are answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.kernels.compiling import kernel
+from skyband.windows import Ticks
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+Arrays = dict[str, npt.NDArray[Any]]
+
+WINDOWS, CHANGES, ENTRIES = 0, 1, 2
+EMIT_CODES = {"windows": WINDOWS, "changes": CHANGES, "entries": ENTRIES}
+ENTER, LEAVE = np.int8(1), np.int8(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A query in numbers."""
+
+    k: int
+    window: Ticks
+    emit: int = WINDOWS
+    grouped: bool = False
+    ad_hoc: bool = False
+    error: float = 0.0  # sigma: of N rows, in windows of n, sigma N / n may be missed, on any stream
+
+    @property
+    def slides_with_each_arrival(self) -> bool:
+        return self.window.every == 0
+
+
+class Batch(NamedTuple):
+    """Rows in arrival order. Row i is the arrival at position `first + i`."""
+
+    score: Floats  # higher is better; NaN is never ranked
+    time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
+    group: Codes  # a small whole number for each group, in order of first appearance; empty without groups
+    first: int
+
+
+class Answer(NamedTuple):
+    """What became known: one entry per row shown, in the order in which it became known.
+
+    What becomes known at once is ordered by group, then leaving before entering, then rank.
+    """
+
+    at: Ints  # by value: the window's end, or now; by count: arrivals so far (of the group)
+    group: Codes
+    rank: Codes  # 1 is best; of a row that leaves, the rank it had
+    score: Floats
+    position: Ints  # the row's arrival
+    change: npt.NDArray[np.int8]  # ENTER or LEAVE
+
+    @classmethod
+    def of(cls, records: npt.NDArray[Any]) -> Answer:
+        """An answer from records of type ANSWER, which may be written over afterwards."""
+        if len(records) < MANY_RECORDS:
+            return cls(*(records[name].copy() for name in cls._fields))
+        columns = [np.empty(len(records), records.dtype[name]) for name in cls._fields]
+        copy_columns(records, *columns)
+        return cls(*columns)
+
+
+MANY_RECORDS = 1_000  # worth a loop that is compiled: it reads each record once, and not once for each of its fields
+
+
+@kernel
+def copy_columns(records, at, group, rank, score, position, change):  # type: ignore[no-untyped-def]
+    for i in range(len(records)):
+        record = records[i]
+        at[i], group[i], rank[i] = record.at, record.group, record.rank
+        score[i], position[i], change[i] = record.score, record.position, record.change
+
+
+# An answer while it is being written.
+ANSWER = np.dtype(
+    [
+        ("at", np.int64),
+        ("group", np.int32),
+        ("rank", np.int32),
+        ("score", np.float64),
+        ("position", np.int64),
+        ("order", np.int64),  # the batch's row that made it known, where that is not the order of writing
+        ("change", np.int8),
+    ],
+    align=True,
+)
+
+
+B = TypeVar("B", contravariant=True)
+A = TypeVar("A", covariant=True)
+
+
+class Operator(Protocol[B, A]):
+    """One algorithm of any problem, running: it takes batches B in and gives answers A.
+
+    Windows, lateness and ties are as in docs/semantics.md, for every algorithm alike.
+    """
+
+    @property
+    def late(self) -> int:
+        """Rows dropped so far because every window that would hold them had closed."""
+        ...
+
+    @property
+    def unranked(self) -> int:
+        """Rows so far that took their place in a window but have no score."""
+        ...
+
+    def push(self, batch: B) -> A:
+        """Take rows in; answer what they make known."""
+        ...
+
+    def advance(self, watermark: int) -> A:
+        """By value, with a slide: no row before `watermark` is waited for any more."""
+        ...
+
+    def next_close(self) -> int | None:
+        """By value, with a slide: the end of the earliest open window that has something to show."""
+        ...
+
+    def finish(self) -> A:
+        """The input is over: by value, close every window that holds a row. By count there is nothing to close."""
+        ...
+
+    def state(self) -> Arrays:
+        """Everything needed to go on elsewhere, as flat arrays; shares no memory with the operator."""
+        ...
+
+    def restore(self, state: Arrays) -> None:
+        """Become what `state` describes."""
+        ...
+
+    def check(self) -> None:
+        """Assert every invariant of the algorithm, in words."""
+        ...
+
+
+class ObjectOperator(Operator[Batch, Answer], Protocol):
+    """An algorithm for the k best rows, running."""
+
+    def top(self, k: int, size: int | None) -> Answer:
+        """The k best rows of the last `size` right now, per group; None: of the window that closes next."""
+        ...
+
+    def held(self) -> Ints:
+        """The positions of the rows this operator may still show, ascending."""
+        ...
+
+    def rows_held(self) -> int:
+        """How many those are, or a little more: without counting them one by one."""
+        ...
+
+    def rescore(self, change: Callable[[Floats], Floats]) -> None:
+        """Put change(scores) in place of all scores held: others in the same order."""
+        ...
+
+    def live_groups(self) -> npt.NDArray[np.bool_]:
+        """By group code: does the group still have something to remember?"""
+        ...
+
+    def regroup(self, kept: Ints) -> None:
+        """Group kept[i] becomes group i; the others are forgotten."""
+        ...
+
+
+@runtime_checkable
+class AnswersMany(Protocol):
+    """An operator that answers many ad-hoc questions at once for less than one by one."""
+
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        """As `top` for each k[i] and size[i]; size 0: of the window that closes next.
+
+        The answers one after the other, and where each starts among their rows and the last one ends.
+        """
+        ...
+
+
+@runtime_checkable
+class CountsMissed(Protocol):
+    """An operator that may miss rows, and knows when it does."""
+
+    @property
+    def missed(self) -> int:
+        """Rows so far that belonged in an answer and were not shown."""
+        ...

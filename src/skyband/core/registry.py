@@ -1,0 +1,89 @@
+"""Problems and their algorithms, found by walking packages: there is no list to edit.
+
+A problem is a package under `skyband.problems` whose `problem.py` has `PROBLEM`. An algorithm is a package under
+`skyband.problems.<problem>.algorithms` that has `ALGORITHMS`: mostly one, several where they differ only in a setting.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+from skyband.core.options import declared
+from skyband.errors import InvalidQuery
+
+S = TypeVar("S")  # what the problem calls a query in numbers
+Op = TypeVar("Op")  # what the problem calls an operator
+
+
+@dataclass(frozen=True)
+class Algorithm(Generic[S, Op]):
+    """What the chooser and the engines know of an algorithm."""
+
+    name: str
+    open: Callable[..., Op]  # of an S, and of the algorithm's options, by keyword
+    refuses: Callable[[S], str | None]  # why it cannot answer this, or None
+    expected_rows: Callable[[S, float], float]  # rows held per group, for so many rows per window, in random order
+    expected_ns: Callable[[S, float], float] | None = (
+        None  # what a row costs, until `skyband calibrate` has measured it
+    )
+    exact: bool = True  # False: it may miss rows, and unless it is for comparing no more than the query allows
+    for_comparing: bool = False  # an oracle, a baseline, or what a successor does better: never chosen
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        parameters = inspect.signature(self.open).parameters.values()
+        return tuple(parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+@cache
+def algorithms_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
+    """Every algorithm of a problem, by name; those that can be chosen come first."""
+    package = importlib.import_module(f"skyband.problems.{problem}.algorithms")
+    found = [each for module in _modules(package) for each in module.ALGORITHMS]
+    return {each.name: each for each in sorted(found, key=lambda each: each.for_comparing)}
+
+
+def _modules(package: ModuleType) -> Iterator[ModuleType]:
+    for found in pkgutil.iter_modules(package.__path__):
+        if found.ispkg:
+            yield importlib.import_module(f"{package.__name__}.{found.name}")
+
+
+def find(text: str, problem: str) -> Algorithm[Any, Any]:
+    """The problem's algorithm of that name, with the options behind it, if any: "relaxed" or "relaxed(gamma=0.5)"."""
+    (name, options), among = _read(text), algorithms_of(problem)
+    if name not in among:
+        raise InvalidQuery(f"No algorithm {name!r}. There are: {', '.join(among)}.")
+    algorithm = among[name]
+    known = declared(algorithm.open) if options else {}
+    if unknown := [option for option in options if option not in known]:
+        raise InvalidQuery(f"{name!r} has no option {unknown[0]!r}. It has: {', '.join(known) or 'none'}.")
+    numbers = {option: known[option].read(number, name) for option, number in options.items()}
+    return replace(algorithm, name=text, open=partial(algorithm.open, **numbers))
+
+
+_CALL = re.compile(r"\s*([\w+]+)\s*(?:\(([^()]*)\))?\s*")
+_OPTION = re.compile(r"\s*(\w+)\s*=\s*([^\s=]+)\s*")
+
+
+def _read(text: str) -> tuple[str, dict[str, str]]:
+    """The name and the options of "name(option=1, other=0.5)"."""
+    call = _CALL.fullmatch(text) if isinstance(text, str) else None
+    parts = [_OPTION.fullmatch(part) for part in (call[2] or "").split(",") if part.strip()] if call else []
+    if call is None or None in parts:
+        raise InvalidQuery(
+            f"Cannot read {text!r} as an algorithm. Write a name, or a name with options: 'relaxed(gamma=0.5)'."
+        )
+    found = [(part[1], part[2]) for part in parts if part]
+    if twice := [option for option, count in Counter(option for option, _ in found).items() if count > 1]:
+        raise InvalidQuery(f"{text!r} says {twice[0]!r} twice.")
+    return call[1], dict(found)

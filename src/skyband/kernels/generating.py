@@ -1,0 +1,47 @@
+"""Loops made for one expression: a pattern with lines of its own put in, compiled.
+
+The only place that turns text into code. The lines come from checked trees (`expressions/`), the patterns from here; no
+text of a user's gets in, which tests/test_pair_expressions.py shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from skyband.kernels.compiling import cached
+
+
+def filled(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
+    """The pattern, in which a line that is `{NAME}` stands for the lines of that name, indented alike."""
+    lines: list[str] = []
+    for line in pattern.strip("\n").split("\n"):
+        stripped = line.strip()
+        if stripped.startswith("{") and stripped.endswith("}"):
+            indent = line[: len(line) - len(stripped)]
+            lines += [indent + part for part in parts[stripped[1:-1]]]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def loop(name: str, text: str, scope: Mapping[str, Any], *, may_raise: bool) -> Callable[..., Any]:
+    """The function of that name in `text`, compiled. `may_raise`: it calls what a user wrote.
+
+    That may allocate, for which numba needs its counting of references, and change while the text does not, so only
+    the code of others is kept for later processes.
+    """
+    known = {"__name__": __name__, "math": math, "np": np, **scope}
+    exec(compile(text, f"<{name}, generated>", "exec"), known)
+    compiling = njit(error_model="numpy") if may_raise else cached(text, error_model="numpy", _nrt=False)
+    compiled: Callable[..., Any] = compiling(known[name])
+    return compiled
+
+
+def callee(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a user's as loops call it: compiled, unless it is already."""
+    return function if hasattr(function, "py_func") else njit(error_model="numpy")(function)

@@ -1,0 +1,29 @@
+"""Times that lie so far ahead of all before them that they are likely wrong."""
+
+from __future__ import annotations
+
+from skyband.kernels.compiling import kernel
+
+# The largest time that was taken, and that of the row before, if it was set aside.
+LATEST, ASIDE = 0, 1
+NO_TIME = -(2**63)
+
+
+@kernel
+def set_aside(time, most, clocks, kept):  # type: ignore[no-untyped-def]
+    """Mark the rows whose time is at most `most` later than all before, or than the row before that was set aside.
+
+    So one row alone never moves the clock far; two in a row do: then it is the others that are old. Returns how many
+    are set aside.
+    """
+    aside = 0
+    for i in range(len(time)):
+        ahead = clocks[LATEST] != NO_TIME and time[i] - clocks[LATEST] > most
+        again = clocks[ASIDE] != NO_TIME and abs(time[i] - clocks[ASIDE]) <= most
+        kept[i] = not ahead or again
+        clocks[ASIDE] = NO_TIME if kept[i] else time[i]
+        if kept[i]:
+            clocks[LATEST] = max(clocks[LATEST], time[i])
+        else:
+            aside += 1
+    return aside

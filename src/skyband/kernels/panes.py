@@ -1,0 +1,195 @@
+"""Pane arithmetic: where rows fall between the starts and ends of windows.
+
+Window i ends at (i + 1) * every and starts `size` before that. Cutting time at every start and every end gives panes:
+one per slide when `size` is a multiple of `every`, else two, of lengths every - rest and rest. All rows of a pane are
+in the same windows. Pane 2j is the first of slide j, pane 2j + 1 the second.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.kernels.compiling import allocating, inlined, kernel, part
+from skyband.windows import FOREVER
+
+BLOCK = 64  # rows looked at together: long enough to vectorise, short enough to look again
+NARROW = 32  # the same where every second block may have some
+FIND = 256  # the same where all that matter are wanted at once
+WIDE = 512  # the same where few rows are expected to matter
+SAMPLE = 2048  # scores that a threshold is guessed from
+WORTH_GUESSING = 32  # as k
+
+
+class Shape(NamedTuple):
+    """A window in the numbers that kernels need."""
+
+    every: int
+    whole: int  # slides in a window, rounded down; FOREVER for a landmark
+    rest: int  # size - whole * every
+
+
+def shape_of(size: int, every: int) -> Shape:
+    return Shape(every, FOREVER, 0) if size == FOREVER else Shape(every, size // every, size % every)
+
+
+@allocating
+def pane_of(shape, time):  # type: ignore[no-untyped-def]
+    slide = time // shape.every
+    second = shape.rest > 0 and time - slide * shape.every >= shape.every - shape.rest
+    return 2 * slide + second
+
+
+@allocating
+def pane_start(shape, pane):  # type: ignore[no-untyped-def]
+    start = (pane >> 1) * shape.every
+    return start + shape.every - shape.rest if pane & 1 else start
+
+
+@allocating
+def pane_end(shape, pane):  # type: ignore[no-untyped-def]
+    end = ((pane >> 1) + 1) * shape.every
+    return end if pane & 1 or shape.rest == 0 else end - shape.rest
+
+
+@kernel
+def last_window(shape, pane):  # type: ignore[no-untyped-def]
+    """The last window that holds the pane's rows; the first one is pane >> 1."""
+    if shape.whole == FOREVER:
+        return FOREVER
+    return (pane >> 1) + shape.whole - 1 + (pane & 1)
+
+
+@kernel
+def all_within(values, limit):  # type: ignore[no-untyped-def]
+    """Are all these whole numbers between -limit and limit, both excluded?"""
+    beyond = 0
+    for j in range(len(values)):
+        beyond += (values[j] >= limit) | (values[j] <= -limit)
+    return beyond == 0
+
+
+@inlined
+def reaching(part, threshold):  # type: ignore[no-untyped-def]
+    """How many of these scores reach the threshold. Callers pass slices: an index the compiler knows not to be negative
+    is what lets it vectorise the loop well."""
+    n = 0
+    for j in range(len(part)):
+        n += part[j] >= threshold
+    return n
+
+
+@inlined
+def exceeding(part, threshold):  # type: ignore[no-untyped-def]
+    """How many of these scores exceed the threshold."""
+    n = 0
+    for j in range(len(part)):
+        n += part[j] > threshold
+    return n
+
+
+@part
+def skip_scores(score, i, end, threshold):  # type: ignore[no-untyped-def]
+    """Pass over blocks of [i, end) in which no score reaches the threshold, wide blocks first, then narrow ones."""
+    while i + WIDE <= end and reaching(score[i : i + WIDE], threshold) == 0:
+        i += WIDE
+    while i + BLOCK <= end and reaching(score[i : i + BLOCK], threshold) == 0:
+        i += BLOCK
+    return i
+
+
+@part
+def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def]
+    """Look in [i, end) for scores that reach the threshold, up to the first block that has some.
+
+    Their indices go to `found`, which has room for a block. Returns where to go on, how many there are, and how many of
+    the rows passed have no score.
+    """
+    missing = 0
+    while i + FIND <= end:
+        part, reached, nan = score[i : i + FIND], 0, 0
+        for j in range(FIND):
+            reached += part[j] >= threshold
+            nan += part[j] != part[j]
+        if reached:
+            break
+        missing += nan
+        i += FIND
+    stop = min(i + FIND, end)
+    n = np.uint64(0)
+    for low in range(i, stop, NARROW):
+        part, reached = score[low : min(low + NARROW, stop)], 0
+        for j in range(len(part)):
+            reached += part[j] >= threshold
+            missing += part[j] != part[j]
+        if reached:
+            for j in range(len(part)):
+                found[n] = low + j  # without a branch: overwritten by the next one unless this one counts
+                n += np.uint64(part[j] >= threshold)
+    return stop, np.int64(n), missing
+
+
+@part
+def guess_threshold(score, i, end, k, sample):  # type: ignore[no-untyped-def]
+    """A score that somewhat more than k rows of [i, end) probably reach, from a sample; -inf: a guess is no use."""
+    if end - i < 16 * k or end - i < 4 * SAMPLE:
+        return -np.inf
+    stride = (end - i) // SAMPLE
+    for j in range(SAMPLE):
+        value = score[i + j * stride]
+        sample[j] = value if value == value else -np.inf
+    expected = k * SAMPLE / (end - i)
+    # Three standard deviations to the safe side: too few rows means doing it all again.
+    return largest(sample, int(expected + 3 * np.sqrt(expected) + 4))
+
+
+@part
+def largest(values, rank):  # type: ignore[no-untyped-def]
+    """The value of that rank (0 is the largest); reorders the values."""
+    low, high = 0, len(values) - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if rank <= j:
+            high = j
+        elif rank >= i:
+            low = i
+        else:
+            break
+    return values[rank]
+
+
+@part
+def skip_rows(score, time, i, end, threshold, low, high, now):  # type: ignore[no-untyped-def]
+    """The first row of [i, end) that reaches the threshold or lies outside [low, high).
+
+    Also the latest time before it, and how many of the rows before it have no score.
+    """
+    missing = 0
+    while i + BLOCK <= end:
+        scores, times = score[i : i + BLOCK], time[i : i + BLOCK]
+        stop, latest, nan = 0, now, 0
+        for j in range(BLOCK):
+            stop += (scores[j] >= threshold) | (times[j] < low) | (times[j] >= high)
+            nan += scores[j] != scores[j]
+            latest = max(latest, times[j])
+        if stop:
+            break
+        now = latest
+        missing += nan
+        i += BLOCK
+    while i < end and not (score[i] >= threshold or time[i] < low or time[i] >= high):
+        now = max(now, time[i])
+        missing += score[i] != score[i]
+        i += 1
+    return i, now, missing

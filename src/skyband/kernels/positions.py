@@ -1,0 +1,96 @@
+"""Rows by their arrival positions: where they are among the rows held, and columns of them picked out."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.kernels.bits import ones
+from skyband.kernels.compiling import allocating, inlined, kernel
+
+Ints = npt.NDArray[np.int64]
+
+WORD = 64  # positions in a word of bits
+SPARSE = 4  # words to look through for each position listed or wanted: with more, bisection is cheaper
+MANY = 1024  # positions, from which on it pays not to sort them
+
+
+@allocating
+def locate(positions, first, wanted):  # type: ignore[no-untyped-def]
+    """For each number wanted, its index in a list that has it: `positions`, which ascend, then first, first + 1, ….
+
+    A bit for each number that may be listed, and how many are listed before each word of them: so two looks at memory
+    find a number, and no branch, where bisection would miss the cache and guess wrong at most of its steps.
+    """
+    n, found = len(positions), np.empty(len(wanted), np.int64)
+    if n == 0:
+        for i in range(len(wanted)):
+            found[i] = wanted[i] - first
+        return found
+    base, last = positions[0], positions[n - 1]
+    words = ((last - base) >> 6) + 1
+    if words > SPARSE * (n + len(wanted)) or 8 * len(wanted) < n:
+        listed = np.searchsorted(positions, wanted)
+        for i in range(len(wanted)):
+            found[i] = n + wanted[i] - first if wanted[i] >= first else listed[i]
+        return found
+    bits, before = np.zeros(words, np.uint64), np.empty(words, np.int64)
+    for i in range(n):
+        word, bit = place(positions[i] - base)
+        bits[word] |= bit
+    count = 0
+    for word in range(words):
+        before[word] = count
+        count += ones(bits[word])
+    for i in range(len(wanted)):
+        word, bit = place(min(wanted[i], last) - base)
+        listed = before[word] + ones(bits[word] & (bit - np.uint64(1)))
+        found[i] = n + wanted[i] - first if wanted[i] >= first else listed
+    return found
+
+
+def ascending(positions: Ints) -> Ints:
+    """The same positions, of which no two are equal, in order."""
+    base = positions.min(initial=0)
+    words = (int(positions.max(initial=0) - base) >> 6) + 1
+    if len(positions) < MANY or words > SPARSE * len(positions):
+        return np.sort(positions)
+    ordered = np.empty(len(positions), np.int64)
+    write_ascending(positions, base, np.zeros(words, np.uint64), ordered)
+    return ordered
+
+
+@kernel
+def write_ascending(positions, base, bits, ordered):  # type: ignore[no-untyped-def]
+    """Write the positions in order, by a bit for each number that may be one. Sorting takes five times as long."""
+    for i in range(len(positions)):
+        word, bit = place(positions[i] - base)
+        bits[word] |= bit
+    n = np.uint64(0)
+    for word in range(len(bits)):
+        left = bits[word]
+        while left:
+            lowest = left & (~left + np.uint64(1))
+            ordered[n] = base + WORD * word + ones(lowest - np.uint64(1))
+            left ^= lowest
+            n += np.uint64(1)
+
+
+@inlined
+def place(offset):  # type: ignore[no-untyped-def]
+    """The word of a number, and its bit in it."""
+    number = np.uint64(offset)
+    return number >> np.uint64(6), np.uint64(1) << (number & np.uint64(WORD - 1))
+
+
+@kernel
+def pick(index, listed, following, picked):  # type: ignore[no-untyped-def]
+    """Write the entries at these indices of a column in two pieces, one behind the other."""
+    n = np.uint64(len(listed))
+    for i in range(len(index)):
+        # Without a sign: numba looks twice at an index that might be negative.
+        at = np.uint64(index[i])
+        if at < n:
+            picked[i] = listed[at]
+        else:
+            picked[i] = following[at - n]

@@ -1,0 +1,71 @@
+"""Rows in order of time, first in first out: a band (skyband.py) used from its two ends."""
+
+from __future__ import annotations
+
+from skyband.kernels.compiling import inlined, part
+from skyband.kernels.skyband import first_row, rehouse
+
+
+@part
+def push_back(pool, queue, score, time, position, mark):  # type: ignore[no-untyped-def]
+    """Add a row behind the others; returns its index in the pool. `mark` is kept in its field `last`."""
+    if queue.gap + queue.length == queue.capacity:
+        make_room(pool, queue, 8)
+    i = first_row(queue) + queue.length
+    row = pool.rows[i]
+    row.score, row.time, row.position, row.last, row.flag = score, time, position, mark, 0
+    queue.length += 1
+    return i
+
+
+@part
+def make_room(pool, queue, n):  # type: ignore[no-untyped-def]
+    """Make room for n more rows behind the others."""
+    if not room_behind(pool, queue, n):
+        rehouse(pool, queue, n)
+
+
+@part
+def room_behind(pool, queue, n):  # type: ignore[no-untyped-def]
+    """Is there room for n more rows behind the others, in the slab they are in?"""
+    if queue.gap + queue.length + n > queue.capacity and queue.gap > queue.length:
+        # More rows have left than are there: these move to the start of their slab.
+        start = first_row(queue)
+        for j in range(queue.length):
+            pool.rows[queue.offset + j] = pool.rows[start + j]
+        queue.gap = 0
+    return queue.gap + queue.length + n <= queue.capacity
+
+
+@part
+def push_in_order(pool, queue, score, time, position, mark):  # type: ignore[no-untyped-def]
+    """Add a row behind those of an earlier time, or of the same and an earlier position: mostly behind all."""
+    i = push_back(pool, queue, score, time, position, mark)
+    rows, start = pool.rows, first_row(queue)
+    while i > start and (rows[i - 1].time > time or (rows[i - 1].time == time and rows[i - 1].position > position)):
+        rows[i] = rows[i - 1]
+        i -= 1
+    row = rows[i]
+    row.score, row.time, row.position, row.last, row.flag = score, time, position, mark, 0
+
+
+@inlined
+def pop_front(queue, n):  # type: ignore[no-untyped-def]
+    """Take the first n rows away."""
+    queue.gap += n
+    queue.length -= n
+
+
+@part
+def find(pool, queue, time, position):  # type: ignore[no-untyped-def]
+    """The index in the pool of the first row that is not before this time and, of equal times, this position."""
+    rows, start = pool.rows, first_row(queue)
+    low, high = start, start + queue.length
+    while low < high:
+        middle = (low + high) >> 1
+        row = rows[middle]
+        if row.time < time or (row.time == time and row.position < position):
+            low = middle + 1
+        else:
+            high = middle
+    return low

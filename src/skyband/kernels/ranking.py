@@ -1,0 +1,171 @@
+"""Rows as kernels see them, their order, and selection and sorting by it, in place.
+
+Best first: the higher score; of equal scores the later time; of equal times the later arrival. Positions differ, so no
+two rows are equal and every algorithm that sorts by this order gives the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.kernels.compiling import allocating, inlined, part
+
+ROW = np.dtype(
+    [
+        ("score", np.float64),  # never NaN
+        ("time", np.int64),  # what the window measures; by count, how many rows of the group came before
+        ("position", np.int64),  # the row's arrival
+        ("last", np.int64),  # with panes: the last window that holds the row
+        ("flag", np.int64),  # shown in the last answer (changes), or in any (entries); `budgeted` has bits of its own
+    ]
+)
+Rows = npt.NDArray[Any]  # of dtype ROW
+
+ZERO = np.int64(0)  # where a literal 0 would make numba compile a second version of whatever it is passed to
+SMALL = 16  # below this, insertion beats partitioning
+
+
+@inlined
+def ranks_before(a, b):  # type: ignore[no-untyped-def]
+    """Does row a rank before row b?"""
+    if a.score != b.score:
+        return a.score > b.score
+    if a.time != b.time:
+        return a.time > b.time
+    return a.position > b.position
+
+
+@inlined
+def exceeds(row, score, time, position):  # type: ignore[no-untyped-def]
+    """Does `row` rank before the row with these three? They are in registers, and mostly the score decides."""
+    if row.score != score:
+        return row.score > score
+    if row.time != time:
+        return row.time > time
+    return row.position > position
+
+
+@inlined
+def trails(row, score, time, position):  # type: ignore[no-untyped-def]
+    """Does `row` rank after the row with these three?"""
+    if row.score != score:
+        return row.score < score
+    if row.time != time:
+        return row.time < time
+    return row.position < position
+
+
+@inlined
+def _swap(a, b):  # type: ignore[no-untyped-def]
+    a.score, b.score = b.score, a.score
+    a.time, b.time = b.time, a.time
+    a.position, b.position = b.position, a.position
+    a.last, b.last = b.last, a.last
+    a.flag, b.flag = b.flag, a.flag
+
+
+@part
+def _partition(rows, low, high):  # type: ignore[no-untyped-def]
+    """Split [low, high) in two, neither empty, all of the first better than all of the second; return where."""
+    # The median of three keeps sorted and reversed input, both common in streams, from being the worst case.
+    a, b, c = rows[low], rows[(low + high) >> 1], rows[high - 1]
+    if ranks_before(b, a):
+        _swap(a, b)
+    if ranks_before(c, b):
+        _swap(b, c)
+        if ranks_before(b, a):
+            _swap(a, b)
+    score, time, position = b.score, b.time, b.position
+    i, j = low, high - 1
+    while True:
+        # Everything before i is better than the pivot or is it; everything after j is worse or is it.
+        i += 1
+        while exceeds(rows[i], score, time, position):
+            i += 1
+        j -= 1
+        while trails(rows[j], score, time, position):
+            j -= 1
+        if i >= j:
+            return j + 1
+        _swap(rows[i], rows[j])
+
+
+@inlined
+def settle(rows, low, i):  # type: ignore[no-untyped-def]
+    """Move row i to its place among the sorted rows [low, i)."""
+    row = rows[i]
+    score, time, position, last, flag = row.score, row.time, row.position, row.last, row.flag
+    while i > low and not exceeds(rows[i - 1], score, time, position):
+        rows[i] = rows[i - 1]
+        i -= 1
+    row = rows[i]
+    row.score, row.time, row.position, row.last, row.flag = score, time, position, last, flag
+
+
+@part
+def _insertion_sort(rows, low, high):  # type: ignore[no-untyped-def]
+    for i in range(low + 1, high):
+        settle(rows, low, i)
+
+
+@part
+def is_best_first(rows, low, high):  # type: ignore[no-untyped-def]
+    """Is [low, high) sorted by rank?"""
+    r = low + 1
+    while r < high and ranks_before(rows[r - 1], rows[r]):
+        r += 1
+    return r >= high
+
+
+@allocating
+def select_best(rows, low, high, k):  # type: ignore[no-untyped-def]
+    """Rearrange [low, high) so that its k best rows come first, the worst of them last among these."""
+    wanted = low + k - 1
+    while high - low > SMALL:
+        split = _partition(rows, low, high)
+        if split <= wanted:
+            low = split
+        else:
+            high = split
+    _insertion_sort(rows, low, high)
+
+
+@allocating
+def sort_best_first(rows, low, high):  # type: ignore[no-untyped-def]
+    """Sort [low, high) by rank."""
+    if high - low <= SMALL:
+        _insertion_sort(rows, low, high)
+        return
+    stack = np.empty((64, 2), np.int64)
+    depth = 0
+    while True:
+        while high - low > SMALL:
+            split = _partition(rows, low, high)
+            # The larger side waits on the stack, so the stack stays logarithmic.
+            if split - low > high - split:
+                stack[depth, 0], stack[depth, 1] = low, split
+                low = split
+            else:
+                stack[depth, 0], stack[depth, 1] = split, high
+                high = split
+            depth += 1
+        _insertion_sort(rows, low, high)
+        if depth == 0:
+            return
+        depth -= 1
+        low, high = stack[depth, 0], stack[depth, 1]
+
+
+def best_first(rows: Rows) -> npt.NDArray[np.intp]:
+    """The order of rows by rank, as indices."""
+    return np.lexsort((-rows["position"], -rows["time"], -rows["score"]))
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Rows one behind the other."""
+    # As plain numbers: numpy copies records field by field, which takes five times as long.
+    return np.concatenate([part.view(np.int64) for part in parts]).view(ROW)

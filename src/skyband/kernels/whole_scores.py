@@ -1,0 +1,75 @@
+"""Whole numbers of 64 bits where float64 is kept and compared.
+
+A column keeps the bits of whole numbers as if they were floats; `whole_of` reads them. A score that is a whole number
+is ranked by a float64 that orders as it does: its magnitude, moved up so that it is none of the denormal numbers, which
+processors may take for 0, becomes the float of these bits. So algorithms that rank floats rank whole numbers exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import intrinsic
+
+from skyband.kernels.compiling import inlined, kernel
+
+NULL: Final = -(2**63)
+NEAR: Final = 2**52  # float64 has every whole number up to twice this
+LIFT: Final = 2**52  # the bits of the least float that is not denormal
+
+
+def _same_bits(result: Any, argument: Any) -> Any:
+    def codegen(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(result))
+
+    return result(argument), codegen
+
+
+@intrinsic
+def whole_of(_: Any, number: Any) -> Any:
+    """The whole number with the bits of this float."""
+    return _same_bits(types.int64, types.float64)
+
+
+@intrinsic
+def float_of(_: Any, number: Any) -> Any:
+    """The float with the bits of this whole number."""
+    return _same_bits(types.float64, types.int64)
+
+
+@inlined
+def rank_key(number):  # type: ignore[no-untyped-def]
+    """The float64 by which a whole number is ranked; of null NaN."""
+    magnitude = float_of(abs(number) + LIFT)
+    return np.nan if number == NULL else (-magnitude if number < 0 else magnitude)
+
+
+@inlined
+def distance_from(number, origin):  # type: ignore[no-untyped-def]
+    """How far a whole number is from another, as a float, which is that very number; infinity: not known, or too far.
+
+    Of two such distances the difference is exact, too.
+    """
+    far = abs(1.0 * number - 1.0 * origin) > 2.0 * NEAR
+    moved = number - origin
+    return np.inf if (number == NULL) | far | (abs(moved) > NEAR) else 1.0 * moved
+
+
+@kernel
+def distances_from(bits, origin, out):  # type: ignore[no-untyped-def]
+    """The same of a column."""
+    for i in range(len(bits)):
+        out[i] = distance_from(whole_of(bits[i]), origin)
+
+
+def from_keys(keys: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """The whole numbers that are ranked by these.
+
+    >>> from_keys(np.array([2.2250738585072014e-308, -2.225073858507202e-308])).tolist()
+    [0, -1]
+    """
+    magnitude = np.abs(keys).view(np.int64) - LIFT
+    return np.where(keys < 0, -magnitude, magnitude)

@@ -1,0 +1,220 @@
+"""The compiled half of `sorted_lists`: a list a stream, sorted by value, a list of all rows by time, and a view."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import Floats, Ints
+from skyband.kernels.compiling import kernel, part
+from skyband.problems.across.drivers.clock import ANSWER_DUE
+from skyband.problems.across.drivers.emit import show
+from skyband.problems.across.drivers.scoring import GIVEN, LOW, score
+from skyband.problems.across.drivers.slots import NEVER, current_score, is_later, latest_row, take_value, write_values
+
+# Rows of `best`, and the numbers that change.
+CODE, TIME, POSITION = range(3)
+ROWS, VIEW, LIVE, CLOCK, REPEATED, RECOMPUTED, NUMBERS = range(7)
+
+
+class State(NamedTuple):
+    slots: npt.NDArray[Any]
+    keys: Floats  # by stream: its values, ascending
+    codes: Ints  # by stream: whose they are
+    sizes: Ints  # by stream: how many
+    moments: Ints  # of all rows, ascending: when they end
+    instances: Ints  # of these: object times streams plus stream
+    best: Ints  # the view: the best objects, as far as they are known, best first
+    scores: Floats  # theirs
+    numbers: Ints
+
+
+@part
+def _insert(keys, codes, size, key, code):  # type: ignore[no-untyped-def]
+    i = np.searchsorted(keys[:size], key, side="right")
+    for j in range(size, i, -1):
+        keys[j], codes[j] = keys[j - 1], codes[j - 1]
+    keys[i], codes[i] = key, code
+
+
+@part
+def _remove(keys, codes, size, key, code):  # type: ignore[no-untyped-def]
+    i = np.searchsorted(keys[:size], key)
+    while codes[i] != code:
+        i += 1
+    for j in range(i, size - 1):
+        keys[j], codes[j] = keys[j + 1], codes[j + 1]
+
+
+# -- the view: always the best of all objects, but not always as many as wanted ---------------------------------------
+
+
+@part
+def _beats(points, time, position, state, i):  # type: ignore[no-untyped-def]
+    if points != state.scores[i]:
+        return points > state.scores[i]
+    return is_later(time, position, state.best[TIME, i], state.best[POSITION, i])
+
+
+@part
+def _drop(state, i):  # type: ignore[no-untyped-def]
+    state.numbers[VIEW] -= 1
+    for j in range(i, state.numbers[VIEW]):
+        state.scores[j] = state.scores[j + 1]
+        for row in range(3):
+            state.best[row, j] = state.best[row, j + 1]
+
+
+@part
+def _place(state, code, points, time, position):  # type: ignore[no-untyped-def]
+    """Put an object into the view, if it is better than the last or there is room; what falls out is forgotten."""
+    numbers, room = state.numbers, len(state.scores)
+    i = numbers[VIEW]
+    while i > 0 and _beats(points, time, position, state, i - 1):
+        i -= 1
+    if i == room:
+        return
+    numbers[VIEW] = min(numbers[VIEW] + 1, room)
+    for j in range(numbers[VIEW] - 1, i, -1):
+        state.scores[j] = state.scores[j - 1]
+        for row in range(3):
+            state.best[row, j] = state.best[row, j - 1]
+    state.scores[i], state.best[CODE, i], state.best[TIME, i], state.best[POSITION, i] = points, code, time, position
+
+
+@part
+def _find(state, code):  # type: ignore[no-untyped-def]
+    for i in range(state.numbers[VIEW]):
+        if state.best[CODE, i] == code:
+            return i
+    return -1
+
+
+@part
+def _change(state, code, clock, was_whole, scoring):  # type: ignore[no-untyped-def]
+    """The object's score has changed. A view that is not whole holds no object that an unknown one may beat."""
+    numbers = state.numbers
+    i = _find(state, code)
+    if i >= 0:
+        _drop(state, i)
+    time, position = latest_row(state.slots, code, clock)
+    if time == NEVER:
+        return
+    points = current_score(state.slots, code, clock, scoring)
+    last = numbers[VIEW] - 1
+    if was_whole or (last >= 0 and _beats(points, time, position, state, last)):
+        _place(state, code, points, time, position)
+
+
+@part
+def _is_known(slots, code):  # type: ignore[no-untyped-def]
+    known = False
+    for s in range(slots.shape[1]):
+        known = known or slots[code, s].last != NEVER
+    return known
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def expire(state, clock, scoring):  # type: ignore[no-untyped-def]
+    """Time moves on: rows end, and leave the list of their stream."""
+    numbers, streams = state.numbers, state.slots.shape[1]
+    numbers[CLOCK] = clock
+    ended = np.searchsorted(state.moments[: numbers[ROWS]], clock)
+    for e in range(ended):
+        code, s = state.instances[e] // streams, state.instances[e] % streams
+        slot = state.slots[code, s]
+        if slot.last != state.moments[e]:
+            continue  # another row has taken its place
+        whole = numbers[VIEW] == numbers[LIVE]
+        _remove(state.keys[s], state.codes[s], state.sizes[s], slot.value, code)
+        state.sizes[s] -= 1
+        slot.last = NEVER
+        numbers[LIVE] -= not _is_known(state.slots, code)
+        _change(state, code, clock, whole, scoring)
+    for j in range(ended, numbers[ROWS]):
+        state.moments[j - ended], state.instances[j - ended] = state.moments[j], state.instances[j]
+    numbers[ROWS] -= ended
+
+
+@part
+def _take(rows, r, clock, state, scoring):  # type: ignore[no-untyped-def]
+    slots, numbers = state.slots, state.numbers
+    code, s = np.int64(rows.code[r]), np.int64(rows.stream[r])
+    slot = slots[code, s]
+    whole, alive = numbers[VIEW] == numbers[LIVE], _is_known(slots, code)
+    old, known = slot.value, slot.last != NEVER
+    taken, repeats = take_value(slots, code, s, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
+    numbers[REPEATED] += repeats
+    if not taken:
+        return
+    if known:
+        _remove(state.keys[s], state.codes[s], state.sizes[s], old, code)
+        state.sizes[s] -= 1
+    numbers[LIVE] += not alive
+    _insert(state.keys[s], state.codes[s], state.sizes[s], rows.value[r], code)
+    state.sizes[s] += 1
+    _insert(state.moments, state.instances, numbers[ROWS], rows.last[r], code * slots.shape[1] + s)
+    numbers[ROWS] += 1
+    _change(state, code, clock, whole, scoring)
+
+
+@part
+def _threshold_algorithm(state, clock, scoring):  # type: ignore[no-untyped-def]
+    """Fill the view anew: go down all lists at once, until no object that is still to come can belong there."""
+    slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
+    numbers[VIEW], room = 0, len(state.scores)
+    numbers[RECOMPUTED] += 1
+    depth, deepest = 0, 0
+    for s in range(streams):
+        deepest = max(deepest, state.sizes[s])
+    while depth < deepest:
+        for s in range(streams):
+            i = state.sizes[s] - 1 - depth
+            if i >= 0:
+                code = state.codes[s, i]
+                if _find(state, code) < 0:
+                    time, position = latest_row(slots, code, clock)
+                    _place(state, code, current_score(slots, code, clock, scoring), time, position)
+        for s in range(streams):
+            i = state.sizes[s] - 1 - depth
+            scoring.table[GIVEN, s] = state.keys[s, i] if i >= 0 else scoring.table[LOW, s]
+        depth += 1
+        # An object not seen yet may score the threshold, and be more recent.
+        if numbers[VIEW] == room and state.scores[room - 1] > score(scoring):
+            break
+
+
+@kernel
+def rank(state, k, shown, scoring):  # type: ignore[no-untyped-def]
+    """Write the k best objects to the top; return how many there are."""
+    numbers = state.numbers
+    if numbers[VIEW] < k and numbers[VIEW] < numbers[LIVE]:
+        _threshold_algorithm(state, numbers[CLOCK], scoring)
+    found = min(numbers[VIEW], k)
+    for i in range(found):
+        shown.top_code[i], shown.top_score[i] = state.best[CODE, i], state.scores[i]
+        shown.top_time[i] = state.best[TIME, i]
+        write_values(state.slots, state.best[CODE, i], numbers[CLOCK], shown.top_values, i)
+    return found
+
+
+@kernel
+def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
+    """Execute steps as far as there is room; return the first that was not, and how much is written."""
+    entries = len(shown.code)
+    while step < end:
+        if written + 2 * entries > len(out.at):
+            break
+        expire(state, clocks[step], scoring)
+        r = steps[step]
+        if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
+            _take(rows, r, clocks[step], state, scoring)
+        if r == ANSWER_DUE or rule.each:
+            written = show(clocks[step], rank(state, rule.k, shown, scoring), rule.emit, shown, out, written)
+        step += 1
+    return step, written

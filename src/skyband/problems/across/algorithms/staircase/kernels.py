@@ -1,0 +1,348 @@
+"""The compiled half of `staircase`.
+
+The front is the k-skyband of what objects are sure to score: points (last, score), each the score that an object has
+for sure until `last`, with fewer than k others that are sure to rank before it for as long. It is small, about
+k (1 + ln(n / k)) points whatever the window, and lies in flat arrays in no order: every question to it is one pass that
+the compiler vectorises.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import Floats, Ints
+from skyband.kernels.compiling import inlined, kernel, part
+from skyband.problems.across.drivers.clock import ANSWER_DUE
+from skyband.problems.across.drivers.emit import show
+from skyband.problems.across.drivers.slots import (
+    NEVER,
+    best_score,
+    forget,
+    is_held,
+    is_later,
+    latest_row,
+    points_of,
+    take_value,
+    write_values,
+)
+
+# Rows of `front`. From just after BEFORE, until LAST, a point is its object's score; TIME and POSITION are those of the
+# object's most recent row; DOMINATORS, below k, are the objects that rank before it at least until LAST.
+LAST, BEFORE, TIME, POSITION, CODE, DOMINATORS, COLUMNS = range(7)
+
+# Rows of `points`, scratch for an object's points before and after a row; of `scores`, theirs.
+OLD_LAST, OLD_BEFORE, NEW_LAST, NEW_BEFORE = range(4)
+OLD, NEW = range(2)
+
+# Numbers that change. OLDEST and LATEST bound the LAST of the front; the top may change after NEXT_FALL.
+SIZE, CLOCK, OLDEST, LATEST, NEXT_FALL, FOUND, STALE, REPEATED, SINCE_SWEEP, NUMBERS = range(10)
+
+AFTER_ALL = np.int64(2**63 - 1)
+
+
+class State(NamedTuple):
+    slots: npt.NDArray[Any]
+    front: Ints
+    score: Floats  # of the front's points
+    points: Ints
+    scores: Floats
+    top: Ints  # time and position of the objects of the top
+    numbers: Ints
+
+
+# -- questions to the front -------------------------------------------------------------------------------------------
+
+
+@part
+def is_dominated(front, score, numbers, moment, best, k):  # type: ignore[no-untyped-def]
+    """Do k objects score more than `best` for sure, at least until `moment`?"""
+    if moment > numbers[LATEST]:
+        return False
+    size = numbers[SIZE]
+    last, before, current = front[LAST, :size], front[BEFORE, :size], score[:size]
+    n = 0
+    for e in range(size):
+        n += (last[e] >= moment) & (before[e] < moment) & (current[e] > best)
+    return n >= k
+
+
+@part
+def _outranked(front, score, size, moment, points, time, position):  # type: ignore[no-untyped-def]
+    """How many objects rank before this score and row, at least until `moment`?"""
+    last, before, current = front[LAST, :size], front[BEFORE, :size], score[:size]
+    times, positions = front[TIME, :size], front[POSITION, :size]
+    n = 0
+    for e in range(size):
+        later = (times[e] > time) | ((times[e] == time) & (positions[e] > position))
+        n += (last[e] >= moment) & (before[e] < moment) & ((current[e] > points) | ((current[e] == points) & later))
+    return n
+
+
+@part
+def _count(front, score, size, end, begin, points, time, position, sign):  # type: ignore[no-untyped-def]
+    """Add `sign` to the dominators of every point that this one of an object decides about, and dominates."""
+    last, current, dominators = front[LAST, :size], score[:size], front[DOMINATORS, :size]
+    times, positions = front[TIME, :size], front[POSITION, :size]
+    for e in range(size):
+        later = (time > times[e]) | ((time == times[e]) & (position > positions[e]))
+        before = (points > current[e]) | ((points == current[e]) & later)
+        dominators[e] += sign * ((last[e] <= end) & (last[e] > begin) & before)
+
+
+# -- changes to the front ---------------------------------------------------------------------------------------------
+
+
+@inlined
+def _move(front, score, source, target):  # type: ignore[no-untyped-def]
+    for row in range(COLUMNS):
+        front[row, target] = front[row, source]
+    score[target] = score[source]
+
+
+@kernel
+def expire(front, score, numbers, clock):  # type: ignore[no-untyped-def]
+    """Time moves on: points end. Those that they dominated have ended before, or end now."""
+    numbers[CLOCK] = clock
+    if clock > numbers[NEXT_FALL]:
+        numbers[STALE] = 1
+    if clock <= numbers[OLDEST]:
+        return
+    n, oldest = 0, AFTER_ALL
+    for e in range(numbers[SIZE]):
+        if front[LAST, e] >= clock:
+            oldest = min(oldest, front[LAST, e])
+            _move(front, score, e, n)
+            n += 1
+    numbers[SIZE], numbers[OLDEST] = n, oldest
+
+
+@part
+def _leave(front, score, numbers, code, k):  # type: ignore[no-untyped-def]
+    """Take the object's own points out, and those that have k dominators now."""
+    size = numbers[SIZE]
+    codes, dominators = front[CODE, :size], front[DOMINATORS, :size]
+    leaving = 0
+    for e in range(size):
+        leaving += (codes[e] == code) | (dominators[e] >= k)
+    if leaving == 0:
+        return
+    n = 0
+    for e in range(size):
+        if front[CODE, e] != code and front[DOMINATORS, e] < k:
+            if n < e:
+                _move(front, score, e, n)
+            n += 1
+    numbers[SIZE] = n
+
+
+@part
+def replace_points(state, code, old, new, old_time, old_position, time, position, k):  # type: ignore[no-untyped-def]
+    """The object's points were `old` ones, and are `new` ones now."""
+    front, score, points, scores, numbers = state.front, state.score, state.points, state.scores, state.numbers
+    size = numbers[SIZE]
+    for i in range(old):
+        end, begin = points[OLD_LAST, i], points[OLD_BEFORE, i]
+        _count(front, score, size, end, begin, scores[OLD, i], old_time, old_position, -1)
+    for i in range(new):
+        end, begin = points[NEW_LAST, i], points[NEW_BEFORE, i]
+        _count(front, score, size, end, begin, scores[NEW, i], time, position, 1)
+    _leave(front, score, numbers, code, k)
+    kept = size = numbers[SIZE]
+    latest = numbers[LATEST]
+    for i in range(new):
+        moment, dominators = points[NEW_LAST, i], 0
+        if moment <= latest:
+            dominators = _outranked(front, score, kept, moment, scores[NEW, i], time, position)
+        if dominators < k:
+            front[LAST, size], front[BEFORE, size], score[size] = moment, points[NEW_BEFORE, i], scores[NEW, i]
+            front[TIME, size], front[POSITION, size], front[CODE, size] = time, position, code
+            front[DOMINATORS, size] = dominators
+            numbers[OLDEST] = min(numbers[OLDEST], moment)
+            numbers[LATEST] = max(numbers[LATEST], moment)
+            size += 1
+    numbers[SIZE] = size
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+@part
+def _prune_object(slots, front, score, numbers, code, clock, k, scoring):  # type: ignore[no-untyped-def]
+    """Let go of the object's instances that are dominated, and of the object when none is left.
+
+    So an object is forgotten, and begins anew, at the same row as if pruning had been done all the time.
+    """
+    kept = False
+    for s in range(slots.shape[1]):
+        slot = slots[code, s]
+        if slot.held and slot.last >= clock:
+            best = best_score(slots, code, slot.last, scoring)
+            if is_dominated(front, score, numbers, slot.last, best, k):
+                slot.held = 0
+            else:
+                kept = True
+    if not kept:
+        forget(slots, code)
+    return kept
+
+
+@part
+def take_row(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-untyped-def]
+    slots, front, score, points, scores, numbers = (
+        state.slots, state.front, state.score, state.points, state.scores, state.numbers,
+    )  # fmt: skip
+    code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
+    old, old_time, old_position = 0, NEVER, NEVER
+    if _prune_object(slots, front, score, numbers, code, clock, k, scoring):
+        old = points_of(slots, code, clock, scoring, points[OLD_LAST], scores[OLD], points[OLD_BEFORE])
+        old_time, old_position = latest_row(slots, code, clock)
+    taken, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
+    if repeats:
+        numbers[REPEATED] += 1
+        numbers[STALE] = 1
+    if not taken:
+        return
+    slot = slots[code, stream]
+    if slot.last <= numbers[LATEST] and is_dominated(
+        front, score, numbers, slot.last, best_score(slots, code, slot.last, scoring), k
+    ):
+        slot.held = 0
+        if not is_held(slots, code, clock):
+            forget(slots, code)
+            return
+    new = points_of(slots, code, clock, scoring, points[NEW_LAST], scores[NEW], points[NEW_BEFORE])
+    time, position = latest_row(slots, code, clock)
+    replace_points(state, code, old, new, old_time, old_position, time, position, k)
+    numbers[SINCE_SWEEP] += 1
+    if not numbers[STALE]:
+        numbers[STALE] = _touches_top(state.top, numbers, scores[NEW, new - 1], time, position, k, top_score)
+
+
+@part
+def _touches_top(top, numbers, points, time, position, k, top_score):  # type: ignore[no-untyped-def]
+    """Is the object that has just changed in the top, or better than its last?"""
+    worst = numbers[FOUND] - 1
+    if worst + 1 < k:
+        return 1
+    if points != top_score[worst]:
+        return 1 if points > top_score[worst] else 0
+    return 0 if is_later(top[0, worst], top[1, worst], time, position) else 1
+
+
+@kernel
+def rank(state, k, shown):  # type: ignore[no-untyped-def]
+    """Write the k best objects at the clock to the top; return how many there are."""
+    front, numbers, top = state.front, state.numbers, state.top
+    clock, found, next_fall = numbers[CLOCK], 0, AFTER_ALL
+    top_code, top_score = shown.top_code, shown.top_score
+    for e in range(numbers[SIZE]):
+        if front[BEFORE, e] >= clock or front[LAST, e] < clock:
+            continue
+        score, time, position = state.score[e], front[TIME, e], front[POSITION, e]
+        i = found
+        while i > 0 and (
+            score > top_score[i - 1]
+            or (score == top_score[i - 1] and is_later(time, position, top[0, i - 1], top[1, i - 1]))
+        ):
+            i -= 1
+        if i == k:
+            continue
+        found = min(found + 1, k)
+        for j in range(found - 1, i, -1):
+            top_code[j], top_score[j] = top_code[j - 1], top_score[j - 1]
+            top[0, j], top[1, j] = top[0, j - 1], top[1, j - 1]
+        top_code[i], top_score[i], top[0, i], top[1, i] = front[CODE, e], score, time, position
+    for i in range(found):
+        shown.top_time[i] = top[0, i]
+        write_values(state.slots, top_code[i], clock, shown.top_values, i)
+        for s in range(state.slots.shape[1]):
+            last = state.slots[top_code[i], s].last
+            if last >= clock:
+                next_fall = min(next_fall, last)
+    numbers[FOUND], numbers[NEXT_FALL], numbers[STALE] = found, next_fall, 0
+    return found
+
+
+@kernel
+def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
+    """Execute steps as far as there is room; return the first that was not, and how much is written."""
+    k, entries, streams = rule.k, len(shown.code), state.slots.shape[1]
+    numbers = state.numbers
+    while step < end:
+        if written + 2 * entries > len(out.at) or numbers[SIZE] + streams > len(state.score):
+            break
+        if numbers[SINCE_SWEEP] >= rule.sweep_after:
+            break
+        expire(state.front, state.score, numbers, clocks[step])
+        r = steps[step]
+        if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
+            take_row(rows, r, clocks[step], k, state, scoring, shown.top_score)
+        if r == ANSWER_DUE or (rule.each and numbers[STALE]):
+            found = rank(state, k, shown) if numbers[STALE] else numbers[FOUND]
+            written = show(clocks[step], found, rule.emit, shown, out, written)
+        step += 1
+    return step, written
+
+
+# -- pruning all ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def build_stairs(front, score, size, order, k, stair_last, stair_score, best_code, best):  # type: ignore[no-untyped-def]
+    """The k-th best sure score of objects that live until some moment, as a staircase over moments, latest first.
+
+    stair_score[i] holds from just after stair_last[i + 1] until stair_last[i]. `order`: the points, the latest first.
+    """
+    n, found = 0, 0
+    for j in range(size):
+        e = order[j]
+        code, current = front[CODE, e], score[e]
+        i = 0
+        while i < found and best_code[i] != code:
+            i += 1
+        if i == found and found == k:
+            i = k - 1
+            if best[i] >= current:
+                continue
+        elif i == found:
+            found += 1
+        while i > 0 and best[i - 1] < current:
+            best[i], best_code[i] = best[i - 1], best_code[i - 1]
+            i -= 1
+        best[i], best_code[i] = current, code
+        if found == k and (n == 0 or best[k - 1] > stair_score[n - 1]):
+            if n > 0 and stair_last[n - 1] == front[LAST, e]:
+                n -= 1
+            stair_last[n], stair_score[n] = front[LAST, e], best[k - 1]
+            n += 1
+    return n
+
+
+@kernel
+def sweep(slots, numbers, stair_last, stair_score, stairs, scoring):  # type: ignore[no-untyped-def]
+    """Let go of every dominated instance, and of every object that has no other; return how many are held."""
+    clock, held = numbers[CLOCK], 0
+    for code in range(slots.shape[0]):
+        mine = 0
+        for s in range(slots.shape[1]):
+            slot = slots[code, s]
+            if slot.held and slot.last >= clock:
+                low, high = 0, stairs  # the last stair that ends at this moment or later is the highest that counts
+                while low < high:
+                    middle = (low + high) >> 1
+                    if stair_last[middle] >= slot.last:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if low > 0 and stair_score[low - 1] > best_score(slots, code, slot.last, scoring):
+                    slot.held = 0
+                else:
+                    mine += 1
+        if mine == 0:
+            forget(slots, code)
+        held += mine
+    numbers[SINCE_SWEEP] = 0
+    return held

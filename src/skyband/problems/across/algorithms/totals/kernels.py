@@ -1,0 +1,335 @@
+"""The compiled half of `totals`: rows come, and change what their object has; rows end, and take it back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.prefetching import prefetch
+from skyband.problems.across.drivers.candidates import (
+    BELOW,
+    CLOCK,
+    COUNT,
+    DELAYED,
+    END,
+    FIRST,
+    FREE,
+    HEAP,
+    LIVE,
+    NEW,
+    REPEATED,
+    STALE,
+    TOP,
+    note,
+    rebuild,
+    resettle,
+    settle,
+)
+from skyband.problems.across.drivers.clock import ANSWER_DUE
+from skyband.problems.across.drivers.emit import show
+from skyband.problems.across.operator import MAX, SUM
+from skyband.windows import FOREVER
+
+AHEAD = 16  # rows: a table of many objects is not in the cache, so what is needed soon is asked for early
+
+
+@inlined
+def _add(value, amount):  # type: ignore[no-untyped-def]
+    """Add to a sum, and what is lost by that to its rest."""
+    total = value.value + amount
+    back = total - value.value
+    lost = (value.value - (total - back)) + (amount - back) + value.rest
+    value.value = total + lost
+    value.rest = lost - (value.value - total)
+
+
+# -- the largest of several -------------------------------------------------------------------------------------------
+
+
+@part
+def _remember(nodes, place, numbers, amount, last):  # type: ignore[no-untyped-def]
+    """A value that may be the largest: those that it exceeds and outlives are of no use any more."""
+    following, i = np.int64(END), place.tail
+    while i != END and nodes[i].last > last:
+        if nodes[i].value >= amount:
+            return
+        following, i = i, nodes[i].preceding
+    while i != END and nodes[i].value <= amount:
+        gone = i
+        i = nodes[gone].preceding
+        nodes[gone].following = numbers[FREE]
+        numbers[FREE] = gone
+    if i != END and nodes[i].last == last:
+        _link(nodes, place, i, following)  # it is larger, and ends with the new one
+        return
+    new = numbers[FREE]
+    numbers[FREE] = nodes[new].following
+    nodes[new].value, nodes[new].last = amount, last
+    _link(nodes, place, i, new)
+    _link(nodes, place, new, following)
+
+
+@part
+def _link(nodes, place, i, following):  # type: ignore[no-untyped-def]
+    if i == END:
+        place.head = following
+    else:
+        nodes[i].following = following
+    if following == END:
+        place.tail = i
+    else:
+        nodes[following].preceding = i
+
+
+@part
+def _largest(nodes, place, numbers, clock):  # type: ignore[no-untyped-def]
+    """The largest value that lives; 0 if there is none."""
+    i = place.head
+    while i != END and nodes[i].last < clock:
+        gone = i
+        i = nodes[gone].following
+        nodes[gone].following = numbers[FREE]
+        numbers[FREE] = gone
+    _link(nodes, place, np.int64(END), i)
+    return nodes[i].value if i != END else 0.0
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def _lives(values, code):  # type: ignore[no-untyped-def]
+    """Has any stream a row of the object?"""
+    alive = False
+    for s in range(values.shape[1]):
+        alive = alive or values[code, s].rows > 0
+    return alive
+
+
+@inlined
+def _drop(values, nodes, lists, numbers, row, clock, repeat):  # type: ignore[no-untyped-def]
+    """A row has ended. The latest row of a stream ends last, so while there are others it is there too.
+
+    Returns its object, and whether that has no other row in the stream.
+    """
+    code, stream = np.int64(row.code), np.int64(row.stream)
+    value = values[code, stream]
+    value.rows -= 1
+    if value.rows == 0:
+        value.value = value.rest = 0.0
+    elif repeat == SUM:
+        _add(value, -row.value)
+    if repeat == MAX:
+        value.value = _largest(nodes, lists[code, stream], numbers, clock)
+    return code, value.rows == 0
+
+
+@part
+def _remove_first_delayed(heap, numbers):  # type: ignore[no-untyped-def]
+    numbers[DELAYED] -= 1
+    n, i = numbers[DELAYED], 0
+    moment = heap[n].last
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and heap[child + 1].last < heap[child].last:
+            child += 1
+        if heap[child].last >= moment:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = heap[n]
+
+
+@part
+def _expire_all(values, ring, nodes, lists, numbers, clock, repeat):  # type: ignore[no-untyped-def]
+    """All rows in order that end do so, and candidates are left as they are. What changes often is not in memory."""
+    first, count, live, mask = numbers[FIRST], numbers[COUNT], numbers[LIVE], len(ring) - 1
+    while count > 0 and ring[first & mask].last < clock:
+        prefetch(values, ring[(first + AHEAD) & mask].code)
+        code, gone = _drop(values, nodes, lists, numbers, ring[first & mask], clock, repeat)
+        if gone:
+            live -= not _lives(values, code)
+        first += 1
+        count -= 1
+    numbers[FIRST], numbers[COUNT], numbers[LIVE] = first, count, live
+
+
+@inlined
+def expire(state, clock, rule, scoring, later):  # type: ignore[no-untyped-def]
+    """Time moves on: rows end. `later`: candidates are put in order afterwards."""
+    values, ring, delayed, numbers = state.values, state.ring, state.delayed, state.numbers
+    numbers[CLOCK] = clock
+    mask = len(ring) - 1
+    if later:
+        _expire_all(values, ring, state.nodes, state.lists, numbers, clock, rule.repeat)
+    while True:
+        in_order = numbers[COUNT] > 0 and ring[numbers[FIRST] & mask].last < clock
+        if not in_order and (numbers[DELAYED] == 0 or delayed[0].last >= clock):
+            break
+        row = ring[numbers[FIRST] & mask] if in_order else delayed[0]
+        code, gone = _drop(values, state.nodes, state.lists, numbers, row, clock, rule.repeat)
+        if gone:
+            numbers[LIVE] -= not _lives(values, code)
+        # What falls below the bar stays there, and of the heap's objects more may be said than is true while they live.
+        place = values[code, 0].place
+        if not later and (place < BELOW or (place > BELOW and gone)):
+            settle(state, code, rule.k, rule.width, scoring)
+        if in_order:
+            numbers[FIRST] += 1
+            numbers[COUNT] -= 1
+        else:
+            _remove_first_delayed(delayed, numbers)
+
+
+@part
+def _delay(heap, numbers, code, stream, amount, last):  # type: ignore[no-untyped-def]
+    i = numbers[DELAYED]
+    numbers[DELAYED] += 1
+    while i > 0 and heap[(i - 1) >> 1].last > last:
+        heap[i] = heap[(i - 1) >> 1]
+        i = (i - 1) >> 1
+    row = heap[i]
+    row.value, row.last, row.code, row.stream = amount, last, code, stream
+
+
+@inlined
+def _keep(state, code, stream, amount, last):  # type: ignore[no-untyped-def]
+    """Remember the row until it ends, if it ever does."""
+    numbers = state.numbers
+    if last == FOREVER:
+        return
+    mask = len(state.ring) - 1
+    if numbers[COUNT] == 0 or state.ring[(numbers[FIRST] + numbers[COUNT] - 1) & mask].last <= last:
+        row = state.ring[(numbers[FIRST] + numbers[COUNT]) & mask]
+        row.value, row.last, row.code, row.stream = amount, last, code, stream
+        numbers[COUNT] += 1
+    else:
+        _delay(state.delayed, numbers, code, stream, amount, last)
+
+
+@inlined
+def _count_in(rows, r, state, code, repeat):  # type: ignore[no-untyped-def]
+    """A row comes: what its object has changes. Returns how many rows of it the stream had before."""
+    stream, amount, time, position = np.int64(rows.stream[r]), rows.value[r], rows.time[r], rows.position[r]
+    value = state.values[code, stream]
+    before = value.rows
+    later = before == 0 or time > value.time or (time == value.time and position > value.position)
+    if later:
+        value.time, value.position = time, position
+    if repeat == SUM:
+        _add(value, amount)
+    elif repeat == MAX:
+        place = state.lists[code, stream]
+        _remember(state.nodes, place, state.numbers, amount, rows.last[r])
+        value.value = state.nodes[place.head].value
+    elif later:
+        value.value = amount
+    value.rows = before + 1
+    return before
+
+
+@inlined
+def _take(rows, r, state, rule, scoring):  # type: ignore[no-untyped-def]
+    """A row comes, and its object is put where it belongs."""
+    if rows.value[r] != rows.value[r]:
+        return
+    code, numbers = np.int64(rows.code[r]), state.numbers
+    numbers[LIVE] += not _lives(state.values, code)
+    before = _count_in(rows, r, state, code, rule.repeat)
+    numbers[REPEATED] += before >= rule.most
+    _keep(state, code, rows.stream[r], rows.value[r], rows.last[r])
+    settle(state, code, rule.k, rule.width, scoring)
+
+
+@part
+def _take_all(rows, begin, end, state, rule, scoring):  # type: ignore[no-untyped-def]
+    """Rows [begin, end) come, and candidates are left as they are; objects that reach the bar are chosen.
+
+    Returns how many are: behind the candidates, for which there is room. What changes often is not in memory.
+    """
+    values, ring, numbers = state.values, state.ring, state.numbers
+    chosen, live, repeated = numbers[TOP] + numbers[HEAP], numbers[LIVE], numbers[REPEATED]
+    mask, behind = len(ring) - 1, numbers[FIRST] + numbers[COUNT]
+    latest = ring[(behind - 1) & mask].last if numbers[COUNT] > 0 else -FOREVER
+    for r in range(begin, end):
+        if r + AHEAD < end:
+            prefetch(values, rows.code[r + AHEAD])
+        if rows.value[r] != rows.value[r]:
+            continue
+        code, last = np.int64(rows.code[r]), rows.last[r]
+        if values[code, rows.stream[r]].rows == 0:
+            live += not _lives(values, code)
+        repeated += _count_in(rows, r, state, code, rule.repeat) >= rule.most
+        if latest <= last < FOREVER:
+            row = ring[behind & mask]
+            row.value, row.last, row.code, row.stream = rows.value[r], last, code, rows.stream[r]
+            latest = last
+            behind += 1
+        elif last < FOREVER:
+            _delay(state.delayed, numbers, code, rows.stream[r], rows.value[r], last)
+        chosen = note(state, code, chosen, scoring)
+    numbers[COUNT], numbers[LIVE], numbers[REPEATED] = behind - numbers[FIRST], live, repeated
+    return chosen
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def rank(state, k, width, shown, scoring):  # type: ignore[no-untyped-def]
+    """Write the k best objects to the top that is shown; return how many there are."""
+    numbers = state.numbers
+    if numbers[TOP] < k and numbers[TOP] < numbers[LIVE]:
+        rebuild(state, k, width, scoring)
+    _write_top(state, shown.top_code, shown.top_score, shown.top_time, shown.top_values)
+    numbers[STALE] = numbers[NEW] = 0
+    return numbers[TOP]
+
+
+@part
+def _write_top(state, code, score, time, shown):  # type: ignore[no-untyped-def]
+    top, values = state.top, state.values
+    for i in range(state.numbers[TOP]):
+        code[i], score[i], time[i] = top[i].code, top[i].score, top[i].time
+        for s in range(values.shape[1]):
+            value = values[top[i].code, s]
+            shown[i, s] = value.value if value.rows else np.nan
+
+
+@inlined
+def _next_answer(steps, step, end):  # type: ignore[no-untyped-def]
+    while step < end and steps[step] != ANSWER_DUE:
+        step += 1
+    return step
+
+
+@kernel
+def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
+    """Execute steps as far as there is room to write; return the first that was not, and how much is written.
+
+    Rows between two answers come at one clock. If there are more of them than candidates, these are put in order once,
+    afterwards, and not with each row.
+    """
+    entries, numbers = len(shown.code), state.numbers
+    while step < end:
+        if written + 2 * entries > len(out.at):
+            break
+        stop = step + 1 if rule.each else _next_answer(steps, step, end)
+        later = not rule.each and stop - step > numbers[TOP] + numbers[HEAP]
+        expire(state, clocks[step], rule, scoring, later)
+        if later:
+            begin = steps[step]  # rows come in their order
+            chosen = _take_all(rows, begin, begin + stop - step, state, rule, scoring)
+            resettle(state, chosen, rule.k, rule.width, scoring)
+        else:
+            for i in range(step, stop):
+                _take(rows, steps[i], state, rule, scoring)
+        if stop == step or (rule.each and numbers[NEW]):
+            found = rank(state, rule.k, rule.width, shown, scoring)
+            written = show(clocks[step], found, rule.emit, shown, out, written)
+        elif rule.each and numbers[STALE]:
+            # The same objects as before, perhaps in another order: what is remembered of them is brought up to date.
+            _write_top(state, shown.code, shown.score, shown.time, shown.values)
+            numbers[STALE] = 0
+        step = max(stop, step + 1)
+    return step, written

@@ -1,0 +1,177 @@
+"""Top-k across streams on Spark: streams tagged and put together, objects spread over buckets, answers merged.
+
+    streams ─ tag ─ union ─ pack by object ─ one session per bucket ─ the best of all buckets, per window
+
+An object's rows all go to one bucket, whose session is exact for its objects. All buckets have the same watermark, so
+what they say of a window comes in one micro-batch, and the best k of it are the answer: that takes no state. Where
+windows are not closed by the watermark (windows of arrivals, and answers with each arrival) there is one bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from skyband.core.checks import but
+from skyband.core.encoding.output import across_layout, best_of_parts
+from skyband.engines.spark.candidates import pane_tally, times_of
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.jumps import without_jumps
+from skyband.engines.spark.pages import Tally
+from skyband.engines.spark.part import Merge, Part
+from skyband.engines.spark.plan import output_type, run
+from skyband.engines.spark.recipe import PREFIX, Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
+from skyband.expressions import as_floats, check_exact
+from skyband.kernels.panes import shape_of
+from skyband.problems.across.operator import AcrossAnswer
+from skyband.problems.across.planning import idle_ticks, plan, specify
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.across.session import TopKAcrossSession
+from skyband.problems.distribution import spread
+
+STREAM: Final = PREFIX + "stream"
+LATEST: Final = PREFIX + "latest"  # when an object's most recent row was: decides between equal scores
+
+
+@dataclass(frozen=True)
+class AcrossRecipe(Recipe):
+    """What a worker has to know of a top-k query across streams."""
+
+    query: TopKAcross
+
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketSession:
+        return BucketSession(self.query, self.schema, state, external_clock=external_clock)
+
+    def gatherer(self) -> Gatherer:
+        return CountingGatherer(self)
+
+
+class BucketSession(TopKAcrossSession):
+    """A session that also says when an object's most recent row was."""
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        return super().output_schema.append(pa.field(LATEST, pa.int64()))
+
+    def _table(self, answer: AcrossAnswer) -> pa.Table:
+        if not len(answer.at):
+            return self.output_schema.empty_table()
+        return self._shown(answer, self._layout).append_column(LATEST, pa.array(answer.time))
+
+
+class CountingGatherer(Gatherer):
+    """Counts rows without a value, and those that may turn out to be late."""
+
+    _recipe: AcrossRecipe
+
+    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        timeless = self.timeless(table)
+        check_exact(table.column(self._recipe.query.value), f"value={self._recipe.query.value!r}")
+        value = as_floats(table.column(self._recipe.query.value), table.num_rows, "a value")
+        unranked = np.isnan(value) & ~timeless
+        tally = Tally(table.num_rows, int(timeless.sum()), int(unranked.sum()))
+        ticks = self._recipe.ticks
+        if self._recipe.by_pane:
+            times = times_of(table.column(str(self._recipe.window.on)))[~timeless]
+            tally.ends, tally.rows = pane_tally(times, np.ones(len(times), np.int32), shape_of(ticks.size, ticks.every))
+        return self.typed(table, ~timeless), tally
+
+
+def top_k_across(data: DataFrame | Mapping[str, DataFrame], query: TopKAcross) -> DataFrame:
+    """The k best objects of a window across streams, batch or streaming. Columns: as of `skyband.top_k_across`.
+
+    Of objects with equal scores whose most recent rows have equal times, the one in the later bucket comes last.
+    """
+    if isinstance(data, Mapping):
+        query.check_columns(next(iter(data.values())).columns)
+        needed = [query.id, query.value, query.window.on, query.window.order]
+        columns = [quoted(name) for name in dict.fromkeys(name for name in needed if name is not None)]
+        tagged = [data[name].select(*columns, sf.lit(name).alias(STREAM)) for name in query.streams]
+        return _top_k(reduce(DataFrame.unionByName, tagged), query, STREAM)
+    query.check_columns(data.columns)
+    if query.stream is None:
+        return _top_k(data.withColumn(STREAM, sf.lit(query.streams[0])), query, STREAM)
+    return _top_k(data, query, query.stream)
+
+
+def _top_k(df: DataFrame, query: TopKAcross, stream: str) -> DataFrame:
+    df = without_jumps(df, query)
+    mine = _part(df, query, stream)
+    answers = run(df, mine.recipe, mine.rows)
+    return mine.merged(answers) if mine.recipe.is_spread else answers.drop(LATEST)
+
+
+def _part(df: DataFrame, query: TopKAcross, stream: str) -> Part:
+    recipe = _resolve(df, query, stream)
+    shown = StructType([field for field in output_type(df.schema, recipe) if field.name != LATEST])
+    return Part(
+        recipe,
+        columns=lambda buckets: _columns(df, recipe, buckets),
+        merge=best_of_all(query.k, None if query.recall is None else shown[-1].name),
+        merged_type=shown,
+    )
+
+
+def best_of_all(k: int, recall: str | None = None) -> Merge:
+    """Of what buckets say of each window, the k best objects, ranked.
+
+    The recall of a window, in the column of that name, is the mean of those of the buckets that its objects come from.
+    """
+    keys = [("score", "descending"), (LATEST, "descending"), ("rank", "ascending")]
+
+    def merge(answers: pa.Table) -> pa.Table:
+        rows = best_of_parts(answers, keys, k).drop_columns([LATEST])
+        if recall is not None:
+            window = rows["window_end"].combine_chunks().dictionary_encode().indices.to_numpy()
+            mean = np.bincount(window, rows[recall].to_numpy()) / np.bincount(window)
+            rows = rows.set_column(rows.schema.names.index(recall), recall, pa.array(mean[window]))
+        return rows
+
+    return merge
+
+
+def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
+    """The recipe for `query` over `df`, whose column `stream` names the stream of each row."""
+    added = [stream] if stream == STREAM else []
+    whole = arrow_schema(df.drop(*added).schema)
+    check_order(query.window, whole)
+    plan(specify(query, whole), query.algorithm)  # refuses an algorithm that cannot answer
+    ticks = query.window.ticks(whole, query.lateness)
+    # There is one watermark for all streams, that of the first: so it waits as long as any may be behind.
+    ticks = replace(ticks, lateness=ticks.lateness + idle_ticks(query, whole))
+    check_no_jump(df, query.max_jump)
+    needed = [query.id, query.value, query.window.on, query.window.order, None if added else stream]
+    names = dict.fromkeys(name for name in needed if name is not None)
+    fields = [whole.field(name) for name in names]
+    schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in added)])
+    output = across_layout(query, whole, str(query.emit)).schema
+    return AcrossRecipe(
+        window=query.window,
+        ticks=ticks,
+        schema=schema,
+        added=tuple(added),
+        output=output.append(pa.field(LATEST, pa.int64())),
+        sources=(*[None] * 4, query.id, *[None] * (len(output) - 5), None),
+        changes=query.emit != "windows",
+        is_spread=spread(query, ticks).is_spread,
+        fingerprint=query.fingerprint(whole),
+        # Asked of a bucket: a column names the stream of each row, and Spark does the waiting.
+        query=but(query, stream=stream, lateness=None, idle_after=None, max_jump=None),
+    )
+
+
+def _columns(df: DataFrame, recipe: AcrossRecipe, buckets: int) -> list[Column]:
+    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    columns += [quoted(name) for name in recipe.added]
+    columns.append(tie(df))
+    if recipe.is_spread:
+        columns.append(bucket((recipe.query.id,), buckets))
+    return columns

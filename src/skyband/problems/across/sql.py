@@ -1,0 +1,160 @@
+"""SELECT … FROM r1 FULL JOIN r2 USING (id) … ORDER BY … LIMIT k: the k best objects, scored across streams."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from skyband.core.encoding.output import free_name
+from skyband.problems.across.query import TopKAcross
+from skyband.sql.asked import Asked, Rows, Shown
+from skyband.sql.reading import all_of, check_columns, ranking_of, window_of, with_aliases_resolved
+from skyband.sql.statement import Statement
+from skyband.windows import Window
+
+_POSSIBLE = "Possible: FROM r1 FULL JOIN r2 USING (id) FULL JOIN r3 USING (id), each with the same window."
+
+
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    """The statement as a `TopKAcross`. `schemas` by alias."""
+    if statement.error is not None:
+        statement.refuse("WITH ERROR is for rows of one stream")
+    key = _key(statement)
+    ranking = ranking_of(statement)
+    if ranking.per or ranking.ascending:
+        statement.refuse("Objects are ranked once, the highest score first: ORDER BY … DESC LIMIT k", ranking.by)
+    by = with_aliases_resolved(statement, ranking.by)
+    filters: dict[str, list[exp.Expr]] = {alias: [] for alias in schemas}
+    for condition in statement.conditions:
+        check_columns(statement, condition, dict(schemas))
+        owners = {column.table for column in condition.find_all(exp.Column)}
+        if len(owners) != 1 or "" in owners:
+            statement.refuse("A condition here is about the rows of one stream", condition, "Write r1.column.")
+        filters[owners.pop()].append(condition)
+    values = _values(statement, by, schemas)
+    bounds = statement.bounds or (0.0, math.inf)
+    window, lateness = _window(statement, schemas)
+    query = statement.attempt(
+        lambda: TopKAcross(
+            k=ranking.k,
+            id=key,
+            value=_VALUE,
+            window=window,
+            streams=list(schemas),
+            combine=_combined(statement, by, bounds[0]),
+            bounds=bounds,
+            emit=statement.emit,  # type: ignore[arg-type]
+            lateness=lateness,
+            recall=statement.recall,
+        ),
+        ranking.by,
+    )
+    rows = {
+        one.alias: Rows(
+            one.name,
+            all_of(filters[one.alias]),
+            (key, str(window.on)),
+            ((_VALUE, values[one.alias]),),
+        )
+        for one in statement.inputs
+    }
+    return Asked(query, rows, _shown(statement, key, values, window.every is None or statement.emit == "changes"))
+
+
+_VALUE = "value"
+
+
+def _key(statement: Statement) -> str:
+    keys = set()
+    for join in statement.select.args.get("joins") or ():
+        using = list(join.args.get("using") or ())
+        if join.side != "FULL" or len(using) != 1:
+            statement.refuse(
+                "Streams are joined with FULL JOIN … USING (id): an object may be in any of them", join.this, _POSSIBLE
+            )
+        keys.add(using[0].name)
+    if len(keys) != 1:
+        statement.refuse(f"One column names the object, but here {' and '.join(sorted(keys))} do", None, _POSSIBLE)
+    return keys.pop()
+
+
+def _window(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Window, str | int | None]:
+    windows = [window_of(statement, one, schemas[one.alias]) for one in statement.inputs]
+    for one, window in zip(statement.inputs, windows, strict=True):
+        if window != windows[0]:
+            statement.refuse(
+                "All streams have one window", one.node, "Write it once, at the end: WINDOW [100 EVERY 1 ON t]."
+            )
+        if window[0].on is None:
+            statement.refuse("Streams are put together by time, so their window measures a column", one.node)
+    return windows[0]
+
+
+def _values(statement: Statement, by: exp.Expr, schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
+    """The column of each stream that the score reads."""
+    values: dict[str, str] = {}
+    for column in by.find_all(exp.Column):
+        if not column.table:
+            statement.refuse(
+                f"Say of which stream {column.name!r} is", column, f"Write {next(iter(schemas))}.{column.name}."
+            )
+        check_columns(statement, column, dict(schemas))
+        if values.setdefault(column.table, column.name) != column.name:
+            statement.refuse(
+                f"The score reads two columns of {column.table!r}", column, "Each stream has one value of an object."
+            )
+    for alias in schemas:
+        if alias not in values:
+            statement.refuse(f"The score does not read {alias!r}", by, "Leave that stream out, or add its value.")
+    return values
+
+
+def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
+    """The score over the names of the streams. What is missing counts as the smallest; COALESCE may say just that."""
+
+    def rename(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Coalesce) and isinstance(node.this, exp.Column):
+            said = node.expressions[0] if len(node.expressions) == 1 else None
+            if said is None or not said.is_number or float(said.to_py()) != smallest:
+                statement.refuse(
+                    f"A value that is missing counts as the smallest, {smallest:g}, not as what COALESCE says",
+                    node.this,
+                    "WITH BOUNDS (smallest, largest) says what the smallest is.",
+                )
+            return rename(node.this)
+        return exp.column(exp.to_identifier(node.table, quoted=True)) if isinstance(node, exp.Column) else node
+
+    return by.transform(rename).sql(dialect="spark")
+
+
+def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: bool) -> tuple[Shown, ...]:
+    lead = ["at", "change", "rank", "score"] if changes else ["window_start", "window_end", "rank", "score"]
+    shown = [Shown(name, name, is_plain=True) for name in lead]
+    taken = set(lead)
+    for item in statement.select.expressions:
+        if item.is_star:
+            listed: list[tuple[str, str]] = [(key, key), *((alias, alias) for alias in values)]
+        else:
+            tree = item.unalias().unnest()
+            if item.alias and with_aliases_resolved(statement, exp.column(item.alias)).unnest() == _scored(statement):
+                continue  # the score itself
+            if not isinstance(tree, exp.Column) or (tree.name != key and values.get(tree.table) != tree.name):
+                statement.refuse("What can be shown is the object and its value in each stream", tree)
+            column = key if tree.name == key else tree.table
+            listed = [(item.alias or (key if tree.name == key else f"{tree.table}_{tree.name}"), column)]
+        for name, text in listed:
+            called = free_name(name, taken)
+            taken.add(called)
+            shown.append(Shown(called, text, is_plain=True))
+    if statement.recall is not None:
+        # The query calls it by the first name that no stream and no object has.
+        shown.append(Shown(free_name("recall", taken), free_name("recall", {*lead, key, *values}), is_plain=True))
+    return tuple(shown)
+
+
+def _scored(statement: Statement) -> exp.Expr:
+    order = statement.select.args["order"].expressions[0].this
+    return with_aliases_resolved(statement, order).unnest()

@@ -1,0 +1,198 @@
+"""What is joined, and what each entry is found by: an entry for each row or, aggregated early, for each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skyband.core.operator import Arrays, Codes, Ints
+from skyband.kernels.codes import IntegerCodes
+from skyband.problems.joins.algorithms.plans.arrays import (
+    DELTA,
+    ENTRY_WIDTH,
+    FOLLOWING,
+    IS_LISTED,
+    KEYS,
+    NONE,
+    PART,
+    PRECEDING,
+    SOURCE,
+    SUMS,
+    VARIABLES,
+    longer,
+    table,
+)
+from skyband.problems.joins.algorithms.plans.graph import Graph
+from skyband.problems.joins.algorithms.plans.layout import Layout, Term, moved
+from skyband.problems.joins.drivers.lifetimes import Numbers
+from skyband.problems.joins.operator import Cells, Spec
+
+
+class Keys:
+    """Codes for the values of several variables at once."""
+
+    def __init__(self, variables: int) -> None:
+        self._pairs = [IntegerCodes() for _ in range(variables - 1)]
+        self._one = 0
+
+    def encode(self, values: Ints) -> Ints:
+        codes: Ints = values[:, 0]
+        for column, pair in enumerate(self._pairs, start=1):
+            codes = pair.encode(codes << 32 | values[:, column]).astype(np.int64)
+        if not self._pairs and len(codes):
+            self._one = max(self._one, int(codes.max()) + 1)
+        return codes
+
+    @property
+    def count(self) -> int:
+        return self._pairs[-1].count if self._pairs else self._one
+
+
+class EntryTable:
+    def __init__(self, spec: Spec, graph: Graph, early: tuple[bool, ...], layout: Layout, room: int) -> None:
+        self._spec, self._graph, self._early, self._layout = spec, graph, early, layout
+        self._indexes = sum(len(graph.indexes(i)) for i in range(len(spec.inputs)))
+        self._keys = [Keys(len(domain)) for domain in graph.domains]
+        self._numbers = Numbers()
+        self._numbers.take(1)  # entry 0 is none
+        # By input and cell: its entry while it has rows, or 0.
+        self._cells = [np.zeros(0, np.int64) for _ in spec.inputs]
+        self._told = [Cells(np.zeros((0, len(i.variables)), np.int32), np.zeros(0, np.int32)) for i in spec.inputs]
+        self.rows = table(max(1, room), layout.width_of(ENTRY_WIDTH))
+        self.first = np.full((max(1, self._indexes), 1), NONE, np.int64)  # [index, key]: the first entry with it
+        self.cell_of_slot = np.zeros(1, np.int64)
+
+    def cells(self, source: int) -> int:
+        return len(self._told[source].part)
+
+    def add_cells(self, source: int, cells: Cells) -> None:
+        told = self._told[source]
+        self._told[source] = Cells(*(np.concatenate(pair) for pair in zip(told, cells, strict=True)))
+        if self.cells(source) > len(self._cells[source]):
+            self._cells[source] = longer(self._cells[source], 2 * self.cells(source))
+
+    def _new_entries(self, source: int, cells: Ints) -> Ints:
+        """An entry for each of these cells."""
+        entries = self._numbers.take(len(cells))
+        if self._numbers.limit > len(self.rows):
+            self.rows = longer(self.rows, max(self._numbers.limit, 2 * len(self.rows)))
+        variables = self._told[source].variables[cells].astype(np.int64)
+        own, rule = self._spec.inputs[source].variables, self._layout.rule
+        self.rows[entries] = 0
+        self.rows[entries, SOURCE] = source
+        self.rows[entries, PART] = self._told[source].part[cells]
+        for column, variable in enumerate(own):
+            self.rows[entries, rule[VARIABLES] + variable] = variables[:, column]
+        for d, domain in enumerate(self._graph.domains):
+            if set(domain) <= set(own):
+                columns = [own.index(variable) for variable in domain]
+                self.rows[entries, rule[KEYS] + d] = self._keys[d].encode(variables[:, columns])
+        keys = max((keys.count for keys in self._keys), default=0)
+        if keys > self.first.shape[1]:
+            first = np.full((len(self.first), 2 * keys), NONE, np.int64)
+            first[:, : self.first.shape[1]] = self.first
+            self.first = first
+        return entries
+
+    def parts(self, source: int, cells: Ints, slots: Ints) -> Ints:
+        """The parts of rows that come, of these cells, to these slots, where no entries are needed."""
+        self._note_cells(cells, slots)
+        return self._told[source].part[cells].astype(np.int64)
+
+    def _note_cells(self, cells: Ints, slots: Ints) -> None:
+        limit = int(slots.max()) + 1
+        if limit > len(self.cell_of_slot):
+            self.cell_of_slot = longer(self.cell_of_slot, 2 * limit)
+        self.cell_of_slot[slots] = cells
+
+    def seat(self, source: int, cells: Ints, slots: Ints) -> Ints:
+        """The entries of rows that come, of these cells, to these slots."""
+        self._note_cells(cells, slots)
+        if not self._early[source]:
+            return self._new_entries(source, cells)
+        of_cell = self._cells[source]
+        new = cells[of_cell[cells] == 0]
+        if len(new):
+            # A cell may have several rows: the last to be written stands for it.
+            of_cell[new] = np.arange(len(new))
+            new = new[of_cell[new] == np.arange(len(new))]
+            of_cell[new] = self._new_entries(source, new)
+        return of_cell[cells]
+
+    def unseat(self, source: int, slots: Ints, entries: Ints) -> None:
+        """Rows have gone from these slots: entries without rows are free for others."""
+        if self._early[source]:
+            of_cell = self._cells[source]
+            cells = self.cell_of_slot[slots[self.rows[entries, self._layout.rule[SUMS]] == 0]]
+            entries = of_cell[cells]
+            of_cell[cells] = np.arange(len(cells))
+            entries = entries[of_cell[cells] == np.arange(len(cells))]
+            of_cell[cells] = 0
+        self._numbers.give(entries)
+
+    def count(self, source: int, slots: Ints) -> tuple[int, int, int]:
+        """How many cells, values of its join variables and parts of groups the rows in these slots have."""
+        is_live = np.zeros(self.cells(source), bool)
+        is_live[self.cell_of_slot[slots]] = True
+        variables = self._told[source].variables[is_live]
+        if variables.shape[1] == 1:
+            values = _different(variables[:, 0])
+        else:
+            values = len(np.unique(variables, axis=0)) if variables.shape[1] else min(1, len(variables))
+        return len(variables), values, _different(self._told[source].part[is_live])
+
+    def lay_out_anew(self, layout: Layout, before: Sequence[Term], after: Sequence[Term]) -> None:
+        """Make sums wide enough for other terms. Nothing waits to be joined."""
+        old, self._layout = self.rows, layout
+        start = int(layout.rule[SUMS])
+        self.rows = table(len(old), layout.width_of(ENTRY_WIDTH))
+        self.rows[:, :start] = old[:, :start]
+        for source in range(len(self._spec.inputs)):
+            rows = np.flatnonzero(old[:, SOURCE] == source)
+            mine = [[term for term in terms if term.input == source] for terms in (before, after)]
+            sums = moved(old[rows, start:], *mine)
+            self.rows[rows, start : start + sums.shape[1]] = sums
+
+    def state(self) -> Arrays:
+        saved: Arrays = {}
+        for source, told in enumerate(self._told):
+            saved |= {f"cells {source} {name}": column.copy() for name, column in told._asdict().items()}
+        return saved
+
+    def saved_cells(self, state: Arrays, source: int) -> Cells:
+        return Cells(*(state[f"cells {source} {name}"] for name in Cells._fields))
+
+    def check(self, live: Sequence[Ints], entry_of_slot: Ints, weight: Ints) -> None:
+        counted = np.zeros(len(self.rows), np.int64)
+        for slots in live:
+            np.add.at(counted, entry_of_slot[slots], weight[slots])
+        rule = self._layout.rule
+        assert (self.rows[1:, rule[SUMS]] == counted[1:]).all(), "an entry counts its live rows"
+        assert not self.rows[1:, rule[DELTA] :].any(), "nothing waits to be joined"
+        assert not self.rows[:, IS_LISTED].any()
+        for source in range(len(self._spec.inputs)):
+            self._check_links(source)
+
+    def _check_links(self, source: int) -> None:
+        rule = self._layout.rule
+        start = sum(len(self._graph.indexes(i)) for i in range(source))
+        for link, domain in enumerate(self._graph.indexes(source)):
+            linked = []
+            for key, entry in enumerate(self.first[start + link]):
+                previous = NONE
+                while entry != NONE:
+                    row = self.rows[entry]
+                    assert row[rule[KEYS] + domain] == key, "an entry is found by its own key"
+                    assert row[rule[PRECEDING] + link] == previous, "lists can be walked both ways"
+                    linked.append(entry)
+                    previous, entry = entry, row[rule[FOLLOWING] + link]
+            has_rows = (self.rows[1:, rule[SUMS]] > 0) & (self.rows[1:, SOURCE] == source)
+            assert sorted(linked) == (1 + np.flatnonzero(has_rows)).tolist(), (
+                "all entries with rows are found, no others"
+            )
+
+
+def _different(codes: Codes) -> int:
+    """How many codes there are, -1 among them: they are close together, so to count is faster than to sort them."""
+    return int(np.count_nonzero(np.bincount(codes + 1)))

@@ -1,0 +1,146 @@
+"""Cells, join variables and groups of a join as small whole numbers, and the values behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.core.encoding.groups import GroupCodes
+from skyband.core.encoding.schemas import whole_batch
+from skyband.core.operator import Codes, Ints
+from skyband.problems.joins.columns import BoundInput, BoundJoin
+from skyband.problems.joins.operator import Cells
+
+
+class InputCodes:
+    """The cells of one input: combinations of values in its columns of joins and of the grouping."""
+
+    def __init__(self, source: BoundInput, variables: Sequence[GroupCodes]) -> None:
+        self._source = source
+        self._variables = [variables[v] for v in source.variables]
+        columns = list(dict.fromkeys([*source.joined, *source.grouped]))
+        self._schema = pa.schema([source.schema.field(name) for name in columns])
+        self._cells = GroupCodes(self._schema) if columns else None
+        # Where all columns are of the grouping, a cell is its own part of the group.
+        self._is_part = bool(columns) and set(columns) == set(source.grouped)
+        grouped = pa.schema([source.schema.field(name) for name in source.grouped])
+        self._parts = GroupCodes(grouped) if source.grouped and not self._is_part else None
+        self._told = 0  # cells that an operator knows of
+
+    def __len__(self) -> int:
+        return 1 if self._cells is None else len(self._cells)
+
+    @property
+    def columns(self) -> list[str]:
+        """What a cell is a combination of values of."""
+        names: list[str] = self._schema.names
+        return names
+
+    @property
+    def keys(self) -> pa.Table:
+        """These columns, by cell."""
+        assert self._cells is not None
+        return self._cells.keys
+
+    def matchable(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_] | None:
+        """Which rows have a value in every column that is joined; None: all."""
+        nulls = [batch.column(name) for name in self._source.joined if batch.column(name).null_count]
+        if not nulls:
+            return None
+        found = pc.is_valid(nulls[0])
+        for column in nulls[1:]:
+            found = pc.and_(found, pc.is_valid(column))
+        return found.to_numpy(zero_copy_only=False)
+
+    def encode(self, batch: pa.RecordBatch) -> Codes:
+        if self._cells is None:
+            return np.zeros(batch.num_rows, np.int32)
+        return self._cells.encode(batch.select(self._schema.names))
+
+    def new_cells(self) -> Cells | None:
+        """The cells that have not been told of."""
+        if self._told == len(self):
+            return None
+        new = len(self) - self._told
+        variables, part = np.zeros((new, len(self._variables)), np.int32), np.zeros(new, np.int32)
+        if self._cells is not None:
+            keys = whole_batch(self._cells.keys.slice(self._told))
+            for i, (codes, name) in enumerate(zip(self._variables, self._source.joined, strict=True)):
+                variables[:, i] = _encode_column(codes, keys.column(name))
+            if self._is_part:
+                part = np.arange(self._told, len(self), dtype=np.int32)
+            elif self._parts is not None:
+                part = self._parts.encode(keys.select(list(self._source.grouped)))
+        self._told = len(self)
+        return Cells(variables, part)
+
+    def part_keys(self) -> pa.Table:
+        """The columns of the grouping, by part."""
+        codes = self._cells if self._is_part else self._parts
+        assert codes is not None
+        return codes.keys
+
+    def state(self) -> dict[str, pa.Table]:
+        saved = {} if self._cells is None else {"cells": self._cells.keys}
+        return saved | ({} if self._parts is None else {"parts": self._parts.keys})
+
+    def restore(self, state: dict[str, pa.Table]) -> None:
+        """The cells are told of: an operator's state has them."""
+        if self._cells is not None:
+            self._cells.load(state["cells"])
+        if self._parts is not None:
+            self._parts.load(state["parts"])
+        self._told = len(self)
+
+    def parts(self) -> Codes:
+        """The part of each cell."""
+        if self._is_part or self._parts is None or self._cells is None:
+            return np.arange(len(self), dtype=np.int32) if self._is_part else np.zeros(len(self), np.int32)
+        return self._parts.encode(whole_batch(self._cells.keys.select(list(self._source.grouped))))
+
+    def keep(self, cells: Ints) -> Cells:
+        """Forget all cells but these, and all parts; what is left, as if it were new."""
+        if self._cells is not None:
+            self._cells.keep(cells)
+        if self._parts is not None:
+            self._parts.load(self._parts.keys.slice(0, 0))
+        self._told = 0
+        return self.new_cells() or Cells(np.zeros((0, len(self._variables)), np.int32), np.zeros(0, np.int32))
+
+
+class JoinCodes:
+    """The codes of all inputs; values of a join variable have the same code in each."""
+
+    def __init__(self, bound: BoundJoin) -> None:
+        self._variables = [GroupCodes(pa.schema([("value", kind)])) for kind in bound.variable_types]
+        self.inputs = [InputCodes(source, self._variables) for source in bound.inputs]
+
+    def keep(self, cells: Sequence[Ints]) -> list[Cells]:
+        """By input, forget all cells but these, and values that no cell has; what is left, as if it were new."""
+        for codes in self._variables:
+            codes.load(codes.keys.slice(0, 0))
+        return [each.keep(kept) for each, kept in zip(self.inputs, cells, strict=True)]
+
+    def state(self) -> dict[str, pa.Table]:
+        saved = {f"variable {v}": codes.keys for v, codes in enumerate(self._variables)}
+        for i, codes in enumerate(self.inputs):
+            saved |= {f"input {i} {name}": table for name, table in codes.state().items()}
+        return saved
+
+    def restore(self, state: dict[str, pa.Table]) -> None:
+        for v, codes in enumerate(self._variables):
+            codes.load(state[f"variable {v}"])
+        for i, each in enumerate(self.inputs):
+            start = f"input {i} "
+            each.restore({name.removeprefix(start): table for name, table in state.items() if name.startswith(start)})
+
+
+def _encode_column(codes: GroupCodes, column: pa.Array) -> Codes:
+    kind = codes.keys.schema.field("value").type
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return codes.encode(pa.record_batch([column.cast(kind)], names=["value"]))

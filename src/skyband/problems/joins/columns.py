@@ -1,0 +1,288 @@
+"""A join query over given columns: which column plays which part. Everything that can be wrong with it is said here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from skyband.errors import InvalidQuery, UnknownColumn
+from skyband.expressions import functions
+from skyband.expressions.aggregates import Aggregate, Argument, Name, bind_argument, bind_filter
+from skyband.expressions.scores import Condition
+from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
+from skyband.windows import FOREVER, span_ticks
+
+
+@dataclass(frozen=True, slots=True)
+class BoundInput:
+    """One input, by its columns."""
+
+    name: str
+    schema: pa.Schema
+    is_relation: bool
+    on: str | None  # the column of its time
+    size: int  # of its window, in ticks
+    keep: Condition | None  # its filter
+    variables: tuple[int, ...]  # the join variables it has a column of
+    joined: tuple[str, ...]  # these columns
+    grouped: tuple[str, ...]  # its columns of the grouping
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAggregate:
+    name: str
+    function: str
+    input: int  # -1: COUNT(*)
+    argument: int  # among those of its input
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class BoundJoin:
+    """A join query over the columns of its inputs."""
+
+    inputs: tuple[BoundInput, ...]
+    variable_types: tuple[pa.DataType, ...]
+    groups: tuple[tuple[int, str, str], ...]  # for each column of the grouping: input, column, name in the answer
+    aggregates: tuple[BoundAggregate, ...]
+    every: int  # in ticks; 0: with each arrival
+    lateness: int
+    time_type: pa.DataType  # of the answer's times
+
+    @property
+    def by_count(self) -> bool:
+        return all(each.on is None for each in self.inputs)
+
+
+def bind(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> BoundJoin:
+    """`query` over inputs with these columns. Remembered: on Spark every bucket asks for it in every micro-batch."""
+    return _bind(query, tuple(schemas.items()), functions.meaning())
+
+
+@lru_cache(maxsize=64)
+def _bind(query: JoinAggregate, columns: tuple[tuple[str, pa.Schema], ...], _meaning: object) -> BoundJoin:
+    schemas, names = dict(columns), query.names
+    groups = [_resolve(name, schemas, "group_by") for name in query.parsed_group_by()]
+    if len(set(groups)) != len(groups):
+        raise InvalidQuery(f"group_by names a column twice: {', '.join(query.group_by)}.")
+    variables, types = _variables(query, schemas)
+    arguments: dict[str, list[Argument]] = {name: [] for name in names}
+    aggregates = tuple(
+        _bind_aggregate(name, aggregate, query, schemas, arguments) for name, aggregate in query.parsed_aggregates()
+    )
+    every, lateness, time_type = _times(query, schemas)
+    inputs = tuple(
+        _bind_input(query, i, schemas[name], variables[i], groups, tuple(arguments[name]))
+        for i, name in enumerate(names)
+    )
+    for source in inputs:
+        _check_keys(source)
+    shown = _group_names(groups, query)
+    return BoundJoin(inputs, types, shown, aggregates, every, lateness, time_type)
+
+
+def _resolve(name: Name, schemas: Mapping[str, pa.Schema], what: str) -> tuple[int, str]:
+    """The input and the column that a name means."""
+    inputs = list(schemas)
+    if name.input:
+        if name.column not in schemas[name.input].names:
+            raise UnknownColumn.named(name.column, schemas[name.input].names, used_as=f"{what} of {name.input}")
+        return inputs.index(name.input), name.column
+    having = [i for i, each in enumerate(inputs) if name.column in schemas[each].names]
+    if not having:
+        every = [column for each in schemas.values() for column in each.names]
+        raise UnknownColumn.named(name.column, dict.fromkeys(every), used_as=what)
+    if len(having) > 1:
+        which = " or ".join(f"{inputs[i]}.{name.column}" for i in having)
+        raise InvalidQuery(f"{what}: {name.column!r} could be {which}. Say which.")
+    return having[0], name.column
+
+
+def _variables(
+    query: JoinAggregate, schemas: Mapping[str, pa.Schema]
+) -> tuple[list[dict[int, str]], tuple[pa.DataType, ...]]:
+    """By input, its column of each join variable: columns that are set equal, directly or through others, share one."""
+    classes: list[set[tuple[int, str]]] = []
+    for condition, (left, right) in zip(query.on, query.parsed_on(), strict=True):
+        both = {_resolve(side, schemas, f"on={condition!r}") for side in (left, right)}
+        if left.input == right.input:
+            raise InvalidQuery(f"on={condition!r} compares columns of one input. Write it as where= of {left.input}.")
+        touched = [each for each in classes if each & both]
+        classes = [each for each in classes if not each & both] + [both.union(*touched)]
+    classes.sort(key=lambda each: min(each))
+    found: list[dict[int, str]] = [{} for _ in schemas]
+    for variable, columns in enumerate(classes):
+        for i, column in sorted(columns):
+            if variable in found[i]:
+                name = query.names[i]
+                raise InvalidQuery(
+                    f"The join conditions set {name}.{found[i][variable]} and {name}.{column} equal, both of one "
+                    f"input. Write that as where= of {name}."
+                )
+            found[i][variable] = column
+    _check_connected(query, found)
+    types = tuple(_common_type(each, schemas, query) for each in classes)
+    return found, types
+
+
+def _check_connected(query: JoinAggregate, variables: list[dict[int, str]]) -> None:
+    reached, before = {0}, set[int]()
+    while reached != before:
+        before = set(reached)
+        known = {variable for i in reached for variable in variables[i]}
+        reached |= {i for i, each in enumerate(variables) if known & set(each)}
+    if len(reached) < len(variables):
+        apart = ", ".join(name for i, name in enumerate(query.names) if i not in reached)
+        raise InvalidQuery(
+            f"No join condition connects {apart} with {query.names[0]}: every row would match every other. Add it to "
+            "on=."
+        )
+
+
+def _common_type(columns: set[tuple[int, str]], schemas: Mapping[str, pa.Schema], query: JoinAggregate) -> pa.DataType:
+    """The type in which the values of a join variable are compared."""
+    names = list(schemas)
+    given = {f"{names[i]}.{column}": _plain(schemas[names[i]].field(column).type) for i, column in sorted(columns)}
+    unsigned = pa.uint64() in given.values()
+    for kind, common in (
+        (pa.types.is_uint64, pa.uint64()),
+        # Values of both, with a sign and beyond 2**63, are in no integer type.
+        (pa.types.is_integer, pa.decimal128(20, 0) if unsigned else pa.int64()),
+        (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), pa.large_string()),
+        (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), pa.large_binary()),
+        (pa.types.is_floating, pa.float64()),
+    ):
+        if all(kind(each) for each in given.values()):
+            return common
+    if len(set(given.values())) > 1:
+        said = ", ".join(f"{name} is {kind}" for name, kind in given.items())
+        raise InvalidQuery(f"Joined columns must be of one type, but {said}. Cast one of them.")
+    return next(iter(given.values()))
+
+
+def _plain(column_type: pa.DataType) -> pa.DataType:
+    return column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+
+
+def _bind_aggregate(
+    name: str,
+    aggregate: Aggregate,
+    query: JoinAggregate,
+    schemas: Mapping[str, pa.Schema],
+    arguments: dict[str, list[Argument]],
+) -> BoundAggregate:
+    if aggregate.argument is None:
+        return BoundAggregate(name, "COUNT", -1, -1, pa.int64())
+    inputs = {_resolve(column, schemas, repr(aggregate.text))[0] for column in aggregate.columns}
+    if len(inputs) != 1:
+        which = ", ".join(map(str, aggregate.columns)) or "no column"
+        raise InvalidQuery(f"{aggregate.text!r} must be about columns of one input, but reads {which}.")
+    (i,) = inputs
+    source = query.names[i]
+    bound = bind_argument(aggregate, schemas[source])
+    known = arguments[source]
+    same = [a for a, each in enumerate(known) if _key(each) == _key(bound)]  # what rows become, added up, differs
+    if not same:
+        known.append(bound)
+    argument = same[0] if same else len(known) - 1
+    if aggregate.function == "COUNT":
+        kind = pa.int64()
+    elif aggregate.function == "AVG" or (aggregate.function == "SUM" and bound.is_float):
+        kind = pa.float64()
+    else:
+        kind = bound.type
+    return BoundAggregate(name, aggregate.function, i, argument, kind)
+
+
+def _key(argument: Argument) -> tuple[Any, ...]:
+    function, _, inside = argument.text.partition("(")
+    extreme = function.strip().upper() if function.strip().upper() in ("MIN", "MAX") else ""
+    return extreme, inside, argument.is_float, argument.type, argument.is_number
+
+
+def _times(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> tuple[int, int, pa.DataType]:
+    """The slide and the lateness in ticks, and the type of the answer's times."""
+    kinds: dict[str, pa.DataType] = {}
+    for name, stream in query.streams:
+        stream.window.check_columns(schemas[name].names)
+        if stream.window.on is not None:
+            kinds[f"{name}.{stream.window.on}"] = schemas[name].field(stream.window.on).type
+    whole = all(pa.types.is_integer(kind) for kind in kinds.values())
+    if not whole and len(set(kinds.values())) > 1:
+        said = ", ".join(f"{name} is {kind}" for name, kind in kinds.items())
+        raise InvalidQuery(f"The windows of a join measure one time, in one unit, but {said}. Cast one of them.")
+    kind = pa.int64() if whole else next(iter(kinds.values()))
+    on = query.window.on
+    every = 0 if query.every is None else span_ticks(query.every, on, None if on is None else kind, "every")
+    late = 0 if query.lateness is None else span_ticks(query.lateness, on, kind, "lateness")
+    if not whole and not pa.types.is_timestamp(kind):
+        raise InvalidQuery(f"A window needs a timestamp or integer column, but {next(iter(kinds))} is {kind}.")
+    return every, late, kind
+
+
+def _bind_input(
+    query: JoinAggregate,
+    i: int,
+    schema: pa.Schema,
+    variables: dict[int, str],
+    groups: list[tuple[int, str]],
+    arguments: tuple[Argument, ...],
+) -> BoundInput:
+    name, given = query.inputs[i]
+    size, on = FOREVER, None
+    if isinstance(given, StreamInput):
+        on = given.window.on
+        column_type = None if on is None else schema.field(on).type
+        if given.window.size is not None:
+            size = span_ticks(given.window.size, on, column_type, f"the window of {name}")
+    keep = None if given.where is None else bind_filter(given.where, schema, input=name)
+    return BoundInput(
+        name,
+        schema,
+        isinstance(given, Relation),
+        on,
+        size,
+        keep,
+        tuple(variables),
+        tuple(variables.values()),
+        tuple(column for source, column in groups if source == i),
+        arguments,
+    )
+
+
+def _check_keys(source: BoundInput) -> None:
+    for column in (*source.joined, *source.grouped):
+        kind = _plain(source.schema.field(column).type)
+        if (
+            pa.types.is_nested(kind)
+            or pa.types.is_interval(kind)
+            or pa.types.is_float16(kind)
+            or pa.types.is_null(kind)
+        ):
+            raise InvalidQuery(
+                f"{source.name}.{column} is {kind}, which can neither be joined nor grouped by. Possible: numbers, "
+                "strings, binary, booleans, dates, times."
+            )
+
+
+def _group_names(groups: list[tuple[int, str]], query: JoinAggregate) -> tuple[tuple[int, str, str], ...]:
+    """The columns of the grouping by the names they get: their own, with their input's if two have the same."""
+    taken = {"window_end", "at", "change", "rank"}
+    for name, _ in query.aggregates:
+        if name in taken:
+            raise InvalidQuery(f"An aggregate cannot be called {name!r}: the answer has a column of that name.")
+    taken |= {name for name, _ in query.aggregates}
+    plain = [column for _, column in groups]
+    found = []
+    for i, column in groups:
+        name = column if plain.count(column) == 1 else f"{query.names[i]}_{column}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found.append((i, column, name))
+    return tuple(found)

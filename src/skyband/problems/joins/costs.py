@@ -1,0 +1,243 @@
+"""What the plans of a join cost: Tran and Lee's cost functions, and ours, which count what our kernels do.
+
+Costs are for the rows that arrive in a unit of time; each comes once and goes once, hence the factor of two everywhere.
+The paper's letters: rate λ, rows of a window w, groups g, selectivity σ (one over the number of join values), matches
+m = σw in a window and n = min(σw, g) in an aggregation set of α = min(w, g/σ) entries. (The appendix prints m = αw.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from itertools import accumulate
+from operator import mul
+from pathlib import Path
+from typing import Final
+
+from skyband.core import cost_files
+from skyband.errors import InvalidQuery
+from skyband.problems.joins.algorithms.plans import Plan
+
+FILE: Final = "joins"
+MOST_ENUMERATED: Final = 6  # inputs whose plans are all looked at; beyond, inputs are made early one by one
+BUCKETS: Final = 1021  # of the paper's hash tables
+NEAR: Final = 2000.0  # entries and groups that a processor finds in its nearest memory
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is known of an input."""
+
+    rate: float  # rows that arrive in a unit of time; 0: a relation
+    rows: float  # live
+    cells: float  # that they fall into
+    keys: float  # values of the join columns among them
+    groups: float = 1.0  # values of its grouping columns among them; 1: it has none, or nobody knows
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not (isinstance(value, (int, float)) and value >= 0 and math.isfinite(value)):
+                raise InvalidQuery(f"{name} must be a number, at least 0, got {value!r}.")
+
+    @classmethod
+    def of(cls, rate: float, rows: float, groups: float, selectivity: float) -> Statistics:
+        """In the paper's terms, where columns are independent and uniform. (The paper's α is min(w, g/σ), which is what
+        the cells come to with many rows of each, or few.)"""
+        return cls(rate, rows, *(_seen(each, rows) for each in (groups / selectivity, 1 / selectivity, groups)))
+
+    @property
+    def alone(self) -> float:
+        """The share of rows that come to a cell without others, or nearly: of even cells."""
+        return (self.cells / max(self.rows, self.cells, 1.0)) ** 2
+
+    @property
+    def matching_cells(self) -> float:
+        return self.cells / max(self.keys, 1)
+
+
+def _seen(possible: float, rows: float) -> float:
+    """How many of so many values, all as likely, are among so many rows."""
+    return possible * -math.expm1(-rows / possible)
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Nanoseconds, measured: only their ratios matter for a choice."""
+
+    late: float  # to enter or remove a row
+    early: float  # the same, in the aggregation set of its cell
+    match: float  # to add an entry that matches to the output, where two inputs are joined and all is summed
+    visit: float  # the same in other joins, for each entry that is looked at
+    gather: float  # to add a row to what waits of its cell
+    touch: float  # to add what waits of a cell to it
+    slide: float  # to begin and end a slide, whatever the plan
+    show: float  # to show a group after a slide
+    far: float  # to find the entry of a row, for each time that entries and groups have doubled beyond NEAR
+    far_match: float  # the same for a match and its group
+
+
+def enumerate_plans(inputs: int, *, linear: bool) -> list[Plan]:
+    """All plans by Rule 1, the late one first, and the one that multiplies where it can."""
+    found = [Plan(tuple(bool(bits >> i & 1) for i in range(inputs))) for bits in range(2**inputs)]
+    return found + ([Plan((True,) * inputs, multiply=True)] if linear else [])
+
+
+def cost(
+    plan: Plan, inputs: Sequence[Statistics], constants: Constants, slide: float = 0.0, *, linear: bool = True
+) -> float:
+    """Nanoseconds for what arrives in a unit of time; `slide`: units between two answers, 0 for each arrival."""
+    entries = [each.cells if early else each.rows for each, early in zip(inputs, plan.early, strict=True)]
+    found = [held / max(each.keys, 1) for each, held in zip(inputs, entries, strict=True)]
+    groups = groups_of(inputs)
+    doubled = math.log2(1 + (sum(entries) + groups) / NEAR)
+    match = constants.match if len(inputs) == 2 and linear else constants.visit
+    total = (constants.slide + groups * constants.show) / slide if slide else 0.0
+    for k, each in enumerate(inputs):
+        others = found[:k] + found[k + 1 :]
+        joining = (match + doubled * constants.far_match) * (sum(accumulate(others, mul)) if others else 1.0)
+        find = doubled * constants.far
+        # A row whose cell has no other makes the cell, or takes it away: as much as a row by itself.
+        making = each.alone * constants.late
+        if plan.multiply and (slide or not others):
+            # Of the cells that a slide's rows fall into, each is joined once; alone, rows go straight to groups.
+            moved = 2 * each.rate * (slide or 1.0)
+            touched = _seen(max(each.cells, 1.0), moved) if others else 0.0
+            gathering = moved * (constants.gather + find + (making if others else 0.0))
+            total += (gathering + touched * (constants.touch + joining)) / (slide or 1.0)
+            continue
+        update = constants.early + making if plan.early[k] else constants.late
+        total += 2 * each.rate * (update + find + joining)
+    return total
+
+
+def groups_of(inputs: Sequence[Statistics]) -> float:
+    """About how many groups the join has: those that its combinations of cells fall into."""
+    keys = max(min(each.keys for each in inputs), 1.0)
+    return _seen(
+        math.prod(max(each.groups, 1.0) for each in inputs), keys * math.prod(e.matching_cells for e in inputs)
+    )
+
+
+def best(inputs: Sequence[Statistics], constants: Constants, *, linear: bool, slide: float = 0.0) -> Plan:
+    """The cheapest plan; of many inputs, the one that making inputs early one after the other leads to."""
+
+    def estimate(plan: Plan) -> float:
+        return cost(plan, inputs, constants, slide, linear=linear)
+
+    if len(inputs) <= MOST_ENUMERATED:
+        return min(enumerate_plans(len(inputs), linear=linear), key=estimate)
+    chosen = Plan((False,) * len(inputs))
+    while True:
+        more = [
+            Plan((*chosen.early[:i], True, *chosen.early[i + 1 :])) for i, early in enumerate(chosen.early) if not early
+        ]
+        better = min(more, key=estimate, default=chosen)
+        if estimate(better) >= estimate(chosen):
+            break
+        chosen = better
+    multiplied = [Plan((True,) * len(inputs), multiply=True)] if linear else []
+    return min([chosen, *multiplied], key=estimate)
+
+
+def cache_file() -> Path:
+    return cost_files.cache_file(FILE)
+
+
+def _grid() -> dict[str, list[str]]:
+    return {"constants": [field.name for field in fields(Constants)]}
+
+
+def write(constants: Constants, path: Path) -> None:
+    cost_files.write(path, cost_files.machine(), _grid(), asdict(constants))
+
+
+def read(path: Path) -> Constants:
+    return Constants(**cost_files.read(path, _grid(), "skyband calibrate --joins")[1])
+
+
+@cache
+def known_constants() -> Constants:
+    return cost_files.known(FILE, read)
+
+
+# -- the paper's own ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The paper's parameters: to probe a tuple, to update a window, and to find and update a group."""
+
+    probe: float
+    window: float
+    group: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An input in the paper's letters."""
+
+    rate: float
+    window: float
+    groups: float
+    selectivity: float
+
+    @property
+    def matches(self) -> float:  # m
+        return self.selectivity * self.window
+
+    @property
+    def matches_early(self) -> float:  # n
+        return min(self.window * self.selectivity, self.groups)
+
+    @property
+    def entries(self) -> float:  # α of this stream
+        return min(self.window, self.groups / self.selectivity)
+
+    @property
+    def buckets(self) -> float:
+        return min(1 / self.selectivity, BUCKETS)
+
+
+def generic(
+    first: Stream,
+    second: Stream,
+    early: tuple[bool, bool],
+    update: float,
+    find: Sequence[float],
+    group: Sequence[float],
+) -> float:
+    """Equations 15 to 18: `find` and `group` are the costs in the window or set, and of the set, of each stream; the
+    last of `group` is the output's."""
+    streams, total = (first, second), 0.0
+    for k, stream in enumerate(streams):
+        other = streams[1 - k]
+        found = other.matches_early if early[1 - k] else other.matches
+        total += stream.rate * (update + find[1 - k] + found * group[2] + early[k] * group[k])
+    return total
+
+
+def nested_loop(first: Stream, second: Stream, early: tuple[bool, bool], tuning: Tuning) -> float:
+    """Equations 19 to 22. (Two of the printed subscripts of B, in equation 20, are taken as in the others.)"""
+    finds = [
+        2 * (s.entries if is_early else s.window) * tuning.probe
+        for s, is_early in zip((first, second), early, strict=True)
+    ]
+    return generic(first, second, early, 2 * tuning.window, finds, _groups(first, second, tuning))
+
+
+def hashed(first: Stream, second: Stream, early: tuple[bool, bool], tuning: Tuning) -> float:
+    """Equations 23 to 26."""
+    finds = [
+        2 * (s.entries if is_early else s.window) / s.buckets * tuning.probe
+        for s, is_early in zip((first, second), early, strict=True)
+    ]
+    return generic(first, second, early, 2 * tuning.window, finds, _groups(first, second, tuning))
+
+
+def _groups(first: Stream, second: Stream, tuning: Tuning) -> list[float]:
+    """What it costs to find and update a group of each stream's set, and of the output's."""
+    output = min(first.window, first.groups) * min(second.window, second.groups) / min(first.groups, BUCKETS)
+    sets = [s.entries / s.buckets for s in (first, second)]
+    return [2 * size * tuning.group for size in (*sets, output)]

@@ -1,0 +1,64 @@
+"""How the rows of a join are spread over buckets, so that those that match meet, and what that leaves to merge.
+
+Where all of a group comes to one bucket, its aggregates are final there. Else each bucket has those of some of its
+rows, which must be added up. Counts, sums of whole numbers and extremes can be, exactly; sums of floats and means
+cannot, since what a bucket shows of them is rounded: they go to one bucket, as does all whose windows move with every
+row of any key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from skyband.problems.joins.columns import BoundAggregate, BoundInput, BoundJoin
+from skyband.problems.joins.query import JoinAggregate
+from skyband.windows import FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Rows that agree in these columns meet."""
+
+    columns: dict[str, tuple[str, ...]]  # by stream; none: any rows may be apart
+    adds_up: bool  # a group may be in several buckets
+
+
+def spread(query: JoinAggregate, bound: BoundJoin) -> Spread | None:
+    """How to spread the rows of a join; None: one bucket takes all."""
+    if query.every is None or (query.order_by and query.emit == "changes") or shows_without_rows(query, bound):
+        return None
+    streams = [source for source in bound.inputs if not source.is_relation]
+    shared = [v for v in range(len(bound.variable_types)) if all(v in source.variables for source in streams)]
+    telling = [v for v in shared if any(_column(source, v) in source.grouped for source in bound.inputs)]
+    if telling:
+        return Spread({source.name: (str(_column(source, telling[0])),) for source in streams}, adds_up=False)
+    only = streams[0] if len(streams) == 1 else None
+    if only is not None:
+        columns = tuple(name for name in only.grouped if not pa.types.is_floating(only.schema.field(name).type))
+        if columns:
+            return Spread({only.name: columns}, adds_up=False)
+    if query.emit != "windows" or not all(map(_adds_up, bound.aggregates)):
+        return None
+    if only is not None:
+        return Spread({only.name: ()}, adds_up=True)
+    return Spread({source.name: (str(_column(source, shared[0])),) for source in streams}, True) if shared else None
+
+
+def shows_without_rows(query: JoinAggregate, bound: BoundJoin) -> bool:
+    """Is there a window from the start on, which is shown even when no row comes?"""
+    streams = (source for source in bound.inputs if not source.is_relation)
+    return query.emit == "windows" and any(source.size == FOREVER for source in streams)
+
+
+def _column(source: BoundInput, variable: int) -> str | None:
+    """Its column of a join variable."""
+    return dict(zip(source.variables, source.joined, strict=True)).get(variable)
+
+
+def _adds_up(aggregate: BoundAggregate) -> bool:
+    """Can it be had, exactly, from those of parts of the rows?"""
+    if aggregate.function == "SUM":
+        return pa.types.is_integer(aggregate.type)
+    return aggregate.function in ("COUNT", "MIN", "MAX")

@@ -1,0 +1,274 @@
+"""Which rows come and go, and when: the windows of all inputs, on one clock.
+
+A row is live from the moment it comes to its `last`, both included. With a slide, moments are the ends of windows: a
+row comes with the first window that holds it and is still open when it arrives. Without one, moments are arrivals.
+What late and closed mean is in docs/semantics.md. All plans share this, and differ in what they do with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import Arrays, Ints
+from skyband.problems.joins.drivers.lifetimes import (
+    Coming,
+    Numbers,
+    Queue,
+    coalesced,
+    in_both,
+    in_order,
+    nothing,
+    runs,
+    windows_of,
+)
+from skyband.problems.joins.operator import BEFORE, UNMATCHED, Batch, Rows, Spec
+from skyband.windows import FOREVER
+
+
+class Moves(NamedTuple):
+    """What comes and goes, by input, and at which of the moments."""
+
+    coming: tuple[Coming, ...]
+    slots: tuple[Ints, ...]  # of the rows that come
+    comes: tuple[Ints, ...]  # the number of the moment
+    going: tuple[Ints, ...]  # the slots of the rows that go
+    goes: tuple[Ints, ...]
+    now: Ints  # by moment
+    at: Ints  # by moment: as it is shown
+    silent: bool = False  # nothing of it is to be shown
+
+
+class Schedule:
+    def __init__(self, spec: Spec, *, coalesce: bool = False) -> None:
+        self._spec = spec
+        self._as_one = tuple(spec.as_one(i) if coalesce else None for i in range(len(spec.inputs)))
+        self.late = 0
+        self.closed = BEFORE  # the end of the last closed window; with each arrival, now
+        self.slots = Numbers()
+        self.queues = tuple(Queue() for _ in spec.inputs)
+        self._arrivals = 0
+        self._seen = [BEFORE for _ in spec.inputs]  # by input: the largest time
+        self._waiting = [nothing(len(source.floats)) for source in spec.inputs]  # in order of `start`
+
+    # -- with a slide ----------------------------------------------------------------------------------------------
+
+    def wait(self, batch: Batch) -> None:
+        """Put rows by until the first window that holds them closes."""
+        for source, rows in enumerate(batch.rows):
+            if rows is not None and len(rows.time):
+                new = self._in_time(source, rows)
+                ways = self._as_one[source]
+                new = new if ways is None else coalesced(new, ways)
+                self._waiting[source] = in_order(self._waiting[source], new)
+
+    def _in_time(self, source: int, rows: Rows) -> Coming:
+        spec, every = self._spec, self._spec.every
+        first, last = windows_of(rows.time, spec.inputs[source].size, every)
+        # What had closed when a row arrived is judged by its own input's watermark: whatever the batches, and however
+        # far the other inputs are.
+        closed: Ints = np.full(len(rows.time), self.closed, np.int64)
+        if spec.lateness < FOREVER:
+            seen = np.maximum.accumulate(np.concatenate([[self._seen[source]], rows.time]))
+            self._seen[source] = int(seen[-1])
+            before = seen[:-1]
+            own = np.where(before > BEFORE, (before - spec.lateness) // every * every, BEFORE)
+            closed = np.maximum(closed, own)
+        in_time = last > closed
+        self.late += _counted(rows, ~in_time)
+        kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
+        after = np.where(closed[kept] > BEFORE, closed[kept] + every, BEFORE)
+        start = np.maximum(first[kept], after)
+        return _coming(start, last[kept], rows, kept)
+
+    def watermark(self) -> int:
+        """What the slowest stream has reached."""
+        if self._spec.lateness >= FOREVER:
+            return BEFORE
+        slowest = min(seen for seen, source in zip(self._seen, self._spec.inputs, strict=True) if not source.relation)
+        # A window of arrivals closes with its last one, not with the one behind it.
+        return slowest - self._spec.lateness + self._spec.by_count if slowest > BEFORE else BEFORE
+
+    def last_end(self) -> int:
+        """The end of the last window that holds a row; of windows from the start, of the last that holds a new one."""
+        ends = [BEFORE]
+        for source, waiting, queue in zip(self._spec.inputs, self._waiting, self.queues, strict=True):
+            if source.relation:
+                continue
+            ends += [int(waiting.start.max())] if len(waiting.start) else []
+            if source.size < FOREVER:
+                ends += [int(lasts.max()) for lasts in (waiting.last, queue.last) if len(lasts)]
+        return max(ends)
+
+    def close(self, watermark: int) -> Moves | None:
+        """What comes and goes until the windows that end at the watermark or before have closed."""
+        every = self._spec.every
+        target = watermark // every * every
+        if target <= self.closed:
+            return None
+        coming = []
+        for source, waiting in enumerate(self._waiting):
+            n = int(np.searchsorted(waiting.start, target, side="right"))
+            coming.append(waiting.take(slice(0, n)))
+            self._waiting[source] = waiting.take(slice(n, None))
+        shown = np.zeros(0, np.int64) if self._spec.changes else self._shown(coming, target)
+        slots = self._enter(coming)
+        going, lasts = self._leave(target)
+        ends = [last + every for last in lasts]
+        starts = [rows.start for rows in coming]
+        now, number = _moments([*starts, *ends, shown], every)
+        self.closed = target
+        return Moves(tuple(coming), slots, tuple(map(number, starts)), going, tuple(map(number, ends)), now, now)
+
+    def _runs(self, source: int, rows: Coming) -> tuple[Ints, Ints]:
+        """The runs of open windows that hold a live row, or one of these."""
+        start, last = rows.start, rows.last
+        if len(queue := self.queues[source]):
+            begin = self.closed + self._spec.every if self.closed > BEFORE else BEFORE
+            start, last = np.concatenate([[begin], start]), np.concatenate([queue.last[-1:], last])
+        return runs(start, last, self._spec.every)
+
+    def _shown(self, coming: list[Coming], target: int) -> Ints:
+        """The ends, up to `target`, of windows in which every input has rows: only they can have groups."""
+        found = np.array([BEFORE]), np.array([target])
+        for source, rows in enumerate(coming):
+            found = in_both(found, self._runs(source, rows))
+        pieces = [np.arange(a, b + 1, self._spec.every) for a, b in zip(*found, strict=True)]
+        return np.concatenate([np.zeros(0, np.int64), *pieces])
+
+    def next_close(self) -> int | None:
+        """The end of the earliest open window that may have something to show: in which every input has rows.
+
+        With changes, of the earliest in which a row comes or goes.
+        """
+        if self._spec.changes:
+            ends = [int(rows.start[0]) for rows in self._waiting if len(rows.start)]
+            ends += [int(queue.last[0]) + self._spec.every for queue in self.queues if len(queue)]
+            return min((end for end in ends if end < FOREVER), default=None)
+        found = np.array([BEFORE]), np.array([2 * FOREVER - 1])
+        for source, rows in enumerate(self._waiting):
+            found = in_both(found, self._runs(source, rows))
+        return int(found[0][0]) if len(found[0]) else None
+
+    # -- with each arrival -----------------------------------------------------------------------------------------
+
+    def arrive(self, batch: Batch) -> Moves:
+        """What comes and goes with each of these arrivals."""
+        spec, order = self._spec, _order(batch)
+        places = [np.flatnonzero(order == source) for source in range(len(spec.inputs))]
+        time = np.empty(len(order), np.int64)
+        for place, rows in zip(places, batch.rows, strict=True):
+            if rows is not None:
+                time[place] = rows.time
+        now = np.maximum(np.maximum.accumulate(time), self.closed) if len(time) else time
+        coming, comes = [], []
+        for source, (place, rows) in enumerate(zip(places, batch.rows, strict=True)):
+            arrived = nothing(len(spec.inputs[source].floats))
+            if rows is not None:
+                arrived, place = self._arrived(source, rows, place, now)
+            coming.append(arrived)
+            comes.append(place)
+        self.closed = int(now[-1]) if len(now) else self.closed
+        slots = self._enter(coming)
+        going, lasts = self._leave(self.closed)
+        at = np.arange(self._arrivals + 1, self._arrivals + len(now) + 1) if spec.by_count else now
+        self._arrivals += len(now)
+        goes = tuple(np.searchsorted(now, last, side="right") for last in lasts)
+        return Moves(tuple(coming), slots, tuple(comes), going, goes, now, at)
+
+    def _arrived(self, source: int, rows: Rows, place: Ints, now: Ints) -> tuple[Coming, Ints]:
+        """The rows that are not too late, and which arrivals they are."""
+        size = self._spec.inputs[source].size
+        last = rows.time + (size - 1) if size < FOREVER else np.full(len(place), FOREVER)
+        in_time = last >= now[place]
+        self.late += _counted(rows, ~in_time)
+        kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
+        place = place[kept]
+        return _coming(now[place], last[kept], rows, kept), place
+
+    # -- both ------------------------------------------------------------------------------------------------------
+
+    def load(self, source: int, rows: Rows) -> Moves:
+        """A relation: its rows are there for good."""
+        kept = np.flatnonzero(rows.cell != UNMATCHED)
+        loaded = _coming(np.full(len(kept), BEFORE), np.full(len(kept), FOREVER), rows, kept)
+        return self.revive(
+            [loaded if i == source else nothing(len(each.floats)) for i, each in enumerate(self._spec.inputs)]
+        )
+
+    def revive(self, live: list[Coming]) -> Moves:
+        """Rows that are live already."""
+        slots = self._enter(live)
+        none = tuple(np.zeros(0, np.int64) for _ in live)
+        comes = tuple(np.zeros(len(rows.start), np.int64) for rows in live)
+        now = np.array([self.closed])
+        return Moves(tuple(live), slots, comes, none, none, now, now, silent=True)
+
+    def _enter(self, coming: list[Coming]) -> tuple[Ints, ...]:
+        slots = []
+        for queue, rows in zip(self.queues, coming, strict=True):
+            slots.append(self.slots.take(len(rows.start)))
+            queue.add(rows.last, slots[-1])
+        return tuple(slots)
+
+    def _leave(self, before: int) -> tuple[tuple[Ints, ...], list[Ints]]:
+        """The slots of rows that go before this moment, free for others from now on, and the last moment of each."""
+        left = [queue.pop(before) for queue in self.queues]
+        for _, slots in left:
+            self.slots.give(slots)
+        return tuple(slots for _, slots in left), [last for last, _ in left]
+
+    @property
+    def rows_held(self) -> int:
+        return sum(len(queue) for queue in self.queues) + sum(len(waiting.start) for waiting in self._waiting)
+
+    @property
+    def waiting(self) -> tuple[Coming, ...]:
+        return tuple(self._waiting)
+
+    def state(self) -> Arrays:
+        arrays: Arrays = {"clock": np.array([self.late, self.closed, self._arrivals, *self._seen], np.int64)}
+        for source, waiting in enumerate(self._waiting):
+            arrays |= {f"waiting {source} {name}": column.copy() for name, column in waiting._asdict().items()}
+        return arrays
+
+    def restore(self, state: Arrays) -> None:
+        self.late, self.closed, self._arrivals, *self._seen = (int(number) for number in state["clock"])
+        for source in range(len(self._waiting)):
+            self._waiting[source] = Coming(*(state[f"waiting {source} {name}"] for name in Coming._fields))
+
+
+def _coming(start: Ints, last: Ints, rows: Rows, kept: Ints) -> Coming:
+    weight = np.ones(len(kept), np.int64) if rows.weight is None else rows.weight[kept]
+    return Coming(start, last, rows.cell[kept].astype(np.int64), rows.arguments[kept], rows.valid[kept], weight)
+
+
+def _counted(rows: Rows, which: npt.NDArray[np.bool_]) -> int:
+    """How many rows these stand for."""
+    return int(np.count_nonzero(which) if rows.weight is None else rows.weight[which].sum())
+
+
+def _moments(ends: list[Ints], every: int) -> tuple[Ints, Callable[[Ints], Ints]]:
+    """The ends of windows at which something is to be done, and a function that numbers them.
+
+    Where they are dense, those in between are moments, too, at which nothing happens: that costs less than to find out.
+    """
+    some = [each for each in ends if len(each)]
+    if not some:
+        return np.zeros(0, np.int64), lambda times: np.zeros(len(times), np.int64)
+    first, last = min(int(each.min()) for each in some), max(int(each.max()) for each in some)
+    if (last - first) // every <= sum(map(len, some)) + 64:
+        return np.arange(first, last + 1, every), lambda times: (times - first) // every
+    now = np.unique(np.concatenate(some))
+    return now, lambda times: np.searchsorted(now, times)
+
+
+def _order(batch: Batch) -> Ints:
+    """The input of each arrival."""
+    if batch.order is not None:
+        return batch.order.astype(np.int64)
+    counts = [0 if rows is None else len(rows.time) for rows in batch.rows]
+    return np.repeat(np.arange(len(counts)), counts)

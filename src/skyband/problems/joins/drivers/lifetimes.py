@@ -1,0 +1,262 @@
+"""Rows that wait for their first window, and live rows in the order in which they go.
+
+Rows that come and go together, of one cell and with the same values missing, can be one row with their sums or extremes
+and a weight: then state and work are a row for each cell and pane, however many rows there were.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.core.operator import Ints
+from skyband.kernels.compiling import inlined, kernel
+from skyband.kernels.prefetching import prefetch
+from skyband.problems.joins.algorithms.plans.arrays import NONE
+from skyband.problems.joins.operator import ADDED, HIGHEST, LOWEST, LOWEST_FLOAT, Rows
+from skyband.windows import FOREVER
+
+AHEAD = 16  # rows
+SAMPLE, WORTH = 2048, 0.75  # rows are not coalesced if more than this share of them would stay
+_MOST = 2.0**62  # no sum of values may reach it
+
+
+class Coming(NamedTuple):
+    """Rows of one input that wait, or come now."""
+
+    start: Ints  # the first moment at which they are live
+    last: Ints  # the last one
+    cell: Ints
+    arguments: Ints
+    valid: Ints
+    weight: Ints  # how many rows it stands for
+
+    def take(self, rows: Ints | slice) -> Coming:
+        return Coming(*(column[rows] for column in self))
+
+
+def nothing(arguments: int) -> Coming:
+    zero = np.zeros(0, np.int64)
+    return Coming(zero, zero, zero, np.zeros((0, arguments), np.int64), zero, zero)
+
+
+def in_order(waiting: Coming, more: Coming) -> Coming:
+    """All of these, in order of `start`; of equal ones, in order of arrival."""
+    start = more.start
+    ordered = not len(start) or bool(np.all(start[1:] >= start[:-1]))
+    more = more if ordered else more.take(np.argsort(start, kind="stable"))
+    if not len(waiting.start):
+        return more
+    if not len(more.start):
+        return waiting
+    # Most rows come behind those that wait: only the others have to be moved.
+    kept = int(np.searchsorted(waiting.start, more.start[0], side="right"))
+    both = Coming(*(np.concatenate(columns) for columns in zip(waiting, more, strict=True)))
+    if kept == len(waiting.start):
+        return both
+    order = np.argsort(both.start[kept:], kind="stable") + kept
+    return both.take(np.concatenate([np.arange(kept), order]))
+
+
+def coalesced(rows: Coming, ways: tuple[int, ...]) -> Coming:
+    """One row for all that come and go together, of one cell and with the same values missing; `ways` says what becomes
+    of each argument.
+
+    The same rows, if few would be saved or a sum might not fit.
+    """
+    n, added = len(rows.start), [a for a, way in enumerate(ways) if way == ADDED]
+    largest = np.abs(rows.arguments[:, added].astype(np.float64)).max(initial=0.0)
+    if n < 2 or largest * n >= _MOST:
+        return rows
+    found = int(coalesce(*rows, np.array(ways, np.int64), np.full(1 << (2 * n - 1).bit_length(), NONE, np.int64)))
+    return rows if found == n else rows.take(slice(0, found))
+
+
+def windows_of(time: Ints, size: int, every: int) -> tuple[Ints, Ints]:
+    """The ends of the first and of the last window that hold rows of these times."""
+    last = np.full(len(time), FOREVER) if size >= FOREVER else (time + size) // every * every
+    return time // every * every + every, last
+
+
+def one_for_each_pane(rows: Rows, ways: tuple[int, ...], size: int, every: int) -> Rows:
+    """The same, before anything is known of what is closed: rows of the same windows come and go together."""
+    weight = np.ones(len(rows.time), np.int64) if rows.weight is None else rows.weight
+    windows = windows_of(rows.time, size, every)
+    some = coalesced(Coming(*windows, rows.cell.astype(np.int64), rows.arguments, rows.valid, weight), ways)
+    time = some.start - every  # the earliest that is in these windows
+    if size < FOREVER:
+        time = np.maximum(time, some.last - size)
+    return Rows(time, some.cell.astype(np.int32), some.arguments, some.valid, some.weight)
+
+
+@kernel
+def coalesce(start, last, cell, arguments, valid, weight, ways, table):  # type: ignore[no-untyped-def]
+    """Move the coalesced rows to the front, in the order of their first rows; how many there are.
+
+    All rows stay as they are, and all are counted, if by a sample of them few would be saved.
+    """
+    n, mask, step, count, sampled = len(start), len(table) - 1, max(1, len(start) // SAMPLE), 0, 0
+    for i in range(0, n, step):
+        at = find(start, last, cell, valid, table, mask, i)
+        count += table[at] == NONE
+        table[at] = i
+        sampled += 1
+    if count == sampled:
+        return n
+    # Of so many kinds of rows a sample would have so many twice; of all rows so many kinds would be there.
+    kinds = sampled * sampled / (2.0 * (sampled - count))
+    if kinds * (1.0 - math.exp(-n / kinds)) > WORTH * n:
+        return n
+    table[:] = NONE
+    count = 0
+    for i in range(n):
+        if i + AHEAD < n:
+            prefetch(table, first_place(start[i + AHEAD], cell[i + AHEAD], mask))
+        at = find(start, last, cell, valid, table, mask, i)
+        j = table[at]
+        if j == NONE:
+            table[at] = j = count
+            count += 1
+            if i != j:
+                start[j], last[j], cell[j], valid[j], weight[j] = start[i], last[i], cell[i], valid[i], weight[i]
+                for a in range(arguments.shape[1]):
+                    arguments[j, a] = arguments[i, a]
+            continue
+        weight[j] += weight[i]
+        for a in range(len(ways)):
+            arguments[j, a] = as_one(arguments[j, a], arguments[i, a], ways[a])
+    return count
+
+
+@inlined
+def as_one(one, other, way):  # type: ignore[no-untyped-def]
+    """What becomes of an argument of two rows."""
+    if way == ADDED:
+        return one + other
+    if way == LOWEST:
+        return min(one, other)
+    if way == HIGHEST:
+        return max(one, other)
+    # The bits of a float, whose order is turned around below zero.
+    mine = one if one >= 0 else one ^ 0x7FFFFFFFFFFFFFFF
+    others = other if other >= 0 else other ^ 0x7FFFFFFFFFFFFFFF
+    return one if (mine <= others) == (way == LOWEST_FLOAT) else other
+
+
+@inlined
+def first_place(start, cell, mask):  # type: ignore[no-untyped-def]
+    """Where to look first."""
+    mixed = np.uint64(start) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(cell)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
+
+
+@inlined
+def find(start, last, cell, valid, table, mask, i):  # type: ignore[no-untyped-def]
+    """Where in the hash table row i stands, or would."""
+    at = first_place(start[i], cell[i], mask)
+    while True:
+        j = table[at]
+        if j == NONE or (start[j] == start[i] and cell[j] == cell[i] and last[j] == last[i] and valid[j] == valid[i]):
+            return at
+        at = (at + 1) & mask
+
+
+class Queue:
+    """Live rows of one input, by their slots, the first to go first."""
+
+    def __init__(self) -> None:
+        self._last = np.zeros(64, np.int64)
+        self._slot = np.zeros(64, np.int64)
+        self._begin = self._end = 0
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    @property
+    def last(self) -> Ints:
+        return self._last[self._begin : self._end]
+
+    @property
+    def slot(self) -> Ints:
+        return self._slot[self._begin : self._end]
+
+    def add(self, last: Ints, slot: Ints) -> None:
+        n = len(last)
+        if not n:
+            return
+        if not np.all(last[1:] >= last[:-1]):
+            order = np.argsort(last, kind="stable")
+            last, slot = last[order], slot[order]
+        self._make_room(n)
+        at = self._begin + int(np.searchsorted(self.last, last[0], side="right"))
+        tail = slice(at, self._end + n)
+        self._last[self._end : self._end + n] = last
+        self._slot[self._end : self._end + n] = slot
+        if at < self._end:
+            order = np.argsort(self._last[tail], kind="stable")
+            self._last[tail] = self._last[tail][order]
+            self._slot[tail] = self._slot[tail][order]
+        self._end += n
+
+    def pop(self, before: int) -> tuple[Ints, Ints]:
+        """Take out the rows that go before this moment: their last moments, and their slots."""
+        gone = int(np.searchsorted(self.last, before))
+        taken = slice(self._begin, self._begin + gone)
+        self._begin += gone
+        return self._last[taken].copy(), self._slot[taken].copy()
+
+    def _make_room(self, n: int) -> None:
+        if self._end + n <= len(self._last):
+            return
+        size = max(64, 2 * (len(self) + n))
+        for name in ("_last", "_slot"):
+            old = getattr(self, name)
+            new = np.zeros(size, np.int64)
+            new[: len(self)] = old[self._begin : self._end]
+            setattr(self, name, new)
+        self._begin, self._end = 0, len(self)
+
+
+class Numbers:
+    """Small whole numbers to be taken and given back."""
+
+    def __init__(self) -> None:
+        self._free = np.zeros(0, np.int64)
+        self.limit = 0  # all numbers ever taken are below
+
+    def take(self, n: int) -> Ints:
+        again = min(n, len(self._free))
+        taken = np.concatenate([self._free[len(self._free) - again :], np.arange(self.limit, self.limit + n - again)])
+        self._free = self._free[: len(self._free) - again]
+        self.limit += n - again
+        return taken
+
+    def give(self, numbers: Ints) -> None:
+        if len(numbers):
+            self._free = np.concatenate([self._free, numbers])
+
+
+def runs(start: Ints, last: Ints, every: int) -> tuple[Ints, Ints]:
+    """The runs of windows, every so far apart, that hold a row: the ends of the first and last window of each run."""
+    if not len(start):
+        return start, last
+    reach = np.maximum.accumulate(last)
+    breaks = np.flatnonzero(start[1:] > reach[:-1] + every)
+    return start[np.concatenate([[0], breaks + 1])], reach[np.concatenate([breaks, [len(start) - 1]])]
+
+
+def in_both(a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """The runs that are in both of these."""
+    found = []
+    for first, last in zip(a[0].tolist(), a[1].tolist(), strict=True):
+        begin = int(np.searchsorted(b[1], first))
+        end = int(np.searchsorted(b[0], last, side="right"))
+        found += [
+            (max(first, c), min(last, d))
+            for c, d in zip(b[0][begin:end].tolist(), b[1][begin:end].tolist(), strict=True)
+        ]
+    some = [(first, last) for first, last in found if first <= last]
+    return np.array([first for first, _ in some], np.int64), np.array([last for _, last in some], np.int64)

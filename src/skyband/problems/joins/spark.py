@@ -1,0 +1,330 @@
+"""Joins on Spark: the streams as one, each row with the number of its input, and a session of all inputs per bucket.
+
+    rows of each stream ─ filter ─ union ─ add up, pack by bucket ─ one session per bucket ─ merge, per window
+    relations ─ collected ─ into every session
+
+Where it can, Spark adds up rows of batch DataFrames (`spark_panes.py`); all others are added up in Python.
+
+Rows that match must meet in one bucket; how they are spread, and what is left to merge, `distribution.py` says. All
+buckets have the same watermark, so what they say of a window comes in one micro-batch: merging takes no state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import LongType, StructType
+
+from skyband.core.checks import but
+from skyband.engines.embedded.inputs import in_batches, read
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.part import Merge, Part
+from skyband.engines.spark.plan import run
+from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
+from skyband.errors import InvalidInput, InvalidQuery
+from skyband.problems.joins.columns import BoundInput, BoundJoin, bind
+from skyband.problems.joins.distribution import Spread, spread
+from skyband.problems.joins.output import Layout
+from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
+from skyband.problems.joins.session import JoinSession
+from skyband.problems.joins.spark_panes import PaneGatherer, Panes, of_panes, panes_of
+from skyband.problems.joins.spark_rows import (
+    INPUT,
+    TIME,
+    VALID,
+    WEIGHT,
+    BucketOfJoins,
+    JoinGatherer,
+    Names,
+    argument,
+    shared,
+)
+from skyband.windows import FOREVER, Ticks, Window
+
+KEY: Final = PREFIX + "key"
+KEEP: Final = PREFIX + "keep"
+
+
+@dataclass(frozen=True)
+class JoinRecipe(Recipe):
+    """What a worker has to know of a join."""
+
+    query: JoinAggregate  # what a bucket is asked
+    columns: Names  # that the query reads of each stream, and what they are called on the way to Python
+    keys: Names  # those that cells are combinations of, and what they are called on the way to a bucket
+    arguments: dict[str, int]  # of aggregates: how many each stream has
+    schemas: dict[str, pa.Schema]  # by input
+    relations: dict[str, pa.Table]
+    panes: Panes | None = None  # how Spark has added up the rows; None: it has not
+
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
+        session = JoinSession(self.query, self.schemas, state, external_clock=external_clock)
+        if state is None:
+            for name, table in self.relations.items():
+                session.push(table, name)
+        return BucketOfJoins(session, self.keys, self.arguments)
+
+    def gatherer(self) -> Gatherer:
+        return JoinGatherer(self) if self.panes is None else PaneGatherer(self)
+
+    @property
+    def plain_names(self) -> dict[str, str]:
+        crossing = dict.fromkeys(called for names in self.columns.values() for called in names.values())
+        return {name: name for name in [INPUT, *crossing]}
+
+    @property
+    def in_any_order(self) -> bool:
+        """With a slide it matters only which windows a row is in: aggregates are exact in any order."""
+        return self.by_pane
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A join over certain streams. Mistakes in it are found when it is made, before Spark runs anything."""
+
+    recipe: JoinRecipe
+    bound: BoundJoin
+    how: Spread | None
+    streams: dict[str, DataFrame]
+    tagged: dict[str, dict[str, Column]]  # by stream: what a row is in the union of all of them
+    merge: Merge | None
+    merged_type: StructType
+
+    def part(self, tagged: Mapping[str, Column], tie: Column | None = None) -> Part:
+        """Over rows of which these are the columns; `tie` is needed where the order of rows matters."""
+        return Part(
+            self.recipe,
+            columns=lambda buckets: [*_columns(tagged, self.recipe, buckets), *([] if tie is None else [tie])],
+            where=tagged[KEEP],
+            merge=self.merge,
+            merged_type=self.merged_type,
+        )
+
+    def of_panes(self, buckets: int) -> DataFrame:
+        """What buckets take, where Spark adds up rows."""
+        rows = {name: df.where(self.tagged[name][KEEP]) for name, df in self.streams.items()}
+        meeting = {name: self.tagged[name][KEY] for name in rows if self.how is not None and self.how.columns[name]}
+        return of_panes(rows, self.bound, self.recipe, meeting, buckets)
+
+
+def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
+    """Aggregates by group over a join of the streams of `data`, all batch or all streaming, and its relations.
+
+    A streaming result is written in append mode, or in update mode with emit="changes".
+    """
+    join = resolve(data, query)
+    if join.recipe.panes is not None:
+        some, part = next(iter(join.streams)), join.part({KEEP: sf.lit(True)})
+        return part.merged(run(join.streams[some], join.recipe, lambda _, buckets: join.of_panes(buckets)))
+    union = reduce(
+        DataFrame.unionByName,
+        (
+            df.select(*(column.alias(called) for called, column in join.tagged[name].items()))
+            for name, df in join.streams.items()
+        ),
+    )
+    in_order = None if join.recipe.in_any_order else tie(union.select(*map(quoted, join.recipe.plain_names)))
+    part = join.part({called: quoted(called) for called in union.columns}, in_order)
+    return part.merged(run(union, part.recipe, part.rows))
+
+
+def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
+    streams, relations = _inputs(data, query)
+    schemas = {name: arrow_schema(data[name].schema) for name in streams}
+    schemas |= {name: table.schema for name, table in relations.items()}
+    bound = bind(query, query.schemas(schemas))
+    if bound.by_count:
+        raise InvalidQuery("On Spark a join measures time: give the window on='…', the column that holds it.")
+    # Without a slide every row moves the windows, also one that is filtered out.
+    filters = {source.name: _filter(source) for source in bound.inputs if not source.is_relation and query.every}
+    needed = {
+        source.name: _needed(source, query, filtered=source.keep is not None and filters.get(source.name) is None)
+        for source in bound.inputs
+    }
+    how = spread(query, bound)
+    columns = _crossing(streams, bound, needed)
+    asked = but(query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs))
+    recipe = _recipe(query, asked, bound, needed, columns, relations, how)
+    recipe = replace(recipe, panes=panes_of(query, bound, streams, filters))
+    output = Layout(asked, bind(asked, recipe.schemas)).schema
+    return Resolved(
+        recipe,
+        bound,
+        how,
+        streams,
+        _tagged(streams, query, bound, columns, filters, how),
+        merge=merger(recipe, asked, adds_up=how.adds_up) if how and (how.adds_up or asked.order_by) else None,
+        merged_type=from_arrow_schema(output),
+    )
+
+
+def merger(recipe: JoinRecipe, query: JoinAggregate, *, adds_up: bool) -> Merge:
+    """Whole windows from what buckets say of each."""
+
+    def merge(answers: pa.Table) -> pa.Table:
+        return Layout(query, bind(query, recipe.schemas)).merged(answers, adds_up=adds_up)
+
+    return merge
+
+
+def _filter(source: BoundInput) -> Column | None:
+    """What Spark can evaluate of an input's filter: all of it, or with a function of the user's nothing."""
+    return None if source.keep is None or source.keep.spark_sql is None else sf.expr(source.keep.spark_sql)
+
+
+def _after(given: StreamInput | Relation, filtered: Column | None) -> StreamInput | Relation:
+    """An input as a bucket sees it: Spark has filtered a stream already."""
+    return StreamInput(given.window) if isinstance(given, StreamInput) and filtered is not None else given
+
+
+def _inputs(data: Mapping[str, Any], query: JoinAggregate) -> tuple[dict[str, DataFrame], dict[str, pa.Table]]:
+    """The streams, and the relations as tables."""
+    if set(data) != set(query.names):
+        raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {', '.join(data)}.")
+    streams = {name: data[name] for name, _ in query.streams}
+    apart = [name for name, rows in streams.items() if not hasattr(rows, "isStreaming")]
+    if apart:
+        raise InvalidInput(f"{', '.join(apart)} must be a Spark DataFrame as the other streams are.")
+    if len({df.isStreaming for df in streams.values()}) > 1:
+        raise InvalidInput(
+            "The streams of a join must be all batch DataFrames or all streaming ones. A table that does not change "
+            "is a relation()."
+        )
+    relations = {}
+    for name in query.names:
+        if name not in streams:
+            if getattr(data[name], "isStreaming", False):
+                raise InvalidInput(f"{name!r} is a relation: it must be a table, not a streaming DataFrame.")
+            is_spark = hasattr(data[name], "isStreaming")
+            source = None if is_spark else read(data[name])
+            table = (
+                data[name].toArrow()
+                if source is None
+                else pa.Table.from_batches(in_batches(source.batches), source.schema)
+            )
+            relations[name] = table.replace_schema_metadata()
+    return streams, relations
+
+
+def _needed(source: BoundInput, query: JoinAggregate, *, filtered: bool) -> list[str]:
+    """The columns of an input that the query reads; all of them if a session has to filter it."""
+    arguments = [
+        column.column
+        for _, aggregate in query.parsed_aggregates()
+        for column in aggregate.columns
+        if column.column in source.schema.names and column.input in ("", source.name)
+    ]
+    everything = source.schema.names if filtered or source.is_relation else []
+    wanted = {*source.joined, *source.grouped, *arguments, *everything, *([source.on] if source.on else [])}
+    return [column for column in source.schema.names if column in wanted]
+
+
+def _crossing(streams: Mapping[str, DataFrame], bound: BoundJoin, needed: Mapping[str, list[str]]) -> Names:
+    """The columns of each stream on the way to Python; that of its times has the same name in all."""
+    on = {source.name: source.on for source in bound.inputs if not source.is_relation}
+    kinds = {
+        name: {column: streams[name].schema[column].dataType.json() for column in needed[name] if column != on[name]}
+        for name in on
+    }
+    names = shared(kinds, PREFIX + "column_")
+    return {name: {column: names[name].get(column, TIME) for column in needed[name]} for name in on}
+
+
+def _tagged(
+    streams: Mapping[str, DataFrame],
+    query: JoinAggregate,
+    bound: BoundJoin,
+    columns: Names,
+    filters: Mapping[str, Column | None],
+    how: Spread | None,
+) -> dict[str, dict[str, Column]]:
+    """The columns of each stream's rows in the union of all streams; one that only others have is null."""
+    types = {
+        called: streams[name].schema[column].dataType
+        for name, mine in columns.items()
+        for column, called in mine.items()
+        if called != TIME
+    }
+    tagged = {}
+    for name in streams:
+        i = query.names.index(name)
+        source = bound.inputs[i]
+        mine = {called: quoted(column) for column, called in columns[name].items()}
+        time = quoted(str(source.on))
+        hashed = sf.lit(0).cast("long")
+        if how is not None:
+            together = how.columns[name] or tuple(columns[name])
+            hashed = sf.xxhash64(*(_comparable(source.schema.field(column).type, column) for column in together))
+        whole = pa.types.is_integer(bound.time_type)
+        keep = filters.get(name)
+        tagged[name] = {
+            INPUT: sf.lit(i),
+            TIME: time.cast("long") if whole else time,
+            KEY: hashed,
+            KEEP: sf.lit(True) if keep is None else sf.coalesce(keep, sf.lit(False)),
+            **{called: mine.get(called, sf.lit(None)).cast(kind) for called, kind in types.items()},
+        }
+    return tagged
+
+
+def _comparable(kind: pa.DataType, column: str) -> Column:
+    """A column whose equal values are hashed alike, whichever stream they are of."""
+    return quoted(column).cast(LongType()) if pa.types.is_integer(kind) else quoted(column)
+
+
+def _recipe(
+    query: JoinAggregate,
+    asked: JoinAggregate,
+    bound: BoundJoin,
+    needed: Mapping[str, list[str]],
+    columns: Names,
+    relations: Mapping[str, pa.Table],
+    how: Spread | None,
+) -> JoinRecipe:
+    """Of `query`, `asked` is what is left once Spark has filtered."""
+    schemas = {
+        source.name: pa.schema([source.schema.field(column) for column in needed[source.name]])
+        if source.name not in relations
+        else relations[source.name].schema
+        for source in bound.inputs
+    }
+    of_bucket = but(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
+    output = Layout(of_bucket, bind(of_bucket, schemas)).schema
+    streams = [source for source in bound.inputs if not source.is_relation]
+    cells = {source.name: dict.fromkeys((*source.joined, *source.grouped)) for source in streams}
+    kinds = {name: {column: str(schemas[name].field(column).type) for column in mine} for name, mine in cells.items()}
+    keys = shared(kinds, PREFIX + "key_")
+    arguments = {source.name: len(source.arguments) for source in streams}
+    numbers = [VALID, WEIGHT, *map(argument, range(max(arguments.values())))]
+    rows = {called: schemas[name].field(column).type for name, mine in keys.items() for column, called in mine.items()}
+    return JoinRecipe(
+        window=Window(None, query.every, TIME),
+        ticks=Ticks(FOREVER, bound.every, bound.lateness, by_count=False),
+        schema=pa.schema({INPUT: pa.int32(), TIME: bound.time_type, **dict.fromkeys(numbers, pa.int64()), **rows}),
+        added=(),
+        output=output,
+        sources=(None,) * len(output),
+        changes=query.emit != "windows",
+        is_spread=how is not None,
+        fingerprint=query.fingerprint(schemas),
+        query=of_bucket,
+        columns=columns,
+        keys=keys,
+        arguments=arguments,
+        schemas=schemas,
+        relations=dict(relations),
+    )
+
+
+def _columns(tagged: Mapping[str, Column], recipe: JoinRecipe, buckets: int) -> list[Column]:
+    columns = [tagged[name].alias(plain) for name, plain in recipe.plain_names.items()]
+    if recipe.is_spread:
+        columns.append(sf.pmod(tagged[KEY], sf.lit(buckets)).cast("int").alias(BUCKET))
+    return columns

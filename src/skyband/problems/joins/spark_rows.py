@@ -1,0 +1,204 @@
+"""Rows of a join on their way to a bucket: filtered, in numbers, and added up before the shuffle.
+
+On a stream, Spark's own aggregation would keep state of its own, and cannot be had within a micro-batch alone. So rows
+cross to Python first, and what goes on to a bucket is a row for each pane, cell and partition where that is exact: its
+keys, the sums or extremes of its arguments, and how many rows it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skyband.core.encoding.schemas import whole_batch
+from skyband.core.session import Stats
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.pages import Tally
+from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
+from skyband.problems.joins.codes import JoinCodes
+from skyband.problems.joins.columns import bind
+from skyband.problems.joins.drivers.lifetimes import one_for_each_pane, windows_of
+from skyband.problems.joins.operator import UNMATCHED, Rows
+from skyband.problems.joins.planning import coalesces
+from skyband.problems.joins.reading import RowReader
+from skyband.problems.joins.session import JoinSession
+from skyband.windows import FOREVER
+
+if TYPE_CHECKING:
+    from skyband.problems.joins.spark import JoinRecipe
+
+INPUT: Final = PREFIX + "input"
+TIME: Final = PREFIX + "time"
+VALID: Final = PREFIX + "valid"
+WEIGHT: Final = PREFIX + "weight"  # 0: it matches nothing
+
+Bucket = npt.NDArray[np.int32]
+Names = dict[str, dict[str, str]]  # by stream: its columns, and what they are called among those of all
+
+
+def shared(types: Mapping[str, Mapping[str, str]], prefix: str) -> Names:
+    """Names for columns of several streams, whose types are given: what goes from process to process costs by the
+    column, so streams share those of one type.
+
+    >>> shared({"a": {"x": "long", "y": "long"}, "b": {"z": "long", "s": "string"}}, "_")
+    {'a': {'x': '_0', 'y': '_1'}, 'b': {'z': '_0', 's': '_2'}}
+    """
+    taken: dict[str, list[str]] = {}  # by type
+    names: Names = {}
+    for stream, columns in types.items():
+        names[stream] = {}
+        free = {kind: list(alike) for kind, alike in taken.items()}
+        for column, kind in columns.items():
+            if not free.get(kind):
+                new = f"{prefix}{sum(map(len, taken.values()))}"
+                taken.setdefault(kind, []).append(new)
+                free[kind] = [new]
+            names[stream][column] = free[kind].pop(0)
+    return names
+
+
+def argument(number: int) -> str:
+    return f"{PREFIX}argument_{number}"
+
+
+def by_input(rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
+    """The rows of each input."""
+    source = rows.column(INPUT).to_numpy()
+    for i in np.unique(source).tolist():
+        mine = source == i
+        yield i, rows if mine.all() else rows.filter(pa.array(mine))
+
+
+class JoinGatherer(Gatherer):
+    """From rows of the streams to numbers, as many as have to be told apart."""
+
+    _recipe: JoinRecipe
+
+    def __init__(self, recipe: JoinRecipe) -> None:
+        super().__init__(recipe)
+        self._bound = bind(recipe.query, recipe.schemas)
+        self._codes = JoinCodes(self._bound)
+        self._reader = RowReader(self._bound, recipe.schemas, self._codes)
+        self._as_one = coalesces(recipe.query, self._bound) if recipe.by_pane else (None,) * len(self._bound.inputs)
+
+    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        timeless = self.timeless(table)
+        tally = Tally(table.num_rows, int(timeless.sum()), 0)
+        if timeless.any():
+            table = table.filter(pa.array(~timeless))
+        extra = [table.schema.field(name) for name in (TIE, BUCKET) if name in table.column_names]
+        parts = [pa.schema([*self._recipe.schema, *extra]).empty_table()]
+        for i, mine in by_input(table):
+            part, unmatched = self._in_numbers(i, mine)
+            tally.rows_unranked += unmatched
+            parts.append(part.cast(parts[0].schema))
+            if self._recipe.by_pane:
+                self._count(i, part, tally)
+        rows = pa.concat_tables(parts)
+        if not self._recipe.in_any_order:  # then there are as many as before
+            rows = rows.take(np.argsort(np.argsort(table.column(INPUT).to_numpy(), kind="stable")))
+        return rows, tally
+
+    def _in_numbers(self, i: int, table: pa.Table) -> tuple[pa.Table, int]:
+        """The rows of one input, and how many of them match nothing."""
+        source = self._bound.inputs[i]
+        names, schema = self._recipe.columns[source.name], self._recipe.schemas[source.name]
+        batch = whole_batch(table.select(list(names.values())).rename_columns(list(names)).cast(schema))
+        rows, counts = self._reader.read(i, batch)
+        extra = {name: table.column(name).to_numpy() for name in (TIE, BUCKET) if name in table.column_names}
+        if self._recipe.by_pane and counts.unmatched:
+            matched = rows.cell != UNMATCHED  # others would only move a clock, and Spark has that
+            rows, extra = rows.part(matched), {name: column[matched] for name, column in extra.items()}
+        ways = self._as_one[i]
+        if ways is not None and len(rows.time):
+            rows, bucket = self._as_few(i, rows, ways, extra.get(BUCKET))
+            extra = {} if bucket is None else {BUCKET: bucket}
+        return self._written(i, rows, extra), counts.unmatched
+
+    def _as_few(self, i: int, rows: Rows, ways: tuple[int, ...], bucket: Bucket | None) -> tuple[Rows, Bucket | None]:
+        """Rows with weights, and their buckets."""
+        size, every = self._bound.inputs[i].size, self._bound.every
+        if bucket is None:
+            return one_for_each_pane(rows, ways, size, every), None
+        of_cell = np.zeros(len(self._codes.inputs[i]), np.int32)
+        of_cell[rows.cell] = bucket
+        if (of_cell[rows.cell] == bucket).all():
+            few = one_for_each_pane(rows, ways, size, every)
+            return few, of_cell[few.cell]
+        # A cell is in several buckets. In a batch each has its rows in order of their times, and would take them for
+        # late if they came among those of another.
+        which = np.unique(bucket)
+        parts = [one_for_each_pane(rows.part(bucket == each), ways, size, every) for each in which]
+        few = Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return few, np.repeat(which, [len(part.time) for part in parts])
+
+    def _count(self, i: int, rows: pa.Table, tally: Tally) -> None:
+        """Some of these rows may turn out to be late."""
+        size, time = self._bound.inputs[i].size, rows.column(TIME).cast(pa.int64()).to_numpy()
+        if size < FOREVER and len(time):
+            ends, which = np.unique(windows_of(time, size, self._bound.every)[1], return_inverse=True)
+            counted = np.bincount(which, rows.column(WEIGHT).to_numpy()).astype(np.int64)
+            tally.ends, tally.rows = np.append(tally.ends, ends), np.append(tally.rows, counted)
+
+    def _written(self, i: int, rows: Rows, extra: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
+        n, name = len(rows.time), self._bound.inputs[i].name
+        weight = (rows.cell != UNMATCHED).astype(np.int64) if rows.weight is None else rows.weight
+        columns = {
+            INPUT: pa.array(np.full(n, i, np.int32)),
+            TIME: pa.array(rows.time).view(self._bound.time_type),
+            VALID: pa.array(rows.valid),
+            WEIGHT: pa.array(weight),
+            **{argument(a): pa.array(rows.arguments[:, a]) for a in range(rows.arguments.shape[1])},
+            **{extra_name: pa.array(column) for extra_name, column in extra.items()},
+        }
+        which = pa.array(rows.cell, mask=rows.cell == UNMATCHED)
+        for key, called in self._recipe.keys[name].items():
+            columns[called] = self._codes.inputs[i].keys.column(key).combine_chunks().take(which)
+        types = {field.name: field.type for field in self._recipe.schema}
+        missing = {each: pa.nulls(n, kind) for each, kind in types.items() if each not in columns}
+        return pa.table(columns | missing).select([*types, *extra])
+
+
+class BucketOfJoins:
+    """A join session that takes the rows of all its streams at once, in numbers."""
+
+    def __init__(self, session: JoinSession, keys: Names, arguments: Mapping[str, int]) -> None:
+        self._session, self._keys, self._arguments = session, keys, arguments
+
+    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        pushed = {i: self._read(i, mine) for i, mine in by_input(table)}
+        return self._session.push_rows(pushed, table.column(INPUT).to_numpy())
+
+    def _read(self, i: int, table: pa.Table) -> tuple[Rows, pa.RecordBatch]:
+        name = self._session.query.names[i]
+        names, weight = self._keys[name], table.column(WEIGHT).to_numpy()
+        keys = whole_batch(table.select(list(names.values())).rename_columns(list(names)))
+        numbers = [table.column(argument(a)).to_numpy() for a in range(self._arguments[name])]
+        rows = Rows(
+            table.column(TIME).cast(pa.int64()).to_numpy(),
+            np.where(weight > 0, 0, UNMATCHED).astype(np.int32),
+            np.stack(numbers, axis=1) if numbers else np.zeros((len(weight), 0), np.int64),
+            table.column(VALID).to_numpy(),
+            weight if (weight > 1).any() else None,
+        )
+        return rows, keys
+
+    def advance(self, watermark: int) -> pa.Table:
+        return self._session.advance(watermark)
+
+    def next_close(self) -> int | None:
+        return self._session.next_close()
+
+    def finish(self) -> pa.Table:
+        return self._session.finish()
+
+    def stats(self) -> Stats:
+        return self._session.stats()
+
+    def snapshot(self) -> bytes:
+        return self._session.snapshot()

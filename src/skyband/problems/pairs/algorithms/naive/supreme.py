@@ -1,0 +1,48 @@
+"""Supreme: score every new pair once and do nothing else, as if an oracle did the rest in no time.
+
+Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, section 7.1.2: the lower bound of algorithms for any score.
+Invariant:  none: nothing is ranked, so no query can be answered.
+Cost:       push O(n), with the loop of `staircase` but for its comparison; state n rows.
+Choose it:  never; benchmarks measure the others against it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.core.operator import Floats
+from skyband.problems.pairs.drivers.scoring import BLOCK
+from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
+from skyband.problems.pairs.operator import Batch, Spec
+from skyband.windows import FOREVER
+
+NAME = "supreme"
+WHY_NOT = "it only scores pairs and ranks none: it is the lower bound that benchmarks compare with"
+
+
+class Supreme:
+    """Windows of arrivals only, as in the paper's experiments."""
+
+    def __init__(self, spec: Spec, *, batch: int = 128) -> None:
+        self.spec = spec
+        self._batch = batch
+        self._rows = WindowRows(spec.scoring.width, spec.scoring.colours, by_count=True)
+        self._scores = np.empty(BLOCK)
+
+    def fill(self, values: Floats) -> None:
+        """A window full of these rows, by column and row, without scoring their pairs."""
+        position = np.arange(values.shape[1])
+        self._rows.append(Rows(values, np.empty((0, len(position))), position, position))
+
+    def push(self, batch: Batch) -> None:
+        window, size = self._rows, self.spec.window.size
+        for i in range(0, batch.columns.shape[1], self._batch):
+            part = slice(i, i + self._batch)
+            columns, colours = batch.columns[:, part], batch.colours[:, part]
+            position = np.arange(batch.first + i, batch.first + i + columns.shape[1])
+            window.append(Rows(columns, colours, position, position))
+            heads = np.maximum(position - (size - 1 + window.base) if size != FOREVER else position * 0, window.head)
+            self.spec.scoring.score_all(
+                window.columns, window.colours, window.tail - len(position), heads, self._scores
+            )
+            window.head = int(heads[-1])

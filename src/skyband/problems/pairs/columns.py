@@ -1,0 +1,181 @@
+"""The columns of rows as loops over pairs read them: 64 bits each, floats, whole numbers or labels of strings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.core.encoding.labels import Labels, TextLabels
+from skyband.core.operator import Floats, Ints
+from skyband.errors import InvalidInput
+from skyband.expressions import as_floats, exact
+from skyband.expressions.exact import Column
+from skyband.expressions.pairs import PairScore
+from skyband.kernels.whole_scores import NULL, from_keys
+from skyband.problems.pairs.operator import PairOperator
+
+_RECOUNT: Final = 1024
+
+
+class PairColumns:
+    """Encodes batches, and sees that 64 bits suffice for what is computed from whole numbers."""
+
+    def __init__(self, score: PairScore, operator: PairOperator, *, step: int | None = None) -> None:
+        """`step`: between labels of strings that come in order."""
+        self._score = score
+        self._operator = operator
+        self._texts = [number for number, column in enumerate(score.kept) if column.kind == exact.TEXT]
+        self.labels = TextLabels(score.labels, self._move, **({} if step is None else {"step": step}))
+        self._recount_at = _RECOUNT
+        # By column: the least and the largest whole number seen, if there was one.
+        self._bounds: list[tuple[int, int] | None] = [None] * len(score.kept)
+
+    def encode(self, batch: pa.RecordBatch, live: Callable[[], pa.RecordBatch]) -> Floats:
+        """By column that the score reads, then by row. `live`: the rows that those of the batch may meet."""
+        columns = np.empty((len(self._score.kept), batch.num_rows))
+        for number, column in enumerate(self._score.kept):
+            values = batch.column(column.name)
+            if column.kind == exact.FLOAT:
+                columns[number] = as_floats(plain(values), batch.num_rows, column.name)
+            elif column.kind == exact.WHOLE:
+                columns[number] = whole_numbers(values, column).view(np.float64)
+            elif column.kind == exact.TEXT:
+                columns[number] = self.labels.encode(values).view(np.float64)
+            else:
+                columns[number] = np.where(pc.is_null(values).to_numpy(zero_copy_only=False), np.nan, 0.0)
+        if self._score.checks:
+            self._check(columns, live)
+        return columns
+
+    def load(self, labels: pa.Table, live: pa.RecordBatch) -> None:
+        """Go on with these labels, and these rows."""
+        self.labels.load(labels)
+        for number, column in enumerate(self._score.kept):
+            if column.kind == exact.WHOLE:
+                self._bounds[number] = _widened(None, whole_numbers(live.column(column.name), column))
+
+    def forget(self) -> None:
+        """Drop strings that no live row has, when there are enough of them to pay for the work."""
+        if self._texts and len(self.labels) >= self._recount_at:
+            live = np.unique(np.concatenate([self._operator.live_values(which) for which in self._texts]))
+            self.labels.keep(live)
+            self._recount_at = max(_RECOUNT, 2 * len(self.labels))
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _move(self, old: Labels, new: Labels) -> None:
+        for which in self._texts:
+            self._operator.relabel(which, old, new)
+
+    def _check(self, columns: Floats, live: Callable[[], pa.RecordBatch]) -> None:
+        """Raise if some part of the score may not fit into 64 bits; nothing is remembered of such a batch."""
+        bounds = list(self._bounds)
+        for number, column in enumerate(self._score.kept):
+            if column.kind == exact.WHOLE:
+                bounds[number] = _widened(bounds[number], columns[number].view(np.int64))
+        if not self._fits(bounds):
+            # These are of all rows so far: once more, of those that are still there.
+            rows = live()
+            for number, column in enumerate(self._score.kept):
+                if column.kind == exact.WHOLE:
+                    held = whole_numbers(rows.column(column.name), column)
+                    bounds[number] = _widened(_widened(None, held), columns[number].view(np.int64))
+            if not self._fits(bounds):
+                self._refuse(bounds)
+        self._bounds = bounds
+
+    def _fits(self, bounds: list[tuple[int, int] | None]) -> bool:
+        known = [bound or (0, 0) for bound in bounds]
+        return all(max(map(abs, check.bound(known))) <= check.most for check in self._score.checks)
+
+    def _refuse(self, bounds: list[tuple[int, int] | None]) -> None:
+        for check in self._score.checks:
+            low, high = check.bound([bound or (0, 0) for bound in bounds])
+            if max(-low, high) > check.most:
+                raise InvalidInput(
+                    f"{check.text!r} can be from {low} to {high} over these rows, and {check.why}: at most "
+                    f"{check.most}. Nothing of the batch was taken. 1.0 * column computes with float64."
+                )
+
+
+def _widened(bound: tuple[int, int] | None, numbers: Ints) -> tuple[int, int] | None:
+    known = numbers[numbers != NULL]
+    if not len(known):
+        return bound
+    low, high = int(known.min()), int(known.max())
+    return (low, high) if bound is None else (min(bound[0], low), max(bound[1], high))
+
+
+def with_score_type(schema: pa.Schema, score_type: pa.DataType) -> pa.Schema:
+    """The columns of an answer about pairs whose scores are of this type."""
+    at = schema.get_field_index("score")
+    return schema.set(at, schema.field(at).with_type(score_type))
+
+
+def with_scores(table: pa.Table, ranked: Floats, score: PairScore, ascending: bool) -> pa.Table:
+    """The answer with scores as they are shown, from those that were ranked."""
+    if score.type == pa.float64():
+        return table
+    sign = -1 if ascending else 1
+    numbers = sign * (from_keys(ranked) if score.is_key else ranked.astype(np.int64))
+    shown = pa.array(numbers) if score.type == pa.int64() else _decimals(numbers, score.type)
+    at = table.schema.get_field_index("score")
+    return table.set_column(at, table.schema.field(at).with_type(score.type), shown)
+
+
+def _decimals(numbers: Ints, kind: pa.DataType) -> pa.Array:
+    words = np.stack([numbers, numbers >> 63], axis=1)
+    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(words))])
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The column itself, not as a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def whole_numbers(column: pa.Array, kept: Column) -> npt.NDArray[np.int64]:
+    """A column of whole numbers, decimals or times as 64 bits, NULL for null."""
+    column = plain(column)
+    try:
+        if pa.types.is_decimal(column.type):
+            return _unscaled(column, kept)
+        numbers = _counted(column, kept.unit) if kept.unit else column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"Column {kept.name!r} does not fit in 64 bits with a sign: {error}") from None
+    found = numbers.fill_null(NULL).to_numpy(zero_copy_only=False) if numbers.null_count else numbers.to_numpy()
+    return _without_null(found, numbers.null_count, kept.name)
+
+
+def _without_null(numbers: npt.NDArray[np.int64], nulls: int, name: str) -> npt.NDArray[np.int64]:
+    if int((numbers == NULL).sum()) != nulls:
+        raise InvalidInput(f"Column {name!r} has the value {NULL}, which pairs cannot tell from null.")
+    return numbers
+
+
+def _counted(column: pa.Array, unit: str) -> pa.Array:
+    """Times as numbers of microseconds or nanoseconds."""
+    if pa.types.is_duration(column.type):
+        return column.cast(pa.duration(unit)).view(pa.int64())
+    if pa.types.is_time(column.type):
+        return column.cast(pa.time64(unit)).view(pa.int64())
+    zone = column.type.tz if pa.types.is_timestamp(column.type) else None
+    return column.cast(pa.timestamp(unit, zone)).view(pa.int64())
+
+
+def _unscaled(column: pa.Array, kept: Column) -> npt.NDArray[np.int64]:
+    wide = column.cast(pa.decimal128(38, kept.scale))
+    words = np.frombuffer(wide.buffers()[1] or b"", np.int64).reshape(-1, 2)[wide.offset : wide.offset + len(wide)]
+    numbers = words[:, 0].copy()
+    missing = pc.is_null(wide).to_numpy(zero_copy_only=False)
+    if ((words[:, 1] != numbers >> 63) & ~missing).any():
+        raise InvalidInput(
+            f"Column {kept.name!r} has values of more than 18 digits: pairs are ranked by 64 bits. "
+            "Cast it to float64 or to a decimal with fewer digits behind the point."
+        )
+    numbers[missing] = NULL
+    return _without_null(numbers, int(missing.sum()), kept.name)

@@ -1,0 +1,156 @@
+"""Top-k pairs on Spark: every pair of rows meets in exactly one bucket, and the buckets' answers are merged.
+
+    rows ─ a copy for each cell ─ pack by cell ─ one session per cell ─ best k of the cells' answers
+
+For windows by value that slide, rows are dealt into parts, and for every two parts, and for each by itself, there is a
+cell: a triangle of them. A row goes to each cell that its part is in, as many as there are parts, and there meets the
+rows of the other part. With `same` pairs are of one colour, so a row goes only where its colour does. All cells see the
+same watermark in a micro-batch, so their answers about a window come out of the same one, and what merges them need not
+remember anything.
+
+Where answers do not come window by window, or not all rows of a window can be told from its times, there is one bucket.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from skyband.core.checks import but
+from skyband.core.encoding.output import best_of_parts, pair_layout
+from skyband.engines.spark.copies import COPY, CopyGatherer
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.part import Merge, Part
+from skyband.engines.spark.plan import output_type, run
+from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.expressions import pairs as pair_expressions
+from skyband.problems.distribution import spread
+from skyband.problems.pairs.columns import with_score_type
+from skyband.problems.pairs.drivers.scoring import scoring_of
+from skyband.problems.pairs.planning import plan, specify
+from skyband.problems.pairs.query import TopKPairs
+from skyband.problems.pairs.session import PairsSession
+
+SIDE: Final = COPY  # of its cell: 1 or -1, the two parts; 0, a part by itself
+ROW: Final = PREFIX + "row"  # TIE, once more, as a column of the row: answers are merged by it
+
+
+@dataclass(frozen=True)
+class PairsRecipe(Recipe):
+    """What a worker has to know of a top-k pairs query."""
+
+    query: TopKPairs  # what a bucket is asked
+
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> PairsSession:
+        return PairsSession(self.query, self.schema, state, external_clock=external_clock)
+
+    def gatherer(self) -> Gatherer:
+        return CopyGatherer(self)
+
+
+def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:
+    """The k best pairs of rows of a window as it slides over `df`, batch or streaming.
+
+    As for `top_k`, a streaming result is written in append mode, or in update mode with emit="changes" and
+    emit="entries". Rows of equal time are put in order by a hash of their contents.
+    """
+    mine = part(df, query)
+    return mine.merged(run(df, mine.recipe, mine.rows))
+
+
+def part(df: DataFrame, query: TopKPairs) -> Part:
+    recipe = resolve(df, query)
+    if not recipe.is_spread:
+        return Part(recipe, columns=lambda buckets: _columns(df, recipe, buckets))
+    whole = output_type(df.schema, recipe)
+    return Part(
+        recipe,
+        columns=lambda buckets: _columns(df, recipe, buckets),
+        copies=None if query.same else lambda buckets: _cells(sf.pmod(tie(df), sf.lit(parts_of(buckets))), buckets),
+        merge=merger(recipe, query),
+        merged_type=StructType([field for field in whole if field.name[2:] not in recipe.added]),
+    )
+
+
+def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
+    """The recipe for `query` over `df`. Mistakes are found here, before Spark runs anything."""
+    schema = arrow_schema(df.schema)
+    query.check_columns(schema.names)
+    check_order(query.window, schema)
+    ticks = query.window.ticks(schema, query.lateness)
+    score = pair_expressions.bind(query.by, query.where, query.ascending, schema)
+    scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
+    plan(specify(query, schema, scoring), query.algorithm)  # refuses an algorithm that cannot answer
+    is_spread = spread(query, ticks).is_spread
+    added = [pa.field(ROW, pa.int64())] if is_spread else []
+    where = query.where
+    if is_spread and not query.same:
+        added.append(pa.field(SIDE, pa.int32()))
+        across = f"a.`{SIDE}` * b.`{SIDE}` <= 0"
+        where = across if where is None else f"({where}) AND {across}"
+    asked = but(query, where=where, lateness=None)
+    rows = pa.schema([*schema, *added])
+    output = with_score_type(pair_layout(asked, rows, str(query.emit)).schema, score.type)
+    sources = [name if name in schema.names else None for name in rows.names]
+    return PairsRecipe(
+        window=query.window,
+        ticks=ticks,
+        schema=rows,
+        added=tuple(field.name for field in added),
+        output=output,
+        sources=(*[None] * (len(output) - 2 * len(rows)), *sources, *sources),
+        changes=query.emit != "windows",
+        is_spread=is_spread,
+        fingerprint=query.fingerprint(schema),
+        query=asked,
+    )
+
+
+def parts_of(buckets: int) -> int:
+    """How many parts make a triangle of no more cells than there are buckets.
+
+    >>> [parts_of(buckets) for buckets in (1, 2, 3, 16)]
+    [1, 1, 2, 5]
+    """
+    return (math.isqrt(8 * buckets + 1) - 1) // 2
+
+
+def _columns(df: DataFrame, recipe: PairsRecipe, buckets: int) -> list[Column]:
+    """What is needed of a row, besides its cells."""
+    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    columns.append(tie(df))
+    if recipe.is_spread:
+        columns.append(tie(df).alias(ROW))
+        if recipe.query.same:
+            columns.append(bucket(recipe.query.same, buckets))
+    return columns
+
+
+def _cells(part: Column, buckets: int) -> Column:
+    """The cells that a part is in, and the side on which it is there. Cell (p, q) has number q (q + 1) / 2 + p."""
+
+    def cell(other: Column) -> Column:
+        low, high = sf.least(part, other), sf.greatest(part, other)
+        number = (sf.call_function("div", high * (high + 1), sf.lit(2)) + low).cast("int")
+        return sf.struct(number.alias(BUCKET), sf.signum(other - part).cast("int").alias(SIDE))
+
+    return sf.transform(sf.sequence(sf.lit(0).cast("long"), sf.lit(parts_of(buckets) - 1).cast("long")), cell)
+
+
+def merger(recipe: PairsRecipe, query: TopKPairs) -> Merge:
+    """The best k of the cells' answers about each window, with the columns that the user knows."""
+    k, shown = query.k, [name for name in recipe.output.names if name[2:] not in recipe.added]
+    recent = [f"{side}_{name}" for side in "ab" for name in (query.window.on, query.window.order, ROW) if name]
+    keys = [("score", "ascending" if query.ascending else "descending")]
+    keys += [(name, "descending") for name in recent]
+
+    def merge(answers: pa.Table) -> pa.Table:
+        return best_of_parts(answers, keys, k).select(shown)
+
+    return merge

@@ -1,0 +1,196 @@
+"""SELECT … FROM t AS a, t AS b … ORDER BY … LIMIT k: the k best pairs of rows of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from skyband.core.encoding.output import free_name, pair_layout
+from skyband.expressions import pairs as pair_expressions
+from skyband.problems.pairs.query import TopKPairs
+from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
+from skyband.sql.reading import (
+    check_columns,
+    columns_read,
+    quoted,
+    ranking_of,
+    row_text,
+    window_of,
+    with_aliases_resolved,
+)
+from skyband.sql.statement import Statement
+from skyband.windows import Window
+
+_POSSIBLE = "Write for example WHERE a.id < b.id. Without it every pair would come twice, as (x, y) and as (y, x)."
+
+Sides = Mapping[str, str]  # which row of a query's pair an alias means
+
+
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    """The statement as a `TopKPairs`. `schemas` by alias.
+
+    A pair of a query has its rows in order of time; a pair of a statement in the order that a condition asks for, such
+    as a.id < b.id. So what is asked of (a, b) is asked of (b, a) where that is the order that meets the condition.
+    """
+    first, second = statement.inputs
+    schema = schemas[first.alias]
+    if statement.error is not None or statement.recall is not None:
+        statement.refuse("Pairs are ranked exactly: there is no error to allow")
+    ranking = ranking_of(statement)
+    if ranking.per:
+        statement.refuse("Pairs are ranked once, not for each value of a column", ranking.per[0])
+    by = with_aliases_resolved(statement, ranking.by)
+    for tree in (by, *statement.conditions, *(item for item in statement.select.expressions if not item.is_star)):
+        check_columns(statement, tree, dict(schemas))
+    if second.window is not None and second.window != first.window:
+        statement.refuse("Both rows of a pair are of one window", second.node)
+    window, lateness = window_of(statement, first, schema)
+    turn, same, different, rest = _sorted_out(statement)
+    sides = {first.alias: "a", second.alias: "b"}
+    turned = {first.alias: "b", second.alias: "a"}
+    score, where = _either_way(statement, by, rest, turn, sides, turned, schema)
+    # `different=` takes one of them: of several columns it asks that any differs, and here each must.
+    unequal = [f"a.{quoted(name)} <> b.{quoted(name)}" for name in [*different, turn.column][1:]]
+    # To `same=` and `different=` null is a value like any other; to a comparison it is not.
+    known = [f"a.{quoted(name)} IS NOT NULL" for name in same if schema.field(name).nullable]
+    unlike = (different[0] if different else turn.column,)
+    known += [f"{side}.{quoted(name)} IS NOT NULL" for name in unlike for side in "ab" if schema.field(name).nullable]
+    where = _all([*([where] if where else []), *unequal, *known]) or None
+    query = statement.attempt(
+        lambda: TopKPairs(
+            k=ranking.k,
+            by=score,
+            window=window,
+            ascending=ranking.ascending,
+            same=same,
+            different=different[0] if different else turn.column,
+            where=where,
+            emit=statement.emit,  # type: ignore[arg-type]
+            lateness=lateness,
+        ),
+        ranking.by,
+    )
+    statement.attempt(lambda: pair_expressions.bind(query.by, query.where, query.ascending, schema), ranking.by)
+    needed = _needed(statement, by, turn, window, schema)
+    shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]), sides)
+    return Asked(query, {ONLY: Rows(first.name, None, needed)}, shown, turn)
+
+
+def _needed(statement: Statement, by: exp.Expr, turn: Turn, window: Window, schema: pa.Schema) -> tuple[str, ...]:
+    """The columns that the query and the SELECT list read of either row."""
+    if any(item.is_star for item in statement.select.expressions):
+        return tuple(schema.names)
+    trees = [by, exp.column(turn.column), *statement.conditions, *statement.select.expressions]
+    read = {name for one in statement.inputs for name in columns_read(trees, one.alias, schema, window)}
+    return tuple(name for name in schema.names if name in read)
+
+
+def _sorted_out(statement: Statement) -> tuple[Turn, list[str], list[str], list[exp.Expr]]:
+    """What orders the rows of a pair, columns that must be the same, columns that must differ, and other conditions."""
+    first, second = (one.alias for one in statement.inputs)
+    turn: Turn | None = None
+    same, different, rest = [], [], []
+    for condition in statement.conditions:
+        left, right = (
+            part.unnest() if isinstance(part, exp.Expr) else None
+            for part in (condition.this, condition.args.get("expression"))
+        )
+        of_both = (
+            isinstance(left, exp.Column)
+            and isinstance(right, exp.Column)
+            and left.name == right.name
+            and {left.table, right.table} == {first, second}
+        )
+        if of_both and isinstance(condition, exp.EQ):
+            same.append(left.name)  # type: ignore[union-attr]
+        elif of_both and isinstance(condition, exp.NEQ):
+            different.append(left.name)  # type: ignore[union-attr]
+        elif of_both and isinstance(condition, (exp.LT, exp.GT)) and turn is None:
+            smaller = left if isinstance(condition, exp.LT) else right
+            turn = Turn(smaller.name, ascending=smaller.table == first)  # type: ignore[union-attr]
+        else:
+            rest.append(condition)
+    if turn is None:
+        statement.refuse("Nothing says which row of a pair comes first", statement.inputs[1].node, _POSSIBLE)
+    return turn, same, different, rest
+
+
+def _either_way(
+    statement: Statement,
+    by: exp.Expr,
+    rest: list[exp.Expr],
+    turn: Turn,
+    sides: Sides,
+    turned: Sides,
+    schema: pa.Schema,
+) -> tuple[str, str | None]:
+    """The score and the condition of a pair, whichever of its rows is the earlier one."""
+    score, other = _over(by, sides), _over(by, turned)
+    for one in rest:  # by itself, so that an error is about what was written
+        statement.attempt(lambda one=one: pair_expressions.bind("0", _over(one, sides), False, schema), one)  # type: ignore[misc]
+    conditions, others = ([_over(one, way) for one in rest] for way in (sides, turned))
+    bound = statement.attempt(lambda: pair_expressions.bind(score, None, False, schema), by)
+    symmetric = bound.distances is not None
+    if (symmetric or score == other) and not rest:
+        return score, None
+    less, more = ("<", ">") if turn.ascending else (">", "<")
+    ordered, reversed_ = (f"a.{quoted(turn.column)} {sign} b.{quoted(turn.column)}" for sign in (less, more))
+    where = f"({_all([ordered, *conditions])}) OR ({_all([reversed_, *others])})" if rest else None
+    if symmetric or score == other:
+        return score, where
+    return f"CASE WHEN {ordered} THEN {score} ELSE {other} END", where
+
+
+def _all(conditions: list[str]) -> str:
+    return " AND ".join(f"({condition})" for condition in conditions)
+
+
+def _over(tree: exp.Expr, sides: Sides) -> str:
+    """The expression as a query writes it: its columns are those of row a or b."""
+
+    def rename(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        return exp.column(exp.to_identifier(node.name, quoted=True), sides[node.table])
+
+    return tree.transform(rename).sql(dialect="spark")
+
+
+def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sides) -> tuple[Shown, ...]:
+    """First what every answer has, then what the SELECT list asks for."""
+    output = pair_layout(query, schema, str(query.emit)).schema
+    lead = output.names[: len(output.names) - 2 * len(schema)]
+    shown = [Shown(name, name, is_plain=True) for name in lead]
+    taken = set(lead)
+    for item in statement.select.expressions:
+        for name, tree in _listed(item, schema, sides):
+            called = free_name(name, taken)
+            taken.add(called)
+            plain = isinstance(tree, exp.Column)
+            renamed = tree.transform(lambda node: _column_of(node, sides))
+            shown.append(Shown(called, renamed.name if plain else row_text(renamed), is_plain=plain))
+    return tuple(shown)
+
+
+def _listed(item: exp.Expr, schema: pa.Schema, sides: Sides) -> list[tuple[str, exp.Expr]]:
+    """The columns that an item of the SELECT list stands for, and what they are called."""
+    if not item.is_star:
+        tree = item.unalias().unnest()
+        name = f"{tree.table}_{tree.name}" if isinstance(tree, exp.Column) and not item.alias else item.alias_or_name
+        return [(name or tree.sql(dialect="spark"), tree)]
+    of = item.table if isinstance(item, exp.Column) else ""
+    return [
+        (f"{alias}_{name}", exp.column(exp.to_identifier(name, quoted=True), alias))
+        for alias in sides
+        if of in ("", alias)
+        for name in schema.names
+    ]
+
+
+def _column_of(node: exp.Expr, sides: Sides) -> exp.Expr:
+    """A column of a row as the answer calls it."""
+    if not isinstance(node, exp.Column):
+        return node
+    return exp.column(exp.to_identifier(f"{sides[node.table]}_{node.name}", quoted=True))

@@ -1,0 +1,284 @@
+"""The compiled steps of k-skybands with or without a filter before them: strict, relaxed and their compositions.
+
+A filter sees the rows of a buffer, the more recent half of the window or less. A row that is not among the best k of
+the filter when it arrives is not offered to the query's skyband then, and when it leaves the buffer only if it is among
+the best k of what the filter holds by then, all of it more recent. So most rows never reach the skyband.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.kernels.compiling import inlined, part
+from skyband.kernels.heap import push_heap
+from skyband.kernels.queues import pop_front, push_back
+from skyband.kernels.ranking import ZERO
+from skyband.kernels.skyband import first_row, insert, rank_of, remove
+from skyband.problems.rows.drivers.row_driver import NEVER, row_index
+from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
+from skyband.windows import FOREVER
+
+NONE, STRICT, RELAXED, PROBABILISTIC = 0, 1, 2, 3
+
+QUERY, BUFFER, FILTER = 0, 1, 2  # the lists of a group
+
+
+class Filtered(NamedTuple):
+    query: int  # STRICT or RELAXED
+    filter: int  # or NONE
+    span: int  # rows stay in the buffer as long as they are among the last so many, or not older than so much
+    candidates: int  # rows that a probabilistic filter holds at most
+    gamma: float  # a relaxed skyband is pruned again when its candidates are (1 + gamma) times those left last time
+
+
+FIELDS: dict[str, int | float] = {
+    "limit": -NEVER,  # rows before it have left the window
+    "expires": NEVER,  # the earliest time in the query's skyband, of a relaxed one among its first k
+    "latest": -NEVER,  # the largest time that went through the filter
+    "query_limit": 0,  # a relaxed query skyband is pruned when it has so many candidates; 0: see `initial_limit`
+    "filter_limit": 0,  # a relaxed filter likewise
+    "threshold": -np.inf,  # no row of a probabilistic filter has a score below it
+}
+
+
+# -- a k-skyband ------------------------------------------------------------------------------------------------------
+
+
+@part
+def take_strict(band, score, time, position, k, pool):  # type: ignore[no-untyped-def]
+    """Insert a row, unless k better ones outlive it, and drop those that it is the k-th to dominate.
+
+    In a row's field `last`: how many better rows live as long. Returns the row's rank, or k or more.
+    """
+    rank = rank_of(pool, band, score, time, position)
+    rows, start, n = pool.rows, first_row(band), band.length
+    dominators = 0
+    for r in range(start, start + rank):
+        dominators += rows[r].time >= time
+    if dominators >= k:
+        return n + k
+    kept = start + rank
+    for r in range(start + rank, start + n):
+        dominated = rows[r].time <= time
+        if rows[r].last + dominated < k:
+            rows[r].last += dominated
+            if kept != r:
+                rows[kept] = rows[r]
+            kept += 1
+    band.length = kept - start
+    insert(pool, band, rank, k, score, time, position)
+    pool.rows[first_row(band) + rank].last = dominators
+    return rank
+
+
+@part
+def take_relaxed(band, score, time, position, k, limit, gamma, expired, pool, latest):  # type: ignore[no-untyped-def]
+    """Insert a row, and prune when there are `limit` candidates behind the first k. Returns its rank and the limit."""
+    rank = rank_of(pool, band, score, time, position)
+    insert(pool, band, rank, k, score, time, position)
+    limit = max(limit, 4 * k) if limit == 0 else limit
+    if band.length - k >= limit:
+        prune(band, k, expired, pool, latest)
+        limit = int(np.ceil((1 + gamma) * max(1, band.length - k)))
+    return rank, limit
+
+
+@part
+def prune(band, k, expired, pool, latest):  # type: ignore[no-untyped-def]
+    """Drop the candidates that are expired or that k better rows outlive; the first k stay as they are."""
+    rows, start = pool.rows, first_row(band)
+    kept, in_heap = ZERO, ZERO
+    for r in range(start, start + band.length):
+        time = rows[r].time
+        if kept >= k and (time < expired or (in_heap == k and latest[0] >= time)):
+            continue
+        rows[start + kept] = rows[r]
+        in_heap = add_latest(latest, in_heap, k, time)
+        kept += 1
+    band.length = kept
+
+
+@inlined
+def add_latest(heap, size, k, time):  # type: ignore[no-untyped-def]
+    """Add to the k latest times, the earliest of them on top."""
+    return push_heap(heap, size, k, time) if size < k or time > heap[0] else size
+
+
+@part
+def expire(band, scope, limit, pool):  # type: ignore[no-untyped-def]
+    """Take expired rows out of the first `scope` rows, until none of these is expired.
+
+    Returns the best rank that was taken out, or the length, and the earliest time left there.
+    """
+    rank, best, oldest = 0, band.length, NEVER
+    while rank < min(scope, band.length):
+        time = pool.rows[first_row(band) + rank].time
+        if time < limit:
+            remove(pool, band, rank)
+            best = min(best, rank)
+        else:
+            oldest = min(oldest, time)
+            rank += 1
+    return best, oldest
+
+
+@inlined
+def offer(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Put a row into the query's skyband. True: it is among the first k."""
+    group, band = state.groups[g], state.lists[QUERY, g]
+    if kind.query == STRICT:
+        rank = take_strict(band, score, time, position, rule.k, pool)
+        group.expires = min(group.expires, time)
+        return rank < rule.k
+    rank, group.query_limit = take_relaxed(
+        band, score, time, position, rule.k, group.query_limit, kind.gamma, group.limit, pool, state.latest
+    )
+    if rank >= rule.k:
+        return False
+    # What left the first k is at most the oldest of them: looking for it too early does no harm.
+    group.expires = min(group.expires, time)
+    return True
+
+
+# -- the steps --------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    group = state.groups[g]
+    if kind.filter == NONE or time < group.latest:
+        # A row out of order does not outlive those that came before it: the filter knows nothing of it.
+        changed = offer(kind, g, score, time, position, rule, pool, state)
+    else:
+        group.latest = time
+        buffer, changed = state.lists[BUFFER, g], False
+        while buffer.length > 0 and pool.rows[first_row(buffer)].time <= time - kind.span:
+            changed |= leave_buffer(kind, g, rule, pool, state)
+        rank = take_into_filter(kind, g, score, time, position, rule, pool, state)
+        push_back(pool, buffer, score, time, position, np.int64(rank < rule.k))
+        if rank < rule.k:
+            changed |= offer(kind, g, score, time, position, rule, pool, state)
+    look_ahead(kind, g, rule, pool, state)
+    return changed
+
+
+@inlined
+def take_into_filter(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Returns the row's rank in the filter; k or more: at least k rows of it are better."""
+    group, band = state.groups[g], state.lists[FILTER, g]
+    if kind.filter == STRICT:
+        return take_strict(band, score, time, position, rule.k, pool)
+    if kind.filter == RELAXED:
+        rank, group.filter_limit = take_relaxed(
+            band, score, time, position, rule.k, group.filter_limit, kind.gamma, -NEVER, pool, state.latest
+        )
+        return rank
+    if score < group.threshold and band.length >= rule.k:
+        return band.length
+    rank = rank_of(pool, band, score, time, position)
+    insert(pool, band, rank, rule.k, score, time, position)
+    group.threshold = min(group.threshold, score)
+    if band.length >= kind.candidates:
+        band.length = kind.candidates
+        group.threshold = pool.rows[first_row(band) + band.length - 1].score
+    return rank
+
+
+@inlined
+def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+    group = state.groups[g]
+    group.limit = limit
+    changed = False
+    if kind.filter != NONE:
+        buffer = state.lists[BUFFER, g]
+        while buffer.length > 0 and pool.rows[first_row(buffer)].time < limit + rule.size - kind.span:
+            changed |= leave_buffer(kind, g, rule, pool, state)
+    if group.expires < limit:
+        band = state.lists[QUERY, g]
+        scope = band.length if kind.query == STRICT else rule.k
+        best, group.expires = expire(band, scope, limit, pool)
+        changed |= best < rule.k
+    look_ahead(kind, g, rule, pool, state)
+    return changed
+
+
+@inlined
+def look_ahead(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Set from which window start on something has to be dropped again."""
+    group, buffer = state.groups[g], state.lists[BUFFER, g]
+    group.oldest = group.expires
+    if kind.filter != NONE and buffer.length > 0 and rule.size != FOREVER:
+        group.oldest = min(group.oldest, pool.rows[first_row(buffer)].time + kind.span - rule.size)
+
+
+@inlined
+def leave_buffer(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
+    """The oldest row leaves buffer and filter. If fewer than k rows of the filter are better, the skyband gets it."""
+    group, buffer, band = state.groups[g], state.lists[BUFFER, g], state.lists[FILTER, g]
+    row = pool.rows[first_row(buffer)]
+    score, time, position, offered = row.score, row.time, row.position, row.last
+    pop_front(buffer, 1)
+    rank = rank_of(pool, band, score, time, position)
+    if rank < band.length and pool.rows[first_row(band) + rank].position == position:
+        remove(pool, band, rank)
+        if kind.filter == PROBABILISTIC and band.length >= 2:
+            # Lowered rather than reset, so that few rows enter that have no prospects.
+            last = first_row(band) + band.length - 1
+            group.threshold = lowered(group.threshold, pool.rows[last - 1].score - pool.rows[last].score)
+    if offered or rank >= rule.k:
+        return False
+    return offer(kind, g, score, time, position, rule, pool, state)
+
+
+@inlined
+def lowered(threshold, difference):  # type: ignore[no-untyped-def]
+    """The threshold less this difference of two scores; infinite ones have none, and then every score reaches it."""
+    lower = threshold - difference
+    return lower if lower == lower else -np.inf
+
+
+@inlined
+def skip_rows(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """With a probabilistic filter: rows below its threshold neither enter it nor, leaving, the skyband."""
+    if kind.filter != PROBABILISTIC or state.lists[FILTER, g].length < rule.k:
+        return j
+    return pass_below(kind, g, j, end, state.groups[g].threshold, True, batch, rule, pool, state)
+
+
+@inlined
+def pass_below(kind, g, j, end, threshold, both, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Let rows with scores below the threshold through the buffer; `both`: as long as those that leave it are, too.
+
+    For windows of arrivals, where with each row that comes one leaves. Returns the first row not let through.
+    """
+    group, buffer = state.groups[g], state.lists[BUFFER, g]
+    if not rule.by_count or rule.ahead:
+        return j
+    stop = quiet_until(group, group.expires, j, end, batch, rule)
+    m = min(stop - j, buffer.length, buffer.capacity - buffer.gap - buffer.length)
+    rows, start, arrivals = pool.rows, first_row(buffer), group.arrivals
+    if m <= 0 or rows[start].time != arrivals - kind.span or rows[start + m - 1].time != arrivals - kind.span + m - 1:
+        return j
+    # Slices: an index that the compiler knows not to be negative is what makes this loop fast.
+    scores, leaving, entering = batch.score[j : j + m], rows[start : start + m], rows[start + buffer.length :][:m]
+    x = m
+    for y in range(m):
+        score = scores[y]
+        if not score < threshold or (both and not leaving[y].score < threshold):
+            x = y
+            break
+        i = row_index(batch, j + y)
+        row = entering[y]
+        row.score, row.time, row.last, row.flag = score, arrivals + y, 0, 0
+        row.position = batch.position[i] if len(batch.position) else batch.first + i
+    if x > 0:
+        buffer.gap += x
+        group.latest = arrivals + x - 1
+        group.limit = max(group.limit, arrivals + x - rule.size)
+        group.oldest = min(group.expires, rows[first_row(buffer)].time + kind.span - rule.size)
+    return j + x
+
+
+steps(Filtered, take_row, drop_rows, skip_rows)

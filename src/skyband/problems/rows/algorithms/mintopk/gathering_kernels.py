@@ -1,0 +1,333 @@
+"""Many rows of one pane, of many groups, taken together.
+
+Each group has a buffer. A row that reaches its group's bar is put there, without a branch that the processor would have
+to guess: of rows in random order a third reach what the group's k best so far ask for, and nobody knows which. When a
+buffer is full, the bar is raised and what is below it goes. Rows are ranked once, at the end, when few are left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.kernels.compiling import inlined, part
+from skyband.kernels.panes import NARROW, exceeding, largest
+from skyband.kernels.ranking import SMALL, ZERO
+from skyband.kernels.slabs import CLASSES, NONE, reserve
+from skyband.problems.rows.algorithms.mintopk.state import (
+    CLOSED,
+    FREE_CELL,
+    LANES,
+    MARGIN,
+    NEXT,
+    TOTAL,
+    UNRANKED,
+    WANTED,
+    admit,
+    find_cell,
+    gathers,
+    new_cell,
+    room_needed,
+)
+
+CROWDED = 32  # rows in the bucket of a row, on average: then it is cheaper to sort them all
+
+
+@inlined
+def has_room_for_run(rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
+    """Is there room for k rows more and a cell more of every group? If not, ask for it."""
+    free, cell = 0, clock[FREE_CELL]
+    while cell != NONE and free < len(groups):
+        free += 1
+        cell = cells[cell].following
+    clock[WANTED] = 2 * len(groups) * (rule.limit + 8)
+    if free < len(groups) or len(pool.rows) - pool.free[CLASSES] < room_needed(rule, groups, clock):
+        return False
+    clock[WANTED] = 0
+    return True
+
+
+@part
+def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
+    """Take rows [i, end), all of one pane: there are many of each group."""
+    for g in range(len(groups)):
+        index = find_cell(g, pane, groups, cells)
+        work.bar[g] = cells[index].threshold if index != NONE else -np.inf
+        work.gathered[g] = 0
+    clock[UNRANKED] += gather(score, time, group, i, end, rule, work)
+    for g in range(len(groups)):
+        if work.gathered[g] == 0:
+            continue
+        index = find_cell(g, pane, groups, cells)
+        if index == NONE:
+            index = new_cell(g, pane, groups, cells, clock)
+            clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
+        if rule.k <= SMALL:
+            n = work.gathered[g]
+            if n > 2 * rule.k:
+                n = raise_bar(g, n, rule.k, gathers(rule.k), time, work)
+            n = rank_gathered(g * gathers(rule.k), n, rule.k, time, work)
+        else:
+            n = select_gathered(g, rule.k, time, work)
+        deliver(n, cells[index], time, ZERO, first, rule, pool, clock, work)
+
+
+@part
+def gather(score, time, group, i, end, rule, work):  # type: ignore[no-untyped-def]
+    """Put rows that reach their group's bar into its buffer. Returns how many rows have no score."""
+    bar, count, scores, rows, room = work.bar, work.gathered, work.scores, work.rows, np.uint64(gathers(rule.k))
+    unranked = 0
+    for r in range(np.uint64(i), np.uint64(end)):
+        # Indices without a sign: what might be negative is looked at twice by numba, and takes more than twice as long.
+        g, s = np.uint64(group[r]), score[r]
+        n = np.uint64(count[g])
+        scores[g * room + n], rows[g * room + n] = s, r  # overwritten by the next one unless this one counts
+        n += np.uint64(s >= bar[g])
+        count[g] = n
+        unranked += s != s
+        if n == room:
+            count[g] = raise_bar(np.int64(g), np.int64(n), rule.k, gathers(rule.k), time, work)
+    return unranked
+
+
+@part
+def raise_bar(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
+    """Raise the bar of a group that has gathered n rows, and drop what is below it; return how many rows are left.
+
+    At least the k best are left, and at most twice as many.
+    """
+    low = g * room
+    scores, rows, some = work.scores[low : low + room], work.rows[low : low + room], work.some
+    if k <= SMALL:
+        for j in range(n, room):
+            scores[j] = -np.inf
+        bar = third_smallest_of_maxima(scores)
+    else:
+        for j in range(len(scores)):
+            some[j] = scores[j]
+        bar = largest(some[:room], k - 1)
+    work.bar[g] = bar
+    kept = np.uint64(0)
+    for j in range(np.uint64(n)):
+        s, r = scores[j], rows[j]
+        scores[kept], rows[kept] = s, r
+        kept += np.uint64(s >= bar)
+    n = np.int64(kept)
+    return n if n <= 2 * k else keep_best(g, n, k, room, time, work)
+
+
+@inlined
+def third_smallest_of_maxima(scores):  # type: ignore[no-untyped-def]
+    """Of 3 (k + 2) scores, one that at least k reach and hardly ever many more, without sorting.
+
+    It is the third smallest of the maxima of k + 2 parts, three scores each: so k maxima reach it.
+    """
+    third = len(scores) // 3
+    first, second, last = scores[:third], scores[third : 2 * third], scores[2 * third :]
+    a, b, c = np.inf, np.inf, np.inf  # the smallest maxima so far, in order
+    for j in range(third):
+        s = first[j] if first[j] > second[j] else second[j]
+        s = last[j] if last[j] > s else s
+        s, a = (a, s) if s < a else (s, a)
+        s, b = (b, s) if s < b else (s, b)
+        c = s if s < c else c
+    return c
+
+
+@inlined
+def pad(some, n):  # type: ignore[no-untyped-def]
+    """Fill the last lanes behind n scores with one that exceeds none; return how many there are then."""
+    lanes = (n + LANES - 1) // LANES * LANES
+    for j in range(n, lanes):
+        some[j] = -np.inf
+    return lanes
+
+
+@part
+def keep_best(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
+    """Keep exactly the k best of n rows, more than k, in a group's buffer, and make the worst of them its bar."""
+    low, scores, rows, some, latest = g * room, work.scores, work.rows, work.some, work.which
+    for j in range(n):
+        some[j] = scores[low + j]
+    bar = largest(some[:n], k - 1)
+    spare = k - exceeding(scores[low : low + n], bar)
+    # Of those at the bar the most recent ones, which mostly are the last.
+    found = 0
+    for j in range(low + n - 1, low - 1, -1):
+        if scores[j] == bar and (found < spare or is_later(time, rows[j], latest[spare - 1])):
+            place = min(found, spare - 1)
+            while place > 0 and is_later(time, rows[j], latest[place - 1]):
+                latest[place] = latest[place - 1]
+                place -= 1
+            latest[place] = rows[j]
+            found = min(found + 1, spare)
+    work.bar[g] = bar
+    kept = low
+    for j in range(low, low + n):
+        s, r = scores[j], rows[j]
+        if s > bar or (s == bar and not is_later(time, latest[spare - 1], r)):
+            scores[kept], rows[kept] = s, r
+            kept += 1
+    return k
+
+
+@inlined
+def is_later(time, a, b):  # type: ignore[no-untyped-def]
+    """Is row a later than row b? Without times rows count in the order they came in."""
+    if len(time) and time[a] != time[b]:
+        return time[a] > time[b]
+    return a > b
+
+
+@part
+def select_gathered(g, k, time, work):  # type: ignore[no-untyped-def]
+    """Write to `which` where a group's k best rows are, in any order; return how many that is."""
+    n, low = work.gathered[g], g * gathers(k)
+    if n > k:
+        n = keep_best(g, n, k, gathers(k), time, work)
+    for j in range(n):
+        work.which[j] = low + j
+    return n
+
+
+@part
+def deliver(n, cell, time, before, first, rule, pool, clock, work):  # type: ignore[no-untyped-def]
+    """Put n gathered rows, those that `which` names, into a cell. By count, `before + r` of its group came before r."""
+    k, scores, rows, which = rule.k, work.scores, work.rows, work.which
+    if cell.length > 0:
+        for j in which[:n]:
+            if scores[j] >= cell.threshold:
+                r = rows[j]
+                admit(cell, scores[j], time[r] if len(time) else before + r, first + r, rule, pool, clock)
+        return
+    reserve(pool, cell, n)
+    worst = np.inf
+    for j in range(n):
+        s, r = scores[which[j]], rows[which[j]]
+        row = pool.rows[cell.offset + j]
+        row.score, row.time, row.position = s, time[r] if len(time) else before + r, first + r
+        row.last = row.flag = 0
+        worst = min(worst, s)
+    cell.length = n
+    clock[TOTAL] += n
+    if n == k:
+        cell.threshold = worst
+
+
+@part
+def rank_gathered(low, n, k, time, work):  # type: ignore[no-untyped-def]
+    """Write to `which` where the best k of n gathered rows are, best first; return how many that is."""
+    scores, some, which = work.scores[low : low + n], work.some, work.which
+    for j in range(len(scores)):
+        some[j], which[j] = scores[j], NONE
+    counted = some[: pad(some, n)]
+    # A row's place is the number of better ones: no branches, and every place is taken unless some scores are equal.
+    for j in range(len(scores)):
+        which[np.uint64(exceeding(counted, scores[j]))] = low + j
+    equal = 0
+    for j in range(min(n, k + 1)):
+        equal += which[j] == NONE
+    return rank_one_by_one(low, n, k, time, work) if equal else min(n, k)
+
+
+@part
+def rank_one_by_one(low, n, k, time, work):  # type: ignore[no-untyped-def]
+    """The same where scores are equal: from the last row to the first, so that most stay where they are put."""
+    scores, rows, which = work.scores, work.rows, work.which
+    ranked = 0
+    for j in range(low + n - 1, low - 1, -1):
+        if ranked == k and not gathered_before(j, which[k - 1], scores, rows, time):
+            continue
+        place = min(ranked, k - 1)
+        while place > 0 and gathered_before(j, which[place - 1], scores, rows, time):
+            which[place] = which[place - 1]
+            place -= 1
+        which[place] = j
+        ranked = min(ranked + 1, k)
+    return ranked
+
+
+@inlined
+def gathered_before(a, b, scores, rows, time):  # type: ignore[no-untyped-def]
+    """Does one gathered row rank before another?"""
+    if scores[a] != scores[b]:
+        return scores[a] > scores[b]
+    return is_later(time, rows[a], rows[b])
+
+
+@part
+def sort_gathered(low, n, time, work):  # type: ignore[no-untyped-def]
+    """Write to `which` where n gathered rows are, best first. False: scores are too unevenly spread for that.
+
+    They are dealt into as many buckets as there are rows, by score, and then put right one by one: neighbours only.
+    """
+    scores, rows, which, ranked, start = work.scores[low : low + n], work.rows, work.which, work.some, work.counts
+    highest, lowest = -np.inf, np.inf
+    for j in range(len(scores)):
+        highest, lowest = max(highest, scores[j]), min(lowest, scores[j])
+    scale = (n - 1) / (highest - lowest) if highest > lowest else np.inf
+    if not (0 < scale < np.inf):
+        return False
+    start[: n + 1] = 0
+    for j in range(len(scores)):
+        start[np.uint64((highest - scores[j]) * scale) + np.uint64(1)] += 1
+    together = 0
+    for i in range(n):
+        together += start[i + 1] * start[i + 1]
+        start[i + 1] += start[i]
+    if together > CROWDED * n:
+        return False
+    for j in range(len(scores)):
+        bucket = np.uint64((highest - scores[j]) * scale)
+        at = np.uint64(start[bucket])
+        ranked[at], which[at] = scores[j], low + j
+        start[bucket] += 1
+    for i in range(1, n):
+        # Rows before i are in order, and so are their scores in `ranked`.
+        score, j, place = ranked[i], which[i], i
+        while place > 0 and score >= ranked[place - 1]:
+            if score == ranked[place - 1] and not is_later(time, rows[j], rows[which[place - 1]]):
+                break
+            ranked[place], which[place] = ranked[place - 1], which[place - 1]
+            place -= 1
+        ranked[place], which[place] = score, j
+    return True
+
+
+@part
+def gather_pane(score, i, end, bar, rule, work):  # type: ignore[no-untyped-def]
+    """Gather the best rows of [i, end), all that reach the bar and perhaps not all below the k-th of them.
+
+    Rows are in order of time. Returns how many there are, and how many rows have no score.
+    """
+    scores, rows, none = work.scores, work.rows, work.which[:0]
+    n, most, unranked = np.uint64(0), np.uint64(gathers(rule.k) - NARROW), 0
+    for low in range(i, end, NARROW):
+        block, reached = score[low : min(low + NARROW, end)], 0
+        for j in range(len(block)):
+            reached += block[j] >= bar
+            unranked += block[j] != block[j]
+        if reached:
+            for j in range(len(block)):
+                scores[n], rows[n] = block[j], low + j  # as in `gather`: overwritten unless it counts
+                n += np.uint64(block[j] >= bar)
+            if n > most:
+                n = np.uint64(raise_bar(ZERO, np.int64(n), rule.k, np.int64(n), none, work))
+                bar = work.bar[0]
+    work.gathered[0] = n
+    return np.int64(n), unranked
+
+
+@part
+def expect(n, k, rows, missed, hint, work):  # type: ignore[no-untyped-def]
+    """Set a score that k of the next pane's rows probably reach and few more, if they are like these.
+
+    n of `rows` rows were gathered, best first in `which`. In random order how many reach it varies by the square root
+    of 2k; we start with nearly three times that on the safe side, and take more where a guess has `missed`.
+    """
+    scores, which = work.scores, work.which
+    hint.margin = min(2 * hint.margin, np.sqrt(k)) if missed else max(0.95 * hint.margin, MARGIN)
+    wanted = k + np.int64(hint.margin * np.sqrt(k))
+    lowest = scores[which[min(wanted, n - 1)]]
+    if n < wanted:
+        lowest -= (scores[which[n >> 1]] - lowest) * 2 * (wanted - n) / n
+    hint.bar, hint.rows = lowest, rows

@@ -1,0 +1,317 @@
+"""The compiled steps of `partitioned`: a short ranked list, filled up again from sorted partitions of the window.
+
+The ranked list holds every live row that ranks at or before a threshold. Rows that rank after it wait in the store: the
+partition that is filling, in order of time, behind the closed ones, each of them sorted. A row that arrives below the
+threshold is put at the end of the store, and that is all. When so many ranked rows have expired that fewer than k are
+left, the threshold is lowered: closed partitions are merged from where it cuts them, and the one that is filling is
+closed early if its rows are wanted too. When too many rows rank before the threshold, it is raised. The store is in
+partitioned_store.py.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.kernels.compiling import inlined, part
+from skyband.kernels.moving import copy_row
+from skyband.kernels.queues import make_room, pop_front, push_back, push_in_order, room_behind
+from skyband.kernels.ranking import ZERO, ranks_before
+from skyband.kernels.skyband import first_row, insert, rank_of, remove
+from skyband.problems.rows.algorithms.partitioned.state import (
+    EXPIRY,
+    LOWEST,
+    PARTS,
+    RANKED,
+    STORE,
+    close_partition,
+    count_ranked,
+    forget_all,
+    forget_partitions,
+    mark_as_shown,
+    put_in_order,
+    reaches_threshold,
+    store_rows,
+)
+from skyband.problems.rows.drivers.emit_kernels import OUT, put
+from skyband.problems.rows.drivers.row_driver import NEVER, row_index
+from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
+
+
+class Partitioned(NamedTuple):
+    stores: bool  # without: nothing expires, and the ranked list is all there is
+    slack: int  # the ranked list is filled up to k + slack rows, and cut to that when there are more than k + 2 slack
+    partition: int  # rows of a partition, at least
+    scores: npt.NDArray[np.float64]  # scratch for k scores
+
+
+# -- the steps --------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
+    changed = False
+    if reaches_threshold(group, score, time, position):
+        group.entered = 1
+        rank = rank_of(pool, ranked, score, time, position)
+        insert(pool, ranked, rank, rule.k, score, time, position)
+        push_in_order(pool, expiry, score, time, position, ZERO)
+        group.oldest = pool.rows[first_row(expiry)].time
+        changed = rank < rule.k
+    else:
+        group.best = max(group.best, score)
+    if kind.stores:
+        store = state.lists[STORE, g]
+        i = push_back(pool, store, score, time, position, ZERO)
+        if time >= group.latest:
+            group.latest = time
+        else:
+            put_in_order(pool.rows, first_row(store) + group.closed, i)
+        if store.length - group.closed >= group.partition:
+            close_partition(kind, g, rule, pool, state)
+    if ranked.length > rule.k + 2 * kind.slack:
+        raise_threshold(kind, g, rule, pool, state)
+    return changed
+
+
+@inlined
+def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+    group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
+    group.limit = limit
+    best = ranked.length
+    while expiry.length > 0:
+        row = pool.rows[first_row(expiry)]
+        if row.time >= limit:
+            break
+        # When scores fall, the oldest row is the best.
+        rank = ZERO
+        if pool.rows[first_row(ranked)].position != row.position:
+            rank = rank_of(pool, ranked, row.score, row.time, row.position)
+        pop_front(expiry, 1)
+        remove(pool, ranked, rank)
+        best = min(best, rank)
+    if ranked.length < rule.k and group.threshold_time != LOWEST:
+        forget_partitions(g, limit, pool, state)
+        lower_threshold(kind, g, rule, pool, state)
+    if expiry.length == 0:
+        forget_all(g, state)
+    group.oldest = pool.rows[first_row(expiry)].time if expiry.length > 0 else NEVER
+    return best < rule.k
+
+
+@inlined
+def skip_rows(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """Rows below the threshold, as long as nothing leaves the window, and then as long as the best of all rows does."""
+    group = state.groups[g]
+    if j >= end or not batch.score[j] < group.threshold:
+        return j
+    quiet = quiet_until(group, group.oldest, j, end, batch, rule)
+    if not kind.stores:
+        while j < quiet and batch.score[j] < group.threshold:
+            j += 1
+        return j
+    n = store_rows(g, j, quiet, group.arrivals, batch, rule, pool, state)
+    if j + n < quiet or not rule.by_count or rule.ahead:
+        return j + n
+    j, arrivals = j + n, group.arrivals + n
+    n = best_leave(g, end - j, arrivals, rule, pool, state, out)
+    n = store_rows(g, j, j + n, arrivals, batch, rule, pool, state)
+    if n > 0:
+        drop_best(g, j, n, arrivals, batch, rule, pool, state, out)
+    return j + n
+
+
+@inlined
+def best_leave(g, n, arrivals, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """With how many of the next n rows, one after the other, the best row leaves the window, and k ranked ones stay.
+
+    When scores fall, that is with every row. As many as there is room to show.
+    """
+    ranked, expiry = state.lists[RANKED, g], state.lists[EXPIRY, g]
+    n = min(n, ranked.length - rule.k)
+    if not rule.each:
+        n = min(n, rule.every - 1 - arrivals % rule.every)
+    elif rule.emit == ENTRIES or (rule.emit == CHANGES and room_behind(pool, state.shown[g], rule.k)):
+        n = min(n, (len(out) - state.clock[OUT]) >> 1)
+    else:
+        return ZERO
+    x = ZERO
+    if n > 0:
+        best, oldest = pool.rows[first_row(ranked) :][:n], pool.rows[first_row(expiry) :][:n]
+        while x < n and oldest[x].position == best[x].position and oldest[x].time == arrivals + x - rule.size:
+            x += 1
+    return x
+
+
+@inlined
+def drop_best(g, j, n, arrivals, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """The best row left the window, and none but the next of the ranked ones entered the answer, n times: with each of
+    the rows from j on."""
+    group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
+    if rule.each:
+        show_next(g, j, n, arrivals, batch, rule, pool, state, out)
+    pop_front(ranked, n)
+    pop_front(expiry, n)
+    group.limit = arrivals + n - rule.size
+    group.oldest = pool.rows[first_row(expiry)].time
+
+
+@inlined
+def show_next(g, j, n, arrivals, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    """Write what that does to the answer."""
+    start, shown, clock = first_row(state.lists[RANKED, g]), state.shown[g], state.clock
+    leaving, entering = pool.rows[start:][:n], pool.rows[start + rule.k :][:n]
+    written, w, one = out[clock[OUT] :], np.uint64(0), np.uint64(1)
+    for x in range(n):
+        at, order = arrivals + x + 1, row_index(batch, j + x)
+        if rule.emit == CHANGES:
+            put(written[w], at, g, 1, leaving[x], LEAVE, order)
+            put(written[w + one], at, g, rule.k, entering[x], ENTER, order)
+            w += one + one
+        elif not entering[x].flag:
+            put(written[w], at, g, rule.k, entering[x], ENTER, order)
+            entering[x].flag = 1
+            w += one
+    clock[OUT] += np.int64(w)
+    if rule.emit == CHANGES:
+        gone = min(n, rule.k)
+        pop_front(shown, gone)
+        for x in range(n - gone, n):
+            push_back(pool, shown, entering[x].score, entering[x].time, entering[x].position, ZERO)
+
+
+steps(Partitioned, take_row, drop_rows, skip_rows)
+
+
+# -- the threshold ----------------------------------------------------------------------------------------------------
+
+
+@part
+def set_threshold(group, row):  # type: ignore[no-untyped-def]
+    group.threshold, group.threshold_time, group.threshold_position = row.score, row.time, row.position
+
+
+@part
+def raise_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Keep the best k + slack ranked rows; the others are in the store anyway, if they can still be shown."""
+    group, ranked, expiry, rows = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g], pool.rows
+    keep, start = rule.k + kind.slack, first_row(ranked)
+    group.best = max(group.best, rows[start + keep].score)
+    if kind.stores and rule.emit == ENTRIES:
+        for r in range(start + keep, start + ranked.length):
+            if rows[r].flag:
+                mark_as_shown(g, rows[r], pool, state)
+    ranked.length = keep
+    set_threshold(group, rows[start + keep - 1])
+    low, kept = first_row(expiry), 0
+    for r in range(low, low + expiry.length):
+        row = rows[r]
+        if reaches_threshold(group, row.score, row.time, row.position):
+            rows[low + kept] = row
+            kept += 1
+    expiry.length = kept
+
+
+@part
+def lower_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Fill the ranked list up to k + slack rows, with the best live ones after the threshold.
+
+    Loop invariant: of every closed partition, `position` rows are ranked or expired, and the next one ranks after all
+    that are ranked.
+    """
+    group, ranked, rows = state.groups[g], state.lists[RANKED, g], pool.rows
+    wanted, complete = rule.k + kind.slack, False
+    if group.entered:
+        set_cursors(g, pool, state)
+    else:
+        wanted += kind.slack  # probably nothing will enter now either, as when scores fall
+    group.entered = 0
+    while ranked.length < wanted:
+        part, second = best_two(g, pool, state)
+        filling = state.lists[STORE, g].length > group.closed
+        if filling and (part < 0 or not rows[next_of(g, part, pool, state)].score > group.best):
+            close_partition(kind, g, rule, pool, state)
+            continue
+        if part < 0:
+            complete = True
+            break
+        entry = rows[first_row(state.lists[PARTS, g]) + part]
+        first = next_of(g, part, pool, state)
+        r, stop = first, first + min(entry.last - entry.position, wanted - ranked.length)
+        while (
+            r < stop
+            and (second < 0 or ranks_before(rows[r], rows[second]))
+            and (not filling or rows[r].score > group.best)
+        ):
+            r += 1
+        rank_rows(g, first, r - first, pool, state)
+        entry.position += r - first
+    if complete:
+        group.threshold, group.threshold_time, group.threshold_position = -np.inf, LOWEST, -1
+    else:
+        set_threshold(group, rows[first_row(ranked) + ranked.length - 1])
+
+
+@part
+def rank_rows(g, first, n, pool, state):  # type: ignore[no-untyped-def]
+    """Add the live ones of n rows, sorted by rank, behind the ranked ones."""
+    ranked, expiry, limit = state.lists[RANKED, g], state.lists[EXPIRY, g], state.groups[g].limit
+    make_room(pool, ranked, n)
+    make_room(pool, expiry, n)
+    rows, start, behind = pool.rows, first_row(ranked) + ranked.length, first_row(expiry) + expiry.length
+    latest, x = rows[behind - 1].time if expiry.length > 0 else LOWEST, ZERO
+    for r in range(first, first + n):
+        time = rows[r].time
+        if time >= limit:
+            copy_row(rows, start + x, rows, r)
+            copy_row(rows, behind + x, rows, r)
+            if time < latest:
+                put_in_order(rows, first_row(expiry), behind + x)
+            else:
+                latest = time
+            x += 1
+    ranked.length += x
+    expiry.length += x
+
+
+@part
+def set_cursors(g, pool, state):  # type: ignore[no-untyped-def]
+    """Say of each closed partition how many of its rows rank at or before the threshold."""
+    parts, at = state.lists[PARTS, g], first_row(state.lists[STORE, g])
+    for p in range(first_row(parts), first_row(parts) + parts.length):
+        entry = pool.rows[p]
+        entry.position = count_ranked(state.groups[g], pool.rows, at, entry.last)
+        at += entry.flag
+
+
+@part
+def best_two(g, pool, state):  # type: ignore[no-untyped-def]
+    """The partition whose next row is best, and the index of the second best of all next rows; -1: there is none."""
+    limit, rows = state.groups[g].limit, pool.rows
+    parts, at = state.lists[PARTS, g], first_row(state.lists[STORE, g])
+    part, best, second = -1, -1, -1
+    for p in range(parts.length):
+        entry = rows[first_row(parts) + p]
+        while entry.position < entry.last and rows[at + entry.position].time < limit:
+            entry.position += 1
+        r = at + entry.position
+        if entry.position < entry.last:
+            if best < 0 or ranks_before(rows[r], rows[best]):
+                part, best, second = p, r, best
+            elif second < 0 or ranks_before(rows[r], rows[second]):
+                second = r
+        at += entry.flag
+    return part, second
+
+
+@part
+def next_of(g, part, pool, state):  # type: ignore[no-untyped-def]
+    """The index of a partition's next row."""
+    start, at = first_row(state.lists[PARTS, g]), first_row(state.lists[STORE, g])
+    for p in range(start, start + part):
+        at += pool.rows[p].flag
+    return at + pool.rows[start + part].position

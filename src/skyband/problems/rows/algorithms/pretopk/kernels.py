@@ -1,0 +1,91 @@
+"""The compiled steps of `pretopk`: a predicted answer for each window that a row may be in.
+
+Of a group's lists the first is the answer of the window that closed last; behind it each open window has one, window w
+in slot w modulo their number. From the start (landmark) there is only the first: all windows hold the same rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from skyband.core.operator import ENTRIES
+from skyband.kernels.compiling import inlined, part
+from skyband.kernels.skyband import first_row, insert, rank_of
+from skyband.problems.rows.drivers.step_kernels import steps
+from skyband.windows import FOREVER
+
+ANSWER = 0  # the first list of a group
+
+
+class PreTopK(NamedTuple):
+    every: int
+    windows: int  # how many may be open at once
+    closed: int  # by value: windows with a smaller index have closed
+
+
+@inlined
+def slot(kind, window):  # type: ignore[no-untyped-def]
+    return 1 + window % kind.windows
+
+
+@part
+def predict(predicted, score, time, position, k, pool):  # type: ignore[no-untyped-def]
+    """Insert a row into a list of at most k. False: k rows in it are better."""
+    if predicted.length == k and score < pool.rows[first_row(predicted) + k - 1].score:
+        return False
+    rank = rank_of(pool, predicted, score, time, position)
+    if rank >= k:
+        return False
+    insert(pool, predicted, rank, k, score, time, position)
+    predicted.length = min(predicted.length, k)
+    return True
+
+
+@inlined
+def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    if rule.size == FOREVER:
+        return predict(state.lists[ANSWER, g], score, time, position, rule.k, pool)
+    first, last = max(time // kind.every, kind.closed), (time + rule.size) // kind.every - 1
+    # Of the rows so far an earlier window holds all that a later one does: what that one turns away, it does too.
+    for window in range(last, first - 1, -1):
+        if not predict(state.lists[slot(kind, window), g], score, time, position, rule.k, pool):
+            break
+    return False
+
+
+@inlined
+def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Nothing expires: a window that closes takes its list with it."""
+    return False
+
+
+@inlined
+def close_window(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
+    """The list predicted for the window that ends here becomes the answer; its slot is for a window to come."""
+    if rule.size == FOREVER:
+        return
+    window = at // kind.every - 1
+    answer, predicted = state.lists[ANSWER, g], state.lists[slot(kind, window), g]
+    answer.offset, predicted.offset = predicted.offset, answer.offset
+    answer.capacity, predicted.capacity = predicted.capacity, answer.capacity
+    answer.gap, predicted.gap = predicted.gap, answer.gap
+    answer.length, predicted.length = predicted.length, 0
+    if rule.emit == ENTRIES:
+        for r in range(first_row(answer), first_row(answer) + answer.length):
+            if not pool.rows[r].flag:
+                remember_shown(kind, g, pool.rows[r], window, rule, pool, state)
+
+
+@part
+def remember_shown(kind, g, row, window, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Say in the lists of later windows that a row of this one is shown."""
+    for later in range(window + 1, (row.time + rule.size) // kind.every):
+        predicted = state.lists[slot(kind, later), g]
+        rank = rank_of(pool, predicted, row.score, row.time, row.position)
+        if rank == predicted.length or pool.rows[first_row(predicted) + rank].position != row.position:
+            # Later lists have a place for every live row that this one has.
+            break
+        pool.rows[first_row(predicted) + rank].flag = 1
+
+
+steps(PreTopK, take_row, drop_rows, None, close_window)

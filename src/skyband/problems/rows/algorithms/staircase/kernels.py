@@ -1,0 +1,137 @@
+"""The compiled steps of the k-skyband with its k-staircase.
+
+The staircase lies in the skyband itself. In a row's field `last` is its stair: the k-th latest time among it and the
+rows that rank before it, when the staircase was last built. Stairs only rise from the best row to the worst. A row of
+that time or an earlier one that ranks behind is dominated: k better rows outlive it. A row put in since has the stair
+of the row before it, which is not too late for it either.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.kernels.compiling import allocating, inlined, kernel, part
+from skyband.kernels.queues import push_back
+from skyband.kernels.ranking import ZERO, ranks_before, sort_best_first
+from skyband.kernels.skyband import first_row, insert, rank_of
+from skyband.kernels.slabs import give_slab, size_class, take_slab
+from skyband.problems.rows.algorithms.filtered.kernels import add_latest, expire
+from skyband.problems.rows.drivers.row_driver import NEVER, NOW, START
+from skyband.problems.rows.drivers.step_kernels import steps, window_start
+
+BAND, GATHERED = 0, 1  # the lists of a group
+
+NO_STAIR = -2 * NEVER  # fewer than k rows up to here: nothing is dominated
+
+
+class Staircase(NamedTuple):
+    growth: float  # the skyband is built anew when so many times its rows have come since
+
+
+FIELDS: dict[str, int | float] = {
+    "limit": -2 * NEVER,  # rows before it have left the window
+    "built": 0,  # rows of the skyband when it was last built
+    "best": -np.inf,  # no row gathered has a higher score
+}
+
+
+@inlined
+def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    group, band = state.groups[g], state.lists[BAND, g]
+    rows, start, n = pool.rows, first_row(band), band.length
+    # Room between the answer and the rows gathered: k rows have to expire before one of these can be in it.
+    near = 2 * rule.k
+    if n > near and score < rows[start + near].score and time > rows[start + n - 1].last:
+        rank = n  # or at least behind `near`; and above all stairs
+    else:
+        rank = rank_of(pool, band, score, time, position)
+        stair = rows[start + rank - 1].last if rank > 0 else NO_STAIR
+        if time <= stair:
+            return False
+        if rank < near:
+            insert(pool, band, rank, rule.k, score, time, position)
+            pool.rows[first_row(band) + rank].last = stair
+    if rank < rule.k:
+        # What left the first k is at most the oldest of them: looking for it too early does no harm.
+        group.oldest = min(group.oldest, time)
+    elif rank >= near:
+        push_back(pool, state.lists[GATHERED, g], score, time, position, ZERO)
+        group.best = max(group.best, score)
+    gathered = state.lists[GATHERED, g].length
+    if band.length + gathered > group.built + max(1, np.int64(np.ceil(kind.growth * group.built))):
+        build(g, max(group.limit, state.clock[START]), rule, pool, state)
+    return rank < rule.k
+
+
+@inlined
+def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+    group, band = state.groups[g], state.lists[BAND, g]
+    group.limit = limit
+    best, group.oldest = expire(band, rule.k, limit, pool)
+    if state.lists[GATHERED, g].length > 0 and (
+        band.length < rule.k or pool.rows[first_row(band) + rule.k - 1].score <= group.best
+    ):
+        build(g, limit, rule, pool, state)
+        group.oldest = oldest_of(band, rule.k, pool)
+    return best < rule.k
+
+
+@part
+def oldest_of(band, k, pool):  # type: ignore[no-untyped-def]
+    """The earliest time among the first k."""
+    oldest, start = NEVER, first_row(band)
+    for r in range(start, start + min(k, band.length)):
+        oldest = min(oldest, pool.rows[r].time)
+    return oldest
+
+
+@allocating
+def build(g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Algorithm 4: merge the rows gathered into the skyband, without what is expired or dominated; set all stairs."""
+    group, band, gathered = state.groups[g], state.lists[BAND, g], state.lists[GATHERED, g]
+    rows, k, latest = pool.rows, rule.k, state.latest
+    m, n = band.length, gathered.length
+    i, j = first_row(band), first_row(gathered)
+    end_i, end_j = i + m, j + n
+    sort_best_first(rows, j, end_j)
+    c = size_class(2 * (m + n + k))
+    offset = take_slab(pool, c)
+    gap = ((1 << c) - m - n) >> 1
+    kept, in_heap = ZERO, ZERO
+    while i < end_i or j < end_j:
+        # `latest` has the k latest times of rows kept, which are all that rank before the next one and may dominate it.
+        if j == end_j or (i < end_i and ranks_before(rows[i], rows[j])):
+            row = rows[i]
+            i += 1
+        else:
+            row = rows[j]
+            j += 1
+        if row.time < limit or (in_heap == k and latest[0] >= row.time):
+            continue
+        in_heap = add_latest(latest, in_heap, k, row.time)
+        rows[offset + gap + kept] = row
+        rows[offset + gap + kept].last = latest[0] if in_heap == k else NO_STAIR
+        kept += 1
+    give_slab(pool, band)
+    band.offset, band.length, band.capacity, band.gap = offset, kept, 1 << c, gap
+    gathered.length = gathered.gap = 0
+    group.built, group.best = kept, -np.inf
+
+
+@kernel
+def build_all(g, rule, pool, state):  # type: ignore[no-untyped-def]
+    """Build the skyband of every group that has gathered rows, from group g on; return where room ran short."""
+    while g < len(state.groups):
+        group, gathered = state.groups[g], state.lists[GATHERED, g].length
+        if gathered > 0:
+            if len(pool.rows) - pool.free[-1] < 4 * (state.lists[BAND, g].length + gathered + rule.k + 8):
+                return g
+            limit = window_start(group.arrivals - 1 if rule.by_count else state.clock[NOW], rule)
+            build(g, max(limit, group.limit), rule, pool, state)
+        g += 1
+    return g
+
+
+steps(Staircase, take_row, drop_rows)

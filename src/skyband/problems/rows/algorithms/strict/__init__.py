@@ -1,0 +1,33 @@
+"""Strict k-skyband: exact top-k at every arrival, from exactly the rows that may still be shown.
+
+Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 3 (SA); Mouratidis and others before them.
+Invariant:  a row is held if and only if fewer than k better rows outlive it.
+Cost:       push O(s), to count for each worse row one more that outlives it; state s is k (1 + ln(n/k)) rows on random
+            order, the whole window when scores fall.
+Choose it:  to compare others with; `relaxed` gives the same answers sooner.
+"""
+
+from __future__ import annotations
+
+from skyband.core.operator import Spec
+from skyband.core.options import Count
+from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithms.filtered import Skyband
+from skyband.problems.rows.algorithms.filtered.kernels import STRICT
+from skyband.problems.rows.algorithms.relaxed import expected_rows
+from skyband.problems.rows.drivers import growing
+
+NAME = "strict"
+
+__all__ = ["NAME", "expected_rows", "open", "refuses"]
+
+
+def refuses(spec: Spec) -> str | None:
+    return None
+
+
+def open(spec: Spec, *, initial_room: Count = 1024) -> Skyband:
+    return Skyband(spec, STRICT, initial_room=initial_room)
+
+
+ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows, for_comparing=True),)

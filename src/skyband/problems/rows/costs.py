@@ -1,0 +1,150 @@
+"""What a row costs each algorithm, measured on a grid of settings, and read between the points of the grid.
+
+The figures come with the package; `skyband calibrate` measures them on this machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NamedTuple
+
+from skyband.core import cost_files
+from skyband.core.operator import WINDOWS, Spec
+from skyband.windows import FOREVER
+
+
+class Shape(NamedTuple):
+    slides: int  # how many make a window; 0: it slides with each arrival
+    by_count: bool
+    whole: bool  # each slide shows the whole answer; False: what is new in it
+
+
+# The grid: how many rows are shown, rows in a window, how it slides, how scores come. Windows are multiples of their
+# slides: where one is not, a slide has two panes.
+KS: Final = (3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+EACH_ROWS: Final = (1_000, 3_000, 8_000, 60_000, 180_000, 500_000)  # of a window that slides with each arrival
+SLIDE_ROWS: Final = (1_000, 8_000, 60_000, 180_000, 1_000_000)  # of one that slides by more
+SHAPES: Final = (
+    *(Shape(0, by_count, whole=False) for by_count in (True, False)),
+    *(Shape(slides, by_count=True, whole=True) for slides in (1, 10, 100, 1_000, 10_000, 100_000)),
+    *(Shape(slides, by_count=True, whole=False) for slides in (10, 100, 1_000, 10_000, 100_000)),
+    *(Shape(slides, by_count=False, whole=True) for slides in (10, 1_000, 10_000)),
+    *(Shape(slides, by_count=False, whole=False) for slides in (10, 1_000, 10_000)),
+)
+ORDERS: Final = ("random", "rising", "falling", "bursty")
+SHOWN_NS: Final = 5.0  # for a row of an answer, at least
+MOST_SHOWN: Final = 10_000_000  # rows in all answers of a window's slides: beyond that showing them is what costs
+
+
+def window_rows_of(shape: Shape) -> tuple[int, ...]:
+    return SLIDE_ROWS if shape.slides else EACH_ROWS
+
+
+def is_measured(shape: Shape, order: str, window_rows: int, k: int) -> bool:
+    """Is this a point of the grid? A slide has a row at least, and what all slides show can be shown in short time.
+
+    Random order is measured everywhere. By value closing windows is what costs, in any order. By count only falling
+    scores are far from random ones where a window has many slides; for the other orders the trend is enough.
+    """
+    if window_rows % max(shape.slides, 1) or k * shape.slides > MOST_SHOWN:
+        return False
+    if order == "random" or shape.slides == 0:
+        return True
+    return shape.by_count and (order == "falling" or (shape.slides <= 100 and shape.whole))
+
+
+Cells = Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float | None]]]]]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Nanoseconds a row: of an algorithm, for an order, by shape, rows in a window, and k. None: not measured."""
+
+    machine: str
+    cells: Cells
+
+    def ns_per_row(self, algorithm: str, spec: Spec, window_rows: float, order: str | None) -> float:
+        """NaN: nobody has measured it. Random order is assumed when nobody says how scores come."""
+        cells = self.cells.get(algorithm, {}).get(order or "random")
+        if cells is None:
+            return math.nan
+        slides = _slides(spec)
+        if window_rows > SLIDE_ROWS[-1] and slides > 1:
+            # What a slide costs is shared by its rows: that these are as many counts more than the window's.
+            slides = max(1.0, slides * SLIDE_ROWS[-1] / window_rows)
+        whole = slides > 0 and spec.emit == WINDOWS
+        shapes = {
+            shape.slides: i
+            for i, shape in enumerate(SHAPES)
+            if (shape.by_count, shape.whole) == (spec.window.by_count, whole) and (shape.slides == 0) == (slides == 0)
+        }
+
+        def at(n: int, j: int) -> float:
+            measured = {s: ns for s, i in shapes.items() if (ns := cells[i][n][j]) is not None}
+            return _along_slides(measured, slides, SHOWN_NS * KS[j] / rows[n] if whole else 0.0)
+
+        rows = SLIDE_ROWS if slides else EACH_ROWS
+        by_rows = [_interpolate(KS, [at(n, j) for j in range(len(KS))], spec.k) for n in range(len(rows))]
+        ns = _interpolate(rows, by_rows, window_rows)
+        is_random = order in (None, "random")
+        return ns if is_random or not math.isnan(ns) else self.ns_per_row(algorithm, spec, window_rows, None)
+
+
+def _along_slides(measured: Mapping[int, float], slides: float, least: float) -> float:
+    """A slide costs what it costs, shared by fewer rows the more slides there are: linear, also beyond the points.
+
+    Beyond them each slide more costs `least` at least, for a row: for what it shows.
+    """
+    if not measured:
+        return math.nan
+    points = sorted(measured)
+    if slides <= points[0] or len(points) == 1:
+        return measured[points[0]]
+    b = next((point for point in points if slides <= point), points[-1])
+    a = points[points.index(b) - 1]
+    slope = (measured[b] - measured[a]) / (b - a)
+    return measured[a] + slope * (slides - a) if slides <= b else measured[b] + max(slope, least) * (slides - b)
+
+
+def _slides(spec: Spec) -> float:
+    """How many slides make a window. Of one that is no multiple of its slide, how many panes, which are what costs."""
+    if spec.slides_with_each_arrival:
+        return 0.0
+    size, every = spec.window.size, spec.window.every
+    return 1.0 if size == FOREVER else size / every * (1 if size % every == 0 else 2)
+
+
+def _interpolate(points: Sequence[float], values: Sequence[float], x: float) -> float:
+    """Between the points, linear where both axes are logarithmic; beyond them, the nearest. NaN: not measured."""
+    measured = [(point, value) for point, value in zip(points, values, strict=True) if not math.isnan(value)]
+    if not measured:
+        return math.nan
+    points, values = zip(*measured, strict=True)
+    x = min(max(x, points[0]), points[-1])
+    for (a, left), (b, right) in zip(
+        zip(points, values, strict=True), zip(points[1:], values[1:], strict=True), strict=False
+    ):
+        if x <= b:
+            share = math.log(x / a) / math.log(b / a)
+            return (
+                math.exp((1 - share) * math.log(left) + share * math.log(right))
+                if 0 < share < 1
+                else (left if share <= 0 else right)
+            )
+    return values[-1]
+
+
+_file = cost_files.File(
+    "rows",
+    {
+        "k": list(KS),
+        "window_rows": {"each arrival": list(EACH_ROWS), "slides": list(SLIDE_ROWS)},
+        "slides": [list(shape) for shape in SHAPES],
+    },
+    "skyband calibrate",
+    Costs,
+)
+cache_file, write, read, known_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)

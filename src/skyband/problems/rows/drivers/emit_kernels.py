@@ -1,0 +1,112 @@
+"""Answers, written by kernels: a ranked list as it is, or how it differs from the one shown before."""
+
+from __future__ import annotations
+
+from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.kernels.compiling import inlined
+from skyband.kernels.ranking import exceeds, ranks_before
+from skyband.kernels.skyband import first_row, insert, rank_of, remove
+from skyband.kernels.slabs import reserve
+
+OUT = 0  # in every clock array: entries written to the output
+
+# In a row's flag, beside whether it was shown: its columns are let go, so that it cannot be shown (budgeted.py).
+GONE = 1 << 40
+HOLE = 3  # times the change of an entry, if it is about such a row: whoever reads the entries leaves it out
+
+
+@inlined
+def put(entry, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
+    """One entry of the answer. `order`: the batch's row that made it known, where that is not the order of writing."""
+    entry.at = at
+    entry.group = g
+    entry.rank = rank
+    entry.score = row.score
+    entry.position = row.position
+    entry.change = change
+    entry.order = order
+
+
+@inlined
+def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
+    """The next entry of the answer."""
+    put(out[clock[OUT]], at, g, rank, row, change if row.flag < GONE else HOLE * change, order)
+    clock[OUT] += 1
+
+
+@inlined
+def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore[no-untyped-def]
+    """Write group g's answer, the n rows from `start` on, or how it differs from `shown`, the last one.
+
+    There is room for all of both. In a row's flag stands whether it was ever shown (for entries).
+    """
+    rows = pool.rows
+    if emit == CHANGES:
+        reserve(pool, shown, n)
+        same, m, last = 0, shown.length, shown.offset
+        while same < min(n, m) and rows[last + same].position == rows[start + same].position:
+            same += 1
+        if n == m:
+            while n > same and rows[last + n - 1].position == rows[start + n - 1].position:
+                n -= 1
+            m = n
+        # What differs is [same, m) of the last answer and [same, n) of this one.
+        write_missing(g, at, order, last, m, start, n, same, LEAVE, rows, clock, out)
+        write_missing(g, at, order, start, n, last, m, same, ENTER, rows, clock, out)
+        for r in range(same, n):
+            rows[last + r] = rows[start + r]
+        if n != m:
+            shown.length = n
+        return
+    for r in range(n):
+        row = rows[start + r]
+        if emit != ENTRIES or not row.flag & 1:
+            write(out, clock, at, g, r + 1, row, ENTER, order)
+        row.flag |= 1
+
+
+@inlined
+def write_missing(g, at, order, a, n, b, m, first, change, rows, clock, out):  # type: ignore[no-untyped-def]
+    """Write rows [first, n) of the ranked list at a that are not among [first, m) of the one at b."""
+    i = first
+    for r in range(first, n):
+        while i < m and ranks_before(rows[b + i], rows[a + r]):
+            i += 1
+        if i == m or rows[b + i].position != rows[a + r].position:
+            write(out, clock, at, g, r + 1, rows[a + r], change, order)
+
+
+@inlined
+def show_replaced(g, at, order, row, answer, k, pool, shown, clock, out):  # type: ignore[no-untyped-def]
+    """Write how the answer, the first k rows of a list, differs from `shown`, the answer one step before, a band.
+
+    False, and nothing is written, unless one row replaced one other, which is found without comparing all k. `row`: was
+    one taken in, in this step, and its score, time and position. Any other row that was not shown ranks after all that
+    were.
+    """
+    taken, score, time, position = row
+    if shown.length < k or answer.length < k:
+        return False
+    rows, new, old = pool.rows, first_row(answer), first_row(shown)
+    entered = k - 1
+    last_new, last_old = rows[new + k - 1], rows[old + k - 1]
+    if taken and not exceeds(last_new, score, time, position):
+        entered = min(rank_of(pool, answer, score, time, position), k - 1)
+    elif not ranks_before(last_old, last_new):
+        return True  # no row entered, so none left
+    # Of the others, if the last one was shown, so were all: of those that were, one is missing.
+    if k > 1 and ranks_before(last_old, rows[new + k - 1 - (entered == k - 1)]):
+        return False
+    left, high = 0, k - 1
+    while left < high:
+        middle = (left + high) >> 1
+        if rows[old + middle].position == rows[new + middle + (middle >= entered)].position:
+            left = middle + 1
+        else:
+            high = middle
+    write(out, clock, at, g, left + 1, rows[old + left], LEAVE, order)
+    one = rows[new + entered]
+    write(out, clock, at, g, entered + 1, one, ENTER, order)
+    remove(pool, shown, left)
+    insert(pool, shown, entered, k, one.score, one.time, one.position)
+    return True

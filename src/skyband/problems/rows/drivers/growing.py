@@ -1,0 +1,111 @@
+"""A k that grows with the rows, so that memory follows the rows that there are and not the k that was asked for.
+
+Algorithms keep arrays whose size is a multiple of k. But while fewer than k rows are held, none of them has k
+dominators: nothing is dropped, no k-th row is a bar to others, and any larger k gives the same answers from the same
+state. So an operator is opened with a small k, and before more rows come than that, another one with a larger k goes on
+from its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.ad_hoc import top_many
+from skyband.core.operator import Answer, Arrays, Batch, Ints, ObjectOperator, Spec
+
+SMALL = 4096  # up to this k, an operator takes little memory whatever comes
+_K = "fitted_k"  # under which name it is saved
+
+Open = Callable[..., ObjectOperator]
+
+
+def opener(open_one: Open) -> Open:
+    """As `open_one`, with a k that grows if a large one is asked for."""
+
+    @wraps(open_one)
+    def open_fitted(spec: Spec, **options: int | float) -> ObjectOperator:
+        if spec.k <= SMALL:
+            return open_one(spec, **options)
+        return Growing(spec, lambda fitted: open_one(fitted, **options))
+
+    return open_fitted
+
+
+class Growing:
+    """The operator that `open_one` opens, always with a k that the rows held do not exceed, or with the query's."""
+
+    def __init__(self, spec: Spec, open_one: Open, small: int = SMALL) -> None:
+        self.spec = spec
+        self._open = open_one
+        self._most = min(spec.k, spec.window.size) if spec.window.by_count else spec.k  # no window shows more rows
+        self._fit(min(small, self._most))
+
+    def _fit(self, k: int) -> None:
+        self._k = k
+        self._operator = self._open(replace(self.spec, k=k))
+
+    @property
+    def late(self) -> int:
+        return self._operator.late
+
+    @property
+    def unranked(self) -> int:
+        return self._operator.unranked
+
+    def push(self, batch: Batch) -> Answer:
+        if self._k < self._most and (rows := self._operator.rows_held() + len(batch.score)) >= self._k:
+            state = self._operator.state()
+            self._fit(min(self._most, rows + rows // 2 + 1))
+            self._operator.restore(state)
+        return self._operator.push(batch)
+
+    def advance(self, watermark: int) -> Answer:
+        return self._operator.advance(watermark)
+
+    def next_close(self) -> int | None:
+        return self._operator.next_close()
+
+    def finish(self) -> Answer:
+        return self._operator.finish()
+
+    def top(self, k: int, size: int | None) -> Answer:
+        return self._operator.top(min(k, self._k), size)
+
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        return top_many(self._operator, np.minimum(k, self._k), size)
+
+    def held(self) -> Ints:
+        return self._operator.held()
+
+    def rows_held(self) -> int:
+        return self._operator.rows_held()
+
+    def live_groups(self) -> npt.NDArray[np.bool_]:
+        return self._operator.live_groups()
+
+    def regroup(self, kept: Ints) -> None:
+        self._operator.regroup(kept)
+
+    def state(self) -> Arrays:
+        return {**self._operator.state(), _K: np.array([self._k])}
+
+    def restore(self, state: Arrays) -> None:
+        others = dict(state)
+        self._fit(int(others.pop(_K)[0]))
+        self._operator.restore(others)
+
+    def check(self) -> None:
+        assert self._k == self._most or len(self._operator.held()) < self._k, "fewer than k rows are held"
+        self._operator.check()
+
+    def __getattr__(self, name: str) -> Any:
+        """What only some algorithms have."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._operator, name)

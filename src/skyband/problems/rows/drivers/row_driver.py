@@ -1,0 +1,352 @@
+"""What operators share that take rows as they arrive: which row is due, which window closes, what may be asked.
+
+An algorithm below takes rows in, in the order it is given them, and shows its answer: with each arrival, every so many
+arrivals, or when it is told that a window ends. With a slide by value, rows that belong to a later window than the next
+one to close wait here, in `_pending`: that is also what puts rows in order that come late, but not too late.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
+from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
+from skyband.kernels import slabs
+from skyband.kernels.compiling import allocating, inlined, kernel
+from skyband.kernels.ranking import ROW, Rows, joined
+from skyband.problems.rows.drivers.emit_kernels import OUT
+from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.windows import FOREVER
+
+NEVER = FOREVER
+
+# What the clock array of such an algorithm holds, beside OUT.
+NOW = 1  # the largest time seen
+LATE = 2  # rows dropped because they were older than the window
+NEED = 3  # pool entries that the last call was short of
+UNRANKED = 4  # rows without a score
+START = 5  # rows before this are of no use to the group whose row is being taken
+CLOCKS = 6
+
+# A row that waits for its window, and its group.
+PENDING = np.dtype([*ROW.descr, ("group", np.int64)])
+NO_ORDER = np.empty(0, np.int64)
+
+
+class Input(NamedTuple):
+    """Rows of a batch. Those of group g are order[start[g]:start[g + 1]]; without groups order is empty.
+
+    One class for all kernels: of two with the same name and the same types numba knows one, and takes a fraction of a
+    millisecond to find the other, with every call.
+    """
+
+    score: npt.NDArray[np.float64]  # in order of arrival, or already group after group
+    time: npt.NDArray[np.int64]  # by value
+    now: npt.NDArray[np.int64]  # by value: the largest time up to each row
+    position: npt.NDArray[np.int64]  # empty: first, first + 1, …
+    first: int
+    order: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+
+
+@inlined
+def row_index(batch, j):  # type: ignore[no-untyped-def]
+    """Which row of the batch is row j, group after group."""
+    return batch.order[j] if len(batch.order) else j
+
+
+@inlined
+def first_due(now, due, end):  # type: ignore[no-untyped-def]
+    """The first of the batch's rows before `end` by which this time is reached, or `end`."""
+    low, high = 0, end
+    while low < high:
+        middle = (low + high) >> 1
+        if now[middle] >= due:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@allocating
+def running_maximum(time, now):  # type: ignore[no-untyped-def]
+    latest = np.empty(len(time), np.int64)
+    for i in range(len(time)):
+        now = max(now, time[i])
+        latest[i] = now
+    return latest
+
+
+@kernel
+def earliest_from(start, end, pool, headers):  # type: ignore[no-untyped-def]
+    """The earliest time of these lists' rows that is not before `start`, or the first before `end`; NEVER: none."""
+    earliest = NEVER
+    for g in range(len(headers)):
+        for r in range(headers[g].offset, headers[g].offset + headers[g].length):
+            time = pool.rows[r].time
+            if start <= time < earliest:
+                earliest = time
+                if earliest < end:
+                    return earliest
+    return earliest
+
+
+class Arriving(ABC):
+    """The protocol (see protocol.py), but for what an algorithm has to say itself: the methods below `-- below --`."""
+
+    def __init__(self, spec: Spec, initial_room: int) -> None:
+        self.spec = spec
+        self._slides_by_value = spec.window.every > 0 and not spec.window.by_count
+        self._pool = slabs.new_pool(initial_room)
+        self._out = np.zeros(initial_room, ANSWER)
+        self._clock = np.zeros(CLOCKS, np.int64)
+        self._clock[NOW], self._clock[START] = -NEVER, -2 * NEVER
+        self._late = 0  # by value with a slide: windows decide what is late, not times
+        self._unranked = 0  # by value with a slide: rows without a score are not taken in
+        self._seen = -NEVER  # by value with a slide: the largest time seen; the clock's NOW is that of rows taken in
+        self._closed = -NEVER  # windows with a smaller index have closed
+        self._due = -NEVER  # landmark: the last window that has a row which no earlier one had
+        self._pending = np.empty(0, PENDING)
+        self._held: Held | None = None  # for questions; None: not made since rows came or left
+
+    @property
+    def late(self) -> int:
+        return self._late + int(self._clock[LATE])
+
+    @property
+    def unranked(self) -> int:
+        return self._unranked + int(self._clock[UNRANKED])
+
+    # -- the protocol ---------------------------------------------------------------------------------------------
+
+    def push(self, batch: Batch) -> Answer:
+        self._held = None
+        if len(batch.group):
+            self._know_groups(int(batch.group.max()) + 1)
+        if self._slides_by_value:
+            self._push_and_close(batch)
+        else:
+            self._take(batch.score, batch.time, batch.group, batch.first, NO_ORDER)
+        return self._take_answer()
+
+    def advance(self, watermark: int) -> Answer:
+        self._held = None
+        self._close_before(watermark // self.spec.window.every)
+        return self._take_answer()
+
+    def next_close(self) -> int | None:
+        window = self._next_window() if self._slides_by_value else None
+        return None if window is None else (window + 1) * self.spec.window.every
+
+    def finish(self) -> Answer:
+        self._held = None
+        if self._slides_by_value and self._seen > -NEVER:
+            # The latest row is in the last window that holds a row, also if it has no score and so is not held here.
+            endless = self.spec.window.size == FOREVER
+            last = max(self._due, self._seen // self.spec.window.every) if endless else self._last_window(self._seen)
+            self._close_before(int(last) + 1)
+        return self._take_answer()
+
+    def top(self, k: int, size: int | None) -> Answer:
+        held = self._ask()
+        return held.best(k, self._asked(held.codes, np.array([NEXT_WINDOW if size is None else size])))
+
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        held = self._ask()
+        return held.best_of_many(k, self._asked(held.codes, size))
+
+    def held(self) -> Ints:
+        positions = self._rows()[1]["position"]
+        if self.spec.emit == CHANGES:
+            positions = np.concatenate([positions, slabs.pack(self._pool, self._shown())["position"]])
+        return np.unique(positions)
+
+    def rescore(self, change: Change) -> None:
+        self.restore(rescored(self.state(), change))
+
+    # -- below: what an algorithm says ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def state(self) -> Arrays:
+        """As in the protocol."""
+
+    @abstractmethod
+    def restore(self, state: Arrays) -> None:
+        """As in the protocol."""
+
+    @abstractmethod
+    def _take(
+        self, score: npt.NDArray[np.float64], time: Ints, group: Codes | Ints, first: int, position: Ints
+    ) -> None:
+        """Take rows in, in this order, moving the clock with them by value. Without positions: first, first + 1, …"""
+
+    @abstractmethod
+    def _end(self, end: int) -> None:
+        """By value with a slide: drop what is older than the window that ends here, and show what it holds."""
+
+    @abstractmethod
+    def _know_groups(self, count: int) -> None:
+        """There are at least so many groups."""
+
+    @abstractmethod
+    def _lists(self) -> list[slabs.Headers]:
+        """Lists by group that together hold every live row taken in, without gaps before their first rows."""
+
+    @abstractmethod
+    def _shown(self) -> slabs.Headers:
+        """By group: the rows shown last, with changes."""
+
+    @abstractmethod
+    def _arrivals(self) -> Ints:
+        """By group, in windows of arrivals: rows so far."""
+
+    # -- windows by value that slide ------------------------------------------------------------------------------
+
+    def _push_and_close(self, batch: Batch) -> None:
+        """Cut the batch where windows close; between two closings, rows of the next window go in, later ones wait."""
+        if not len(batch.score):
+            return
+        window = self.spec.window
+        seen = running_maximum(batch.time, self._seen)
+        self._seen = int(seen[-1])
+        closed = (
+            np.maximum((seen - window.lateness) // window.every, self._closed) if window.lateness != FOREVER else None
+        )
+        cuts = [0, len(seen)] if closed is None else [0, *(np.flatnonzero(np.diff(closed)) + 1).tolist(), len(seen)]
+        group = batch.group if self.spec.grouped else np.zeros(len(seen), np.int64)
+        for a, b in pairwise(cuts):
+            if closed is not None:
+                self._close_before(int(closed[a]))
+            late = np.broadcast_to(self._last_window(batch.time[a:b]) < self._closed, b - a)
+            self._late += int(late.sum())
+            rows = np.zeros(b - a, PENDING)
+            rows["score"], rows["time"], rows["group"] = batch.score[a:b], batch.time[a:b], group[a:b]
+            rows["position"] = np.arange(batch.first + a, batch.first + b)
+            unranked = ~late & np.isnan(rows["score"])
+            self._unranked += int(unranked.sum())
+            rows = rows[~late & ~unranked]
+            if len(rows):
+                self._due = max(self._due, self._closed, int(rows["time"].max()) // window.every)
+            self._take_due(rows, self._closed)
+
+    def _take_due(self, rows: npt.NDArray[np.void], window: int) -> None:
+        """Take in the rows that belong to this window or an earlier one; the others wait for theirs to be next."""
+        due = rows["time"] // self.spec.window.every <= window
+        self._pending = np.concatenate([self._pending, rows[~due]])
+        if due.any():
+            score, time, position, group = (
+                np.ascontiguousarray(rows[name][due]) for name in ("score", "time", "position", "group")
+            )
+            self._clock[START] = self._first_live()
+            self._take(score, time, group, 0, position)
+
+    def _first_live(self) -> int:
+        """Rows before this are in no open window, nor among the last `size`."""
+        every, size = self.spec.window.every, self.spec.window.size
+        return (
+            -2 * NEVER if size == FOREVER else max(-2 * NEVER, min((self._closed + 1) * every, self._seen + 1) - size)
+        )
+
+    def _last_window(self, time: Any) -> Any:
+        """The last window that holds a row of this time, or rows of these times."""
+        every, size = self.spec.window.every, self.spec.window.size
+        return NEVER if size == FOREVER else (time + size) // every - 1
+
+    def _next_window(self) -> int | None:
+        """The earliest open window that has something to show."""
+        if self.spec.emit == CHANGES and self._shown()["length"].any():
+            return self._closed
+        window = self.spec.window
+        end = max((self._closed + 1) * window.every, -2 * NEVER)
+        # A row of the first window that has not closed settles it: mostly that is the first one looked at.
+        earliest = self._earliest(-2 * NEVER if window.size == FOREVER else max(end - window.size, -2 * NEVER), end)
+        return None if earliest is None else max(self._closed, earliest // window.every)
+
+    def _earliest(self, start: int, end: int) -> int | None:
+        """The earliest time of the rows held that are not before `start`, or any before `end`, if there is one."""
+        pending = self._pending["time"]
+        earliest = int(pending[pending >= start].min(initial=NEVER))
+        for headers in self._lists():
+            if earliest >= end:
+                earliest = min(earliest, int(earliest_from(start, end, self._pool, headers)))
+        return None if earliest == NEVER else earliest
+
+    def _close_before(self, window: int) -> None:
+        """Close every window with a smaller index."""
+        if window <= self._closed:
+            return
+        while (following := self._next_window()) is not None and following < window:
+            self._take_pending(following)
+            self._end((following + 1) * self.spec.window.every)
+            self._closed = max(self._closed, following + 1)
+        self._closed = max(self._closed, window)
+        self._take_pending(self._closed)
+
+    def _take_pending(self, window: int) -> None:
+        """Take in those rows that waited for this window, or an earlier one, to be the next."""
+        if len(self._pending):
+            pending, self._pending = self._pending, np.empty(0, PENDING)
+            self._take_due(pending[np.lexsort((pending["position"], pending["time"]))], window)
+
+    # -- looking at the state -------------------------------------------------------------------------------------
+
+    def _taken(self) -> tuple[Ints, Rows]:
+        """Every live row taken in, once, and its group."""
+        lists = self._lists()
+        codes = np.arange(len(lists[0]))
+        group = np.concatenate([np.repeat(codes, headers["length"]) for headers in lists])
+        return group, joined([slabs.pack(self._pool, headers) for headers in lists])
+
+    def _rows(self) -> tuple[Ints, Rows]:
+        """Every live row held, and its group."""
+        group, rows = self._taken()
+        if not len(self._pending):
+            return group, rows
+        pending = np.zeros(len(self._pending), ROW)
+        for name in ROW.names or ():
+            pending[name] = self._pending[name]
+        return np.concatenate([group, self._pending["group"]]), joined([rows, pending])
+
+    def _ask(self) -> Held:
+        """The rows held, ready for questions."""
+        if self._held is None:
+            self._held = Held(*self._rows())
+        return self._held
+
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        """What ad-hoc questions of these sizes cover, for each of these groups."""
+        window, asked = self.spec.window, Asked.room(len(groups), len(size))
+        if window.by_count:
+            now = self._arrivals()[groups]
+            closing = (now // window.every + 1) * window.every if window.every else now
+        else:
+            now = np.full(len(groups), self._seen if self._slides_by_value else self._clock[NOW])
+            end = self.next_close() if NEXT_WINDOW in size else None
+            closing = np.full(len(groups), NOTHING if end is None else end)
+        cover(now, size, window.by_count, window.every, window.size, closing, asked)
+        return asked
+
+    def _saved_clock(self) -> Ints:
+        return np.array([self._clock[NOW], self.late, self.unranked, self._seen, self._closed, self._due], np.int64)
+
+    def _restore_clock(self, state: Arrays) -> None:
+        self._held = None
+        self._clock[:] = 0
+        self._clock[START] = -2 * NEVER
+        self._clock[NOW], self._late, self._unranked, self._seen, self._closed, self._due = (
+            int(x) for x in state["clock"]
+        )
+        self._pending = state["pending"].copy()
+
+    def _take_answer(self) -> Answer:
+        written = self._out[: self._clock[OUT]]
+        self._clock[OUT] = 0
+        if self.spec.grouped and not self._slides_by_value:
+            # Groups were taken one after another; their answers came about in the order of the rows.
+            written = written[np.argsort(written["order"], kind="stable")]
+        return Answer.of(written)

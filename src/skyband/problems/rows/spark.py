@@ -1,0 +1,192 @@
+"""Top-k on Spark: DataFrame in, DataFrame out; a bucket holds groups, and most rows never get there.
+
+    rows ─ score ─ rule out ─ pack by bucket ─ one session per bucket ─ count ─ unpack
+
+Ruling out is for windows by value that slide by panes. In a window of arrivals nothing can be ruled out early: how long
+a row stays depends on how many come after it, which nobody knows before all rows are in one place and in order. And in
+a window that slides with each arrival every row may be shown for a moment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import NumericType
+
+from skyband import expressions
+from skyband.core.encoding.output import layout
+from skyband.engines.spark.candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.jumps import without_jumps
+from skyband.engines.spark.part import Part
+from skyband.engines.spark.plan import run
+from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
+from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
+from skyband.expressions import Score
+from skyband.problems.distribution import by_pane, spread
+from skyband.problems.rows.planning import plan, specify
+from skyband.problems.rows.query import TopK
+from skyband.problems.rows.session import TopKSession
+from skyband.windows import Ticks
+
+
+@dataclass(frozen=True)
+class TopKRecipe(Recipe):
+    """What a worker has to know of a top-k query."""
+
+    query: TopK  # what a bucket is asked: its score is the column SCORE
+    score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
+    text: str = "the score"  # as the user wrote it
+
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> TopKSession:
+        return TopKSession(self.query, self.schema, state, external_clock=external_clock)
+
+    def gatherer(self) -> Gatherer:
+        return CandidateGatherer(self)
+
+    @property
+    def keeps_the_latest(self) -> bool:
+        return self.by_pane
+
+
+def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
+    """The k best rows of a window as it slides over `df`, batch or streaming. Columns: as of `skyband.top_k`.
+
+    `score` is the column by which rows are ranked, if the query has only its text.
+
+    Write a streaming result in append mode, or in update mode with emit="changes" and emit="entries". Windows close
+    when the watermark reaches their end: the one set on the window's column, or else one that waits for `lateness`.
+    Spark's watermark starts in 1970, so windows before that close only when it has passed that year.
+
+    Each micro-batch reports rows_in, rows_late, rows_null_time, rows_unranked and rows_missed in the progress of the
+    streaming query, under `observedMetrics`, in an entry whose name starts with "skyband".
+
+    Groups are hashed to `spark.skyband.buckets` buckets of state: 16 unless set, and about 8 a core is right. A
+    checkpoint belongs to one number of buckets.
+    """
+    given = score is not None
+    df = without_jumps(df, query)
+    recipe, score = resolve(df, query, score)
+    if given and score is not None:
+        # Computed once, so that what is shown is what was compared, even if the column is random.
+        df, score = df.withColumn(SCORE, score), sf.col(SCORE)
+    return run(df, recipe, part(df, recipe, score).rows)
+
+
+def part(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> Part:
+    """When nothing can be ruled out, every row is needed."""
+    return Part(
+        recipe,
+        columns=lambda buckets: _columns(df, recipe, score, buckets),
+        weigh=(lambda where: weight(df, recipe, score, where)) if recipe.by_pane else None,
+    )
+
+
+def as_column(by: Any) -> tuple[Column | None, Any]:
+    """A score that is a Spark column, and its text; other scores are only that."""
+    return (by, str(by)) if isinstance(by, Column) else (None, by)
+
+
+def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecipe, Column | None]:
+    """The recipe for `query` over `df`, and its score as a Spark column, None when workers compute it.
+
+    `score` is the column the user gave as `by`; the query then has its text. Mistakes are found here, before Spark runs
+    anything.
+    """
+    schema = arrow_schema(df.schema)
+    query.check_columns(schema.names)
+    check_order(query.window, schema)
+    check_no_jump(df, query.max_jump)
+    if query.ad_hoc:
+        raise InvalidQuery(
+            "ad_hoc=True is about a session in this process, which can be asked; on Spark there is none."
+        )
+    ticks = query.window.ticks(schema, query.lateness)
+    plan(specify(query, schema), query.algorithm, expect=query.expect)  # refuses an algorithm that cannot answer
+    function, text = None, str(query.by)
+    if score is None:
+        bound = expressions.bind(query.by, schema)
+        text, score_type = bound.text, bound.type
+        if bound.spark_sql is None:
+            function = bound
+        else:
+            score = sf.expr(bound.spark_sql)
+    if score is not None:
+        score = score.alias(SCORE)
+        score_type = _number_type(df, score)
+    asked_of_a_bucket = TopK(
+        k=query.k,
+        by=SCORE,
+        window=query.window,
+        per=query.per,
+        ascending=query.ascending,
+        emit=query.emit,
+        algorithm=query.algorithm,
+        error=query.error,
+        expect=query.expect,
+    )
+    output = layout(query, schema, str(query.emit), score_type)
+    others = [name for name in output.rows_schema.names if name not in query.per]
+    added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
+    recipe = TopKRecipe(
+        window=query.window,
+        ticks=ticks,
+        schema=_bucket_schema(query, schema, score_type),
+        added=(SCORE,),
+        output=output.schema,
+        sources=(*[None] * added_first, *query.per, None, None, *others),
+        changes=query.emit != "windows",
+        is_spread=spread(query, ticks).is_spread and not _ends_for_all(df, query, ticks),
+        fingerprint=query.fingerprint(schema),
+        query=asked_of_a_bucket,
+        score=function,
+        text=text,
+    )
+    return recipe, score
+
+
+def _ends_for_all(df: DataFrame, query: TopK, ticks: Ticks) -> bool:
+    """Does the last row of all say what is told of other groups? At the end of a batch, windows close up to it, and
+    with changes what leaves them is told; a bucket by itself would not know."""
+    return not df.isStreaming and query.emit == "changes" and by_pane(ticks)
+
+
+def _columns(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> list[Column]:
+    """What is needed of a row, besides its weight."""
+    per = recipe.query.per
+    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    if score is not None:
+        columns.append(score)
+    columns.append(tie(df))
+    if recipe.is_spread:
+        columns.append(bucket(per, buckets))
+    if recipe.by_pane and per:
+        columns.append(group_key(df, per).alias(GROUP))
+    return columns
+
+
+def _bucket_schema(query: TopK, schema: pa.Schema, score_type: pa.DataType) -> pa.Schema:
+    """A column that is the score is shown as `score` only, so it is not kept unless it has another use too."""
+    needed = {query.window.on, query.window.order, *query.per}
+    fields = [field for field in schema if field.name != query.by or field.name in needed]
+    return pa.schema([*fields, pa.field(SCORE, score_type)])
+
+
+def _number_type(df: DataFrame, score: Column) -> pa.DataType:
+    """The score's type, which has to be one of numbers."""
+    try:
+        schema = df.select(score).schema
+    except AnalysisException as error:
+        if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+            name = str((error.getMessageParameters() or {}).get("objectName", "")).strip("`")
+            raise UnknownColumn.named(name, df.columns, used_as="the score") from error
+        raise InvalidExpression(f"Spark cannot compute the score {score}: {error}") from error
+    if not isinstance(schema[0].dataType, NumericType):
+        raise InvalidExpression(f"A score must be a number, but {score} is {schema[0].dataType.simpleString()}.")
+    return to_arrow_schema(schema, timezone="UTC").field(0).type

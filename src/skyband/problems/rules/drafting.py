@@ -1,0 +1,74 @@
+"""What the rules hand on: a query, what is known of its inputs, and the steps taken so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from skyband.core.chooser import Plan
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.joins.costs import Statistics
+from skyband.problems.joins.query import JoinAggregate
+from skyband.problems.pairs.query import TopKPairs
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions.query import TopKForEach
+
+Query = TopK | TopKForEach | TopKPairs | TopKAcross | JoinAggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that was decided, and what belongs to it."""
+
+    name: str
+    said: str = ""
+    parts: tuple[Step, ...] = ()
+
+    def lines(self, indent: int = 2) -> Iterator[str]:
+        yield f"{'':{indent}}{self.name:<10} {self.said}".rstrip()
+        for part in self.parts:
+            yield from part.lines(indent + 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What is read of an input: some of its columns, of some of its rows."""
+
+    name: str
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a query did when it ran."""
+
+    rows_in: int
+    rows_late: int
+    rows_out: int
+    seconds: float
+    ns: float  # a row: half of the batches took no more
+    held_most: float  # NaN where nobody can see it
+    held_mean: float
+    rows_missed: int = 0  # with `error`
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A query on its way to a plan."""
+
+    query: Query
+    reads: tuple[Read, ...] = ()  # nothing is known of the inputs: none
+    on_spark: bool | None = None  # nobody said: None
+    window_rows: float | None = None
+    statistics: Mapping[str, Statistics] | None = None
+    measured: Measured | None = None
+    plan: Plan | None = None
+    steps: tuple[Step, ...] = ()
+
+    def with_step(self, step: Step, **found: Any) -> Draft:
+        return replace(self, steps=(*self.steps, step), **found)

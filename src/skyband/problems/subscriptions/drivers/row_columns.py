@@ -1,0 +1,75 @@
+"""The rows of the window, once for all queries: what is needed to score them again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.core.operator import Arrays, Floats, Ints
+
+
+class Store:
+    """Rows in order of arrival. Those before `low` are forgotten when room is needed, and are few until then."""
+
+    def __init__(self, columns: int, by_count: bool, room: int = 1024) -> None:
+        self._columns = np.empty((columns, room))
+        self._whole = np.empty((2 if by_count else 3, room), np.int64)
+        self.count = 0
+
+    @property
+    def columns(self) -> Floats:
+        """By column; those of the rows are the first `count`."""
+        return self._columns
+
+    @property
+    def time(self) -> Ints:
+        return self._whole[0, : self.count]
+
+    @property
+    def position(self) -> Ints:
+        return self._whole[1, : self.count]
+
+    @property
+    def now(self) -> Ints:
+        """The largest time seen when each row had come: it never falls. By count, that is the row's own."""
+        return self._whole[2 if len(self._whole) > 2 else 0, : self.count]
+
+    def append(self, columns: Floats, time: Ints, position: Ints, now: Ints, low: int) -> None:
+        """More rows; of those there are, none before `low` is needed any more."""
+        n = len(time)
+        if self.count + n > self._whole.shape[1]:
+            self._make_room(n, low)
+        end = self.count + n
+        self._columns[:, self.count : end] = columns
+        for kept, values in zip(self._whole, (time, position, now), strict=False):
+            kept[self.count : end] = values
+        self.count = end
+
+    def _make_room(self, n: int, low: int) -> None:
+        alive = self.time >= low
+        live = int(np.count_nonzero(alive))
+        first = self.count - live
+        kept = slice(first, self.count) if alive[first:].all() else np.flatnonzero(alive)
+        columns, whole = self._columns, self._whole
+        if live + live // 2 + 2 * n > whole.shape[1]:
+            room = 2 * live + 4 * n + 1024
+            # Written to now, all at once: the system would find each page when it is first met, which takes longer.
+            columns, whole = np.full((len(columns), room), 0.0), np.full((len(whole), room), 0)
+        columns[:, :live] = self._columns[:, kept]
+        whole[:, :live] = self._whole[:, kept]
+        self._columns, self._whole, self.count = columns, whole, live
+
+    def put(self, column: int, position: Ints, values: Floats) -> None:
+        """Other values in a column, for the rows of these positions that are there."""
+        at = np.minimum(np.searchsorted(self.position, position), max(0, self.count - 1))
+        is_there = self.position[at] == position if self.count else np.zeros(len(at), np.bool_)
+        self._columns[column, at[is_there]] = values[is_there]
+
+    def state(self) -> Arrays:
+        return {
+            "store_columns": self._columns[:, : self.count].copy(),
+            "store_whole": self._whole[:, : self.count].copy(),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        self._columns, self._whole = state["store_columns"], state["store_whole"]
+        self.count = self._whole.shape[1]

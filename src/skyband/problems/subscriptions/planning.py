@@ -1,0 +1,167 @@
+"""Which algorithm answers many queries, why, and what it will hold and cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.core.chooser import Choice, Plan
+from skyband.core.operator import EMIT_CODES
+from skyband.core.registry import algorithms_of, find
+from skyband.errors import InvalidQuery
+from skyband.expressions.many import QueryScore
+from skyband.problems.subscriptions.algorithms import cells
+from skyband.problems.subscriptions.algorithms.boxes import ROWS, SPLIT
+from skyband.problems.subscriptions.costs import known_many_costs
+from skyband.problems.subscriptions.drivers.list_kernels import listed
+from skyband.problems.subscriptions.drivers.scoring import Scoring
+from skyband.problems.subscriptions.operator import Spec
+from skyband.problems.subscriptions.query import TopKForEach
+from skyband.windows import FOREVER, Ticks
+
+ASSUMED_WINDOW_ROWS: Final = 10_000  # of a window by value, when nobody says how many rows it holds
+ASSUMED_K: Final = 10  # where it is a column
+ASSUMED_QUERIES: Final = 1_000  # where they are still to come
+
+BLOCK_ROWS: Final = 5_000  # that are put into boxes together
+LOOKED_UP: Final = 3  # times a comparison with a threshold: to find out who sees a row
+SHARING: Final = 4  # queries with the same score, on average, before these share a skyband
+
+
+def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
+    """`query` over rows of `schema`, in numbers."""
+    ticks = query.window.ticks(schema, query.lateness)
+    return in_numbers(query, replace(ticks, lateness=FOREVER) if external_clock else ticks, scoring)
+
+
+def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:
+    """The same, where window and score are known."""
+    k = None if isinstance(query.k, str) else query.k
+    return Spec(ticks, scoring, EMIT_CODES[str(query.emit)], k, query.backfill, query.every is not None)
+
+
+def plan(
+    spec: Spec,
+    queries: int,
+    asked_for: str | None = None,
+    *,
+    window_rows: float | None = None,
+    topics: int = 0,
+) -> Plan:
+    """The algorithm asked for by name, or else the one whose rows cost least.
+
+    `topics`: how many of the queries ask for different scores; 0: it is not known, so all of them.
+    """
+    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
+    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
+    queries, k = queries or ASSUMED_QUERIES, spec.k or ASSUMED_K
+    choices = tuple(
+        Choice(
+            name,
+            refused := algorithm.refuses(spec) or (_own_scores(spec, queries, topics) if name == "shared" else None),
+            ns=math.nan if refused else _cost(name, spec, queries, topics or queries, k, rows),
+            for_comparing=algorithm.for_comparing,
+        )
+        for name, algorithm in algorithms_of("subscriptions").items()
+    )
+    if asked_for is not None:
+        if refused := find(asked_for, "subscriptions").refuses(spec):
+            possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
+            raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
+        name, why = asked_for, "asked for by name"
+    else:
+        able = [choice for choice in choices if not choice.refused and not choice.for_comparing]
+        name = min(able, key=lambda choice: choice.ns).algorithm
+        why = _shared(spec, topics) if name == "shared" else _REASONS[name]
+    ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
+    held = _held(k, topics, rows) if name.partition("(")[0] == "shared" else math.nan
+    return Plan(name, why, held, ns, rows, assumed, choices)
+
+
+_REASONS: Final = {
+    "once": "a row is worth the same to all queries that see it, so it is scored once",
+    "scan": "to score each row for each query costs least",
+    "cells": "most rows meet only the few queries of the cell they are in",
+    "boxes": "most rows are known to be no answer to most queries by the box they are in",
+}
+
+
+def _shared(spec: Spec, topics: int) -> str:
+    """Which queries are answered from one skyband."""
+    score = spec.scoring.score
+    if score.seen_by:
+        names = dict.fromkeys(score.columns[column] for column, _ in score.seen_by)
+        return f"one skyband for each {', '.join(names)} that queries see answers for every k and every size"
+    if score.parameters:
+        return f"queries have {topics:,} different scores, and one skyband of each answers for every k and every size"
+    return "a row is worth the same to all queries, so one skyband answers for every k and every size"
+
+
+def _held(k: int, topics: int, rows: float) -> float:
+    """The rows of a window in skybands of so many topics, as many of each; where that is not known, of one."""
+    topics = max(1, topics)
+    return min(rows, topics * k * (1 + math.log(max(1.0, rows / topics / k))))
+
+
+def _own_scores(spec: Spec, queries: int, topics: int) -> str | None:
+    """Why a skyband is not shared, although it could be."""
+    if spec.scoring.score.is_common or 0 < SHARING * topics <= queries:
+        return None
+    return "queries have scores of their own"
+
+
+def topics_of(queries: pa.Table, score: QueryScore) -> int:
+    """How many of the queries ask for different scores."""
+    names = list(dict.fromkeys(score.parameters))
+    return len(queries.select(names).group_by(names).aggregate([])) if names else 1
+
+
+def _cost(name: str, spec: Spec, queries: int, topics: int, k: int, rows: float) -> float:
+    """What a row costs. Of a list's share of all rows follows how far a query sees, if rows are spread evenly."""
+    costs = known_many_costs()
+    score = spec.scoring.score
+    columns = max(1, len(score.columns))
+    share, ns = listed_share(k, rows), costs.ns
+    if name == "scan":
+        return queries * (costs.score(columns) + ns["listed"] * share)
+    if name == "once":
+        looked_up = LOOKED_UP * costs.score(1) if score.seen_by else 0.0
+        kept = costs.lay(columns) / 2  # in order of arrival, which is about as much less
+        return costs.score(columns) + looked_up + kept + queries * (ns["bound"] + ns["listed"] * share)
+    if name == "shared":
+        if score.seen_by:
+            return costs.score(columns) + ns["shared"] + ns["topic"]
+        return topics * costs.score(columns) + ns["shared"]
+    if name == "boxes":
+        found = ns["bound"] + 1.3 * seen_in_boxes(share, columns) * costs.score(columns)
+        return costs.lay(columns) + queries * (found + ns["listed"] * share)
+    if name == "cells":
+        found = ns["drawn"] + ns["met"] * met_in_cells(share, columns)
+        return costs.lay(columns) + queries * (found + ns["listed"] * share)
+    return math.nan
+
+
+def listed_share(k: int, rows: float) -> float:
+    """The share of all rows that come into a query's list."""
+    return min(1.0, float(listed(np.array(k))) / rows)
+
+
+def seen_in_boxes(share: float, columns: int) -> float:
+    """The share of rows that are in boxes in which a query finds something."""
+    split = min(columns, SPLIT)
+    return _seen((ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
+
+
+def met_in_cells(share: float, columns: int) -> float:
+    """The share of queries that a row meets in its cell."""
+    return _seen(1 / cells.resolution_of(columns), share, columns, min(columns, cells.SPLIT))
+
+
+def _seen(side: float, share: float, columns: int, split: int) -> float:
+    """The share of boxes of that side in which a query finds something, if its list has that share of all rows."""
+    ball = math.pi ** (columns / 2) / math.gamma(columns / 2 + 1)
+    return min(1.0, side + 2 * (share / ball) ** (1 / columns)) ** split

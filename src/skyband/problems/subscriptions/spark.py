@@ -1,0 +1,257 @@
+"""Top-k for many queries on Spark: queries are dealt to buckets, and a row goes to those it can matter to.
+
+    rows ─ where to ─ pack by bucket ─ one session per bucket, with its queries ─ all answers
+
+A query has all of the rows that can matter to it in one place, so its answers are those of the embedded engine, with
+nothing to merge. Which buckets a row goes to, `routing.py` says by the condition of the queries, and `sifting.py` by
+what they can show; if nothing is known of it, to each.
+
+Where queries are a stream themselves, their changes are pages of another kind. In a micro-batch, windows close that the
+watermark has passed, then queries change, then rows come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from skyband.core.checks import but
+from skyband.core.encoding.output import many_layout
+from skyband.engines.spark.clock import watermarked
+from skyband.engines.spark.copies import COPY
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.jumps import without_jumps
+from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Ints, Tally, page_batch
+from skyband.engines.spark.part import Part
+from skyband.engines.spark.plan import buckets_of, run
+from skyband.engines.spark.recipe import (
+    BUCKET,
+    PREFIX,
+    TIE,
+    Recipe,
+    arrow_schema,
+    bucket,
+    check_no_jump,
+    check_order,
+    quoted,
+    tie,
+)
+from skyband.errors import InvalidQuery
+from skyband.problems.subscriptions.query import ADDS, CHANGE, FEED, VERSION, TopKForEach
+from skyband.problems.subscriptions.session import ForEachSession
+from skyband.problems.subscriptions.spark_routing import (
+    Meeting,
+    QueriesGatherer,
+    bucket_of_query,
+    bucket_of_row,
+    buckets_of_table,
+    meetings,
+    needs_only_what_it_shows,
+    sifted,
+)
+from skyband.problems.subscriptions.spark_sifting import Panes, panes_of
+
+
+@dataclass(frozen=True)
+class ManyRecipe(Recipe):
+    """What a worker has to know of many queries."""
+
+    query: TopKForEach
+    buckets: int  # over which the queries are dealt
+    homes: Ints | None  # the bucket of each query; None: they are a stream, and there are none to begin with
+    meet_by: tuple[Meeting, ...]  # what says to which bucket a row goes; nothing: to each
+    panes: Panes | None  # of whose rows those are left out that no query shows; None: all rows go on
+
+    @property
+    def everywhere(self) -> int:
+        """As the bucket of a row: it goes to each of them."""
+        return self.buckets
+
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> ForEachSession:
+        query = self.query
+        if state is None and self.homes is not None:  # a snapshot has its queries
+            query = query.of(query.queries.filter(pa.array(self.homes == bucket)))
+        return ForEachSession(query, self.schema, state, external_clock=external_clock)
+
+    def gatherer(self) -> Gatherer:
+        return QueriesGatherer(self)
+
+    def take(self, session: Any, pages: Sequence[pa.Table]) -> pa.Table:
+        changes = [page for page in pages if KIND in page.column_names]
+        rows = [page for page in pages if KIND not in page.column_names]
+        known = [self.output.empty_table()]
+        if changes:
+            changed, elsewhere = _in_order(pa.concat_tables(changes))
+            known.append(session.change(changed, set_aside=True, elsewhere=elsewhere))
+        if rows:
+            known.append(session.push(self.in_arrival_order(rows)))
+        if self.homes is None:
+            session.forget_rows()
+        return pa.concat_tables(known)
+
+
+def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
+    """The queries in `df` and, if it is a stream, the changes by which they come and go: then there are none yet."""
+    schema = arrow_schema(df.schema)
+    if not df.isStreaming:
+        return df.toArrow().cast(schema), None
+    if CHANGE not in schema.names:
+        raise InvalidQuery(
+            f"A stream of queries says in the column {CHANGE!r} whether a row adds one ('insert') or removes it "
+            f"('delete'). Where they only come: queries.withColumn({CHANGE!r}, lit('insert')). A table of queries is "
+            "a batch DataFrame, in a pipeline a source with stream = false. Columns: "
+            f"{', '.join(schema.names)}."
+        )
+    if marked := watermarked(df):
+        raise InvalidQuery(
+            f"The stream of queries has a watermark on {', '.join(map(repr, marked))}: windows would wait for it. "
+            "Changes are taken when they come; leave it out."
+        )
+    return pa.schema([field for field in schema if field.name not in FEED]).empty_table(), df
+
+
+def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None = None) -> DataFrame:
+    """The answers of many queries over `df`, batch or streaming, as `top_k` gives them for one.
+
+    With `changes`, a stream, queries come and go while it runs: see `queries_of`.
+    """
+    if changes is not None and not df.isStreaming:
+        raise InvalidQuery(
+            "The queries are a stream, and the rows are not: nothing says which come first. Give the queries as a "
+            "table or as a batch DataFrame, or the rows as a stream."
+        )
+    df = without_jumps(df, query)
+    recipe = resolve(df, query, come_and_go=changes is not None)
+    columns = [*(quoted(name).alias(plain) for name, plain in recipe.plain_names.items()), tie(df)]
+    if recipe.meet_by:
+        columns.append(bucket_of_row(df, recipe.meet_by, recipe.buckets))
+    copies = [sf.struct(sf.lit(n).alias(BUCKET), sf.lit(n).alias(COPY)) for n in range(recipe.buckets)]
+    # A batch is put in order by Spark, bucket by bucket; of a stream, workers put the same rows into several pages.
+    are_copied = not df.isStreaming and not recipe.meet_by and recipe.panes is None
+    mine = Part(recipe, lambda _: columns, (lambda _: sf.array(*copies)) if are_copied else None)
+
+    def rows_of(df: DataFrame, buckets: int) -> DataFrame:
+        rows = mine.rows(df, buckets)
+        return rows if df.isStreaming or recipe.panes is None else sifted(rows, recipe)
+
+    return run(df, recipe, rows_of, None if changes is None else _changes(changes, recipe))
+
+
+def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> ManyRecipe:
+    """The recipe for `query` over `df`. Mistakes are found here, before Spark runs anything."""
+    schema = arrow_schema(df.schema)
+    check_order(query.window, schema)
+    check_no_jump(df, query.max_jump)
+    ticks = query.window.ticks(schema, query.lateness)
+    session = query.open(schema)  # refuses what cannot be answered, and queries that cannot be told apart
+    output = many_layout(query, schema, str(query.emit))
+    shown = output.rows_schema.names
+    is_choosy = needs_only_what_it_shows(df, query, ticks)
+    meet_by = meetings(df, schema, query) if is_choosy else ()
+    # The rows of a batch would cross to Python once more for it: that costs more than it saves, if none is copied.
+    is_sifted = is_choosy and not come_and_go and (df.isStreaming or not meet_by)
+    few = _BUCKETS if come_and_go else max(1, min(_BUCKETS, len(query.queries)))
+    buckets = buckets_of(df) if meet_by else few
+    asked = "queries that come and go" if come_and_go else _described(query.queries)
+    meeting = "".join(f" by {each.row} = q.{each.query}" for each in meet_by)
+    return ManyRecipe(
+        window=query.window,
+        ticks=ticks,
+        schema=schema,
+        added=(),
+        output=output.schema,
+        sources=(*[None] * (len(output.schema) - len(shown)), *shown),
+        changes=query.emit != "windows",
+        is_spread=True,
+        fingerprint=f"{query.fingerprint(schema)} for {asked}{meeting}",
+        query=but(query, max_jump=None),  # a bucket does not see all rows
+        buckets=buckets,
+        homes=None if come_and_go else _homes(df, query.queries, meet_by, buckets),
+        meet_by=meet_by,
+        panes=panes_of(session.sizes, ticks.every) if is_sifted else None,
+    )
+
+
+def _homes(df: DataFrame, queries: pa.Table, meet_by: tuple[Meeting, ...], buckets: int) -> Ints:
+    """The bucket of each query."""
+    if meet_by:
+        return buckets_of_table(df, queries, meet_by, buckets)
+    return np.arange(len(queries)) % buckets
+
+
+def _described(queries: pa.Table) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for batch in queries.combine_chunks().to_batches():
+        digest.update(repr(batch.to_pydict()).encode())
+    return f"{len(queries)} queries {digest.hexdigest()}"
+
+
+_BUCKETS = 4  # a row is copied to each, so no more than there are likely to be cores that have nothing else to do
+
+
+# -- queries that come and go ------------------------------------------------------------------------------------------
+
+KIND: Final = PREFIX + "change"  # what a change does: only pages of changes have this column
+HERE: Final = PREFIX + "here"  # is the bucket where it comes, or where it is counted, the one that the page is for?
+_ORDER: Final = PREFIX + "version"
+
+
+def _changes(df: DataFrame, recipe: ManyRecipe) -> DataFrame:
+    """Pages of the changes in `df`."""
+    names = recipe.query.queries.column_names
+    columns = [quoted(name).alias(f"{PREFIX}{i}") for i, name in enumerate(names)]
+    version = quoted(VERSION) if VERSION in df.columns else sf.lit(0)
+    columns += [quoted(CHANGE).cast("string").alias(KIND), version.cast("long").alias(_ORDER), tie(df)]
+    meet_by, buckets = recipe.meet_by, recipe.buckets
+    home = bucket_of_query(meet_by, buckets) if meet_by else bucket(recipe.query.key, buckets)
+    return df.select(*columns, home).mapInArrow(_changes_packer(recipe), PAGE_COLUMNS)
+
+
+def _changes_packer(recipe: ManyRecipe) -> BatchFunction:
+    """For mapInArrow: changes as pages, one row a bucket.
+
+    Where a query is by the values it asks for, each bucket is told of all changes: where a query was that goes, or that
+    now asks for something else, they do not say.
+    """
+    schema = recipe.query.queries.schema
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            table = pa.Table.from_batches([batch])
+            homes = table.column(BUCKET).to_numpy()
+            table = table.drop_columns([BUCKET])
+            extra = table.schema.names[len(schema) :]
+            types = pa.schema([*schema, *(table.schema.field(name) for name in extra)])
+            table = table.rename_columns(types.names).cast(types)
+            yield page_batch(_pages(table, homes, recipe), Tally())
+
+    return pack
+
+
+def _pages(changes: pa.Table, homes: npt.NDArray[np.int32], recipe: ManyRecipe) -> Iterator[tuple[int, pa.Table]]:
+    for number in range(recipe.buckets) if recipe.meet_by else np.unique(homes).tolist():
+        is_here = pa.array(homes == number)
+        page = changes.append_column(HERE, is_here)
+        yield number, page if recipe.meet_by else page.filter(is_here)
+
+
+def _in_order(changes: pa.Table) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
+    """The changes of a micro-batch as a session takes them: by version and, where that leaves it open, what goes before
+    what comes, and then by a hash of their contents, which replays repeat. And which of them are of another bucket."""
+    comes = pc.is_in(changes.column(KIND), value_set=pa.array(ADDS))
+    keyed = changes.append_column("comes", pc.cast(comes, pa.int8()))
+    order = pc.sort_indices(keyed, sort_keys=[(name, "ascending") for name in (_ORDER, "comes", TIE)])
+    changes = changes.take(order)
+    kinds, elsewhere = changes.column(KIND), pc.invert(changes.column(HERE))
+    return changes.drop_columns([KIND, _ORDER, TIE, HERE]).append_column(CHANGE, kinds), elsewhere.to_numpy()

@@ -1,0 +1,208 @@
+"""Where rows and many queries meet: each row goes to the buckets that have queries it can matter to.
+
+A condition may say that a value of the row is one of the query: symbol = q.symbol. Then a query is in the bucket of a
+hash of its value, and a row goes to the bucket of the hash of its own, and to no other. Values that are equal to the
+embedded engine must have equal hashes here, so numbers are compared as it does, as float64, and what is not known to be
+cast alike (decimals) routes no row.
+
+Where the queries are a table, rows that none of a bucket can show do not go there, either (`sifting.py`).
+
+All this is for windows by value that slide and end. In a window of arrivals a row that no query wants takes a place all
+the same, without a slide every row moves the clock, and a window from the start on is shown as long as any row comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from skyband.engines.spark.copies import CopyGatherer
+from skyband.engines.spark.pages import BatchFunction, Ints, Tally
+from skyband.engines.spark.part import WEIGHT
+from skyband.engines.spark.recipe import BUCKET, PREFIX, bucket_of, quoted, tie
+from skyband.engines.spark.workers import spare_the_collector
+from skyband.expressions import as_floats, is_number
+from skyband.expressions.many import equalities, is_compared
+from skyband.problems.distribution import by_its_rows
+from skyband.problems.subscriptions.query import TopKForEach
+from skyband.problems.subscriptions.spark_sifting import QuerySieve, Sifted
+from skyband.windows import Ticks
+
+if TYPE_CHECKING:
+    from skyband.problems.subscriptions.spark import ManyRecipe
+
+# Of which Spark's hash tells nothing apart that Arrow takes for equal.
+_HASHED = (StringType, BinaryType, BooleanType, DateType, TimestampType, TimestampNTZType)
+
+
+class Meeting(NamedTuple):
+    """A column of the row and one of the query that must be equal for the one to matter to the other."""
+
+    row: str
+    query: str
+    type: DataType  # in which they are hashed
+
+
+def needs_only_what_it_shows(df: DataFrame, query: TopKForEach, ticks: Ticks) -> bool:
+    """Are the answers of a query the same if no other rows come than those it can show?
+
+    Of a batch, not with changes: at the end of the input, windows close up to the last row of all, and what leaves them
+    is told.
+    """
+    return by_its_rows(ticks) and (df.isStreaming or query.emit != "changes")
+
+
+def meetings(df: DataFrame, rows: pa.Schema, query: TopKForEach) -> tuple[Meeting, ...]:
+    """By what the rows of `df` find their queries, which need no others; none: every row goes to each bucket."""
+    found = []
+    for row, asked in equalities(query.where):
+        types = rows.field(row).type, query.queries.schema.field(asked).type
+        spark_type = df.schema[row].dataType
+        if all(is_number(each) and not pa.types.is_decimal(each) for each in types):
+            found.append(Meeting(row, asked, DoubleType()))
+        elif is_compared(*types) and isinstance(spark_type, _HASHED):
+            found.append(Meeting(row, asked, BinaryType() if isinstance(spark_type, StringType) else spark_type))
+    return tuple(found)
+
+
+def bucket_of_row(df: DataFrame, by: tuple[Meeting, ...], buckets: int) -> Column:
+    """Where a row of `df` goes. One with a null matters to nobody, and is only counted: its bucket is below 0."""
+    values = [quoted(each.row) for each in by]
+    complete = reduce(Column.__and__, [value.isNotNull() for value in values])
+    nowhere = sf.lit(-1) - bucket_of([tie(df)], buckets)  # not all in one place: there may be many
+    return sf.when(complete, _bucket(values, by, buckets)).otherwise(nowhere).alias(BUCKET)
+
+
+def bucket_of_query(by: tuple[Meeting, ...], buckets: int) -> Column:
+    """Where a query is, of a table that has its columns."""
+    return _bucket([quoted(each.query) for each in by], by, buckets).alias(BUCKET)
+
+
+def buckets_of_table(df: DataFrame, queries: pa.Table, by: tuple[Meeting, ...], buckets: int) -> Ints:
+    """The same for each query of a table. Spark computes it, so that it is what it computes for rows."""
+    columns = [queries.column(each.query).combine_chunks() for each in by]
+    for i, each in enumerate(by):
+        if isinstance(each.type, DoubleType):
+            columns[i] = pa.array(as_floats(columns[i], len(queries), each.query))
+        elif isinstance(each.type, BinaryType):
+            columns[i] = columns[i].cast(pa.binary())
+    names = [f"{PREFIX}{i}" for i in range(len(by))]
+    number = f"{PREFIX}number"
+    fields = [StructField(name, each.type) for name, each in zip(names, by, strict=True)]
+    # Collected in any order, whatever Spark does to a small table.
+    table = pa.table([*columns, np.arange(len(queries))], [*names, number])
+    schema = StructType([*fields, StructField(number, LongType())])
+    values = df.sparkSession.createDataFrame(table, schema)
+    found = values.select(number, _bucket(list(map(sf.col, names)), by, buckets).alias(BUCKET)).toArrow()
+    return found.sort_by(number).column(BUCKET).to_numpy().astype(np.int64)
+
+
+def _bucket(values: list[Column], by: tuple[Meeting, ...], buckets: int) -> Column:
+    typed = [value.cast(each.type) for value, each in zip(values, by, strict=True)]
+    for i, each in enumerate(by):
+        if isinstance(each.type, DoubleType):
+            typed[i] = sf.when(typed[i] == 0.0, sf.lit(0.0)).otherwise(typed[i])  # -0.0 equals 0.0
+    return bucket_of(typed, buckets)
+
+
+class QueriesGatherer(CopyGatherer):
+    """Rows on their way to the queries they can matter to."""
+
+    _recipe: ManyRecipe
+
+    def __init__(self, recipe: ManyRecipe) -> None:
+        super().__init__(recipe)
+        self._used = np.arange(recipe.buckets) if recipe.homes is None else np.unique(recipe.homes)
+        self._sieve = None if recipe.panes is None else QuerySieve(recipe)
+
+    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        """With the bucket of each row; one of which nothing is known goes everywhere."""
+        rows, tally = super().prepare(table)
+        if BUCKET not in rows.column_names:
+            everywhere = np.full(rows.num_rows, self._recipe.everywhere, np.int32)
+            rows = rows.append_column(BUCKET, pa.array(everywhere))
+        else:
+            rows = rows.filter(pa.array(np.isin(rows.column(BUCKET).to_numpy(), self._used)))
+        is_new = WEIGHT not in table.column_names
+        if self._sieve is not None and is_new and rows.num_rows and (sifted := self._sieve.sift(rows)):
+            rows = _sent(rows, sifted)
+        return rows, tally
+
+    def weights(self, table: pa.Table) -> npt.NDArray[np.int32]:
+        return table.column(WEIGHT).to_numpy() if WEIGHT in table.column_names else super().weights(table)
+
+    def pages(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Rows that go everywhere are in a page for each bucket."""
+        for number, page in super().pages(rows):
+            for each in range(self._recipe.buckets) if number == self._recipe.everywhere else (number,):
+                yield each, page
+
+
+def _sent(rows: pa.Table, sifted: Sifted) -> pa.Table:
+    """The rows that are left, once for each bucket that they go to, and those that were not looked at."""
+    as_before = rows.column(BUCKET).to_numpy()[sifted.all_else]
+    buckets = pa.array(np.concatenate([sifted.buckets, as_before]), pa.int32())
+    sent = rows.take(pa.array(np.concatenate([sifted.rows, sifted.all_else])))
+    return sent.set_column(sent.schema.get_field_index(BUCKET), BUCKET, buckets)
+
+
+def sifted(rows: DataFrame, recipe: ManyRecipe) -> DataFrame:
+    """The rows of a batch that queries may show, each once for every bucket that it goes to.
+
+    WEIGHT says how many rows each stands for in the counts: those that are left for none, and two for all the others,
+    one of them without a time, which go to no bucket.
+    """
+    added = [StructField(name, IntegerType()) for name in (BUCKET, WEIGHT)]
+    # What is only counted has nulls where rows may have none.
+    fields = [StructField(field.name, field.dataType) for field in rows.schema]
+    found = rows.mapInArrow(_sifter(recipe, rows.columns), StructType([*fields, *added]))
+    everywhere = sf.array(*map(sf.lit, range(recipe.buckets)))
+    here = sf.when(sf.col(BUCKET) == recipe.everywhere, everywhere).otherwise(sf.array(BUCKET))
+    return found.select(*rows.columns, WEIGHT, sf.explode(here).alias(BUCKET))
+
+
+def _sifter(recipe: ManyRecipe, columns: list[str]) -> BatchFunction:
+    """For mapInArrow: these columns of what is left, BUCKET and WEIGHT."""
+
+    def sift(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_the_collector()
+        for rows, tally in recipe.gatherer().gather(batches):
+            table = rows.rename_columns([recipe.plain_names.get(name, name) for name in rows.column_names])
+            none = pa.array(np.zeros(rows.num_rows, np.int32))
+            table = table.select([*columns, BUCKET]).append_column(WEIGHT, none)
+            yield from pa.concat_tables([_standing_for(tally, table.schema, recipe), table]).to_batches()
+
+    return sift
+
+
+def _standing_for(tally: Tally, schema: pa.Schema, recipe: ManyRecipe) -> pa.Table:
+    """Rows that are only counted."""
+    on = recipe.plain_names[str(recipe.window.on)]
+    counts = [tally.rows_null_time, tally.rows_in - tally.rows_null_time]
+    known = {on: [None, 0], BUCKET: [-1, -1], WEIGHT: counts}
+    columns = [
+        pa.array(known[field.name], pa.int64()).cast(field.type) if field.name in known else pa.nulls(2, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,129 @@
+"""Which rows can be shown to which of many queries: decided before the shuffle, in the task that has them.
+
+Time is cut wherever a window of some query begins or ends. All rows of such a pane are in the same windows of a query,
+so one that as many rows of its pane outrank as the query shows is in none of its answers. What is left goes to the
+buckets of the queries that can still show it. As many rows as all queries together show are left of a pane at most, so
+this is done where a pane has many more.
+
+The rows of a pane are asked for by the queries themselves, as of a tumbling window: the index is what runs in a bucket.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.engines.spark.candidates import times_of
+from skyband.engines.spark.pages import Ints
+from skyband.engines.spark.recipe import PREFIX
+from skyband.expressions.many import bind, parameter
+from skyband.problems.subscriptions.query import TopKForEach
+from skyband.problems.subscriptions.session import ForEachSession
+from skyband.windows import tumbling
+
+if TYPE_CHECKING:
+    from skyband.problems.subscriptions.spark import ManyRecipe
+
+_PANE: Final = PREFIX + "pane"
+_ROW: Final = PREFIX + "row"
+_QUERY: Final = PREFIX + "query"
+WORTH: Final = 4  # times as many copies of rows as are left at most: then it pays to look which these are
+
+
+class Panes(NamedTuple):
+    """Time between any two moments at which a window begins or ends."""
+
+    every: int
+    cuts: Ints  # in every slide, ascending from 0
+
+    def of(self, times: Ints) -> Ints:
+        """Their numbers, ascending with time."""
+        slides = times // self.every
+        found: Ints = (
+            slides * len(self.cuts) + np.searchsorted(self.cuts, times - slides * self.every, side="right") - 1
+        )
+        return found
+
+
+def panes_of(sizes: Ints, every: int) -> Panes:
+    """Of windows of these sizes whose ends are multiples of `every`.
+
+    >>> panes_of(np.array([30, 25, 12]), 10).cuts.tolist()
+    [0, 5, 8]
+    """
+    return Panes(every, np.unique(np.append(-sizes % every, 0)))
+
+
+class Sifted(NamedTuple):
+    """Rows by their number, and the bucket that each goes to; one may go to several. And the rows of small panes."""
+
+    rows: Ints
+    buckets: Ints
+    all_else: Ints
+
+
+class QuerySieve:
+    """Keeps the rows that are among the best of their pane for some query, of all that are looked at together."""
+
+    def __init__(self, recipe: ManyRecipe, *, worth: float = WORTH) -> None:
+        assert recipe.homes is not None, "the queries are known"
+        assert recipe.panes is not None, "rows that are not shown do not matter"
+        self._recipe, self._homes, self._panes = recipe, recipe.homes, recipe.panes
+        copies = 1 if recipe.meet_by else recipe.buckets
+        self._enough = worth * self._most_left() / copies
+        self._session: ForEachSession | None = None
+        self._before = 0  # panes so far
+
+    def _most_left(self) -> int:
+        """How many rows of a pane all queries show together, at most."""
+        k, queries = self._recipe.query.k, self._recipe.query.queries
+        return int(pc.sum(queries.column(parameter(k, "k"))).as_py()) if isinstance(k, str) else k * len(queries)
+
+    def sift(self, rows: pa.Table) -> Sifted | None:
+        """None: of these rows, too few are in one pane."""
+        _, pane, count = np.unique(
+            self._panes.of(times_of(rows.column(str(self._recipe.window.on)))), return_inverse=True, return_counts=True
+        )
+        if not (count >= self._enough).any():
+            return None
+        large = (count >= self._enough)[pane]
+        # As they would arrive in the bucket: of equal scores the more recent row ranks first.
+        keys = [(name, "ascending") for name in self._recipe.arrival_order]
+        order = pc.sort_indices(rows, sort_keys=keys).to_numpy()
+        order = order[large[order]]
+        answer = self._best(rows, pane[order], order)
+        row, query = (answer.column(name).to_numpy() for name in (_ROW, _QUERY))
+        goes = np.zeros((rows.num_rows, self._recipe.buckets), np.bool_)
+        goes[row, self._homes[query]] = True
+        left, buckets = np.nonzero(goes)
+        return Sifted(left, buckets, np.flatnonzero(~large))
+
+    def _best(self, rows: pa.Table, pane: Ints, order: Ints) -> pa.Table:
+        """The best rows of each pane for each query. The panes ascend; no pane is looked at twice."""
+        session = self._session = self._session or self._open()
+        names = session.schema.names[:-2]
+        numbers = (pa.array(values) for values in (pane + self._before, order.astype(np.int64)))
+        columns = [*rows.select(names).take(pa.array(order)).columns, *numbers]
+        self._before += int(pane[-1]) + 1
+        pushed = session.push(pa.table(columns, schema=session.schema))
+        return pa.concat_tables([pushed, session.finish()])
+
+    def _open(self) -> ForEachSession:
+        """All queries, over tumbling windows of a pane."""
+        asked, schema = self._recipe.query, self._recipe.schema
+        score = bind(asked.score, asked.ascending, schema, asked.queries.schema)
+        fields = [schema.field(name) for name in dict.fromkeys(score.columns)]
+        queries = asked.queries.append_column(_QUERY, pa.array(np.arange(len(asked.queries))))
+        of_panes = TopKForEach(
+            queries=queries,
+            k=asked.k,
+            by=asked.by,
+            where=asked.where,
+            window=tumbling(1, on=_PANE),
+            key=_QUERY,
+            ascending=asked.ascending,
+        )
+        return ForEachSession(of_panes, pa.schema([*fields, (_PANE, pa.int64()), (_ROW, pa.int64())]))

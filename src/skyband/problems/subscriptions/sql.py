@@ -1,0 +1,153 @@
+"""SELECT … FROM a stream, queries q ORDER BY … LIMIT k BY q.id: the k best rows of a window for each query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from skyband.core.encoding.output import free_name, many_layout
+from skyband.expressions import many
+from skyband.problems.subscriptions.query import TopKForEach
+from skyband.sql.asked import ONLY, Asked, Rows, Shown
+from skyband.sql.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
+from skyband.sql.statement import Input, Statement
+
+_POSSIBLE = "Write for example FROM taxis [WINDOW 100 ROWS], people AS q … LIMIT 1 BY q.id."
+
+
+def is_asked(statement: Statement) -> bool:
+    """Is it a ranking of one stream for each row of a table?"""
+    windows = [one.window is not None for one in statement.inputs]
+    return len(windows) == 2 and sorted(windows) == [False, True] and statement.window is None
+
+
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    """The statement as a `TopKForEach` of no queries yet, which are in the input without a window."""
+    stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
+    rows, queries = schemas[stream.alias], schemas[asking.alias]
+    if statement.error is not None or statement.recall is not None:
+        statement.refuse("Many queries are answered exactly: there is no error to allow")
+    numbered, counting = _with_a_number(statement)
+    ranking = ranking_of(numbered)
+    by = with_aliases_resolved(statement, ranking.by)
+    listed = [item for item in statement.select.expressions if not item.is_star]
+    for tree in (by, *ranking.per, *statement.conditions, *listed):
+        check_columns(statement, tree, dict(schemas))
+    key = _key(statement, ranking.per, asking, queries)
+    window, lateness = window_of(statement, stream, rows, sizes=True)
+    said = stream.window.args if stream.window else {}
+    sizes, slides = said.get("column"), said.get("often")
+    of_rows = [one for one in statement.conditions if not _reads(one, asking, rows)]
+    others = [one for one in statement.conditions if _reads(one, asking, rows)]
+    text = _over(by, stream, asking, rows)
+    query = statement.attempt(
+        lambda: TopKForEach(
+            queries=queries.empty_table(),
+            k=ranking.k if counting is None else _column(statement, counting, asking, queries),
+            by=text,
+            window=window,
+            key=key,
+            size=None if sizes is None else _column(statement, sizes, asking, queries),
+            every=None if slides is None else _column(statement, slides, asking, queries),
+            where=" AND ".join(f"({_over(one, stream, asking, rows)})" for one in others) or None,
+            ascending=ranking.ascending,
+            emit=statement.emit,  # type: ignore[arg-type]
+            lateness=lateness,
+        ),
+        ranking.by,
+    )
+    statement.attempt(lambda: many.bind(query.score, ranking.ascending, rows, queries), ranking.by)
+    shown = _shown(statement, query, rows, stream, asking)
+    return Asked(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
+
+
+def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
+    """Where a column says how many rows are shown, LIMIT q.k or ROW_NUMBER() … <= q.k: that column, and the statement
+    with a number in its place."""
+    select = statement.select.copy()
+    limit, qualify = (select.args.get(name) for name in ("limit", "qualify"))
+    holder = qualify.this if qualify else limit
+    if not isinstance(holder, (exp.Limit, exp.LTE)) or not isinstance(holder.expression, exp.Column):
+        return statement, None
+    column = holder.expression
+    holder.set("expression", exp.Literal.number(1))
+    return replace(statement, select=select), column
+
+
+def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> str:
+    """A column of the queries, as a query writes it."""
+    check_columns(statement, column, {asking.alias: queries})
+    return f"{many.PREFIX}{column.name}"
+
+
+def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input, queries: pa.Schema) -> list[str]:
+    columns = [one.unnest() for one in per]
+    if not columns:
+        statement.refuse("Nothing says that there is a ranking for each query", asking.node, _POSSIBLE)
+    for column in columns:
+        if (
+            not isinstance(column, exp.Column)
+            or column.table not in ("", asking.alias)
+            or column.name not in queries.names
+        ):
+            statement.refuse(
+                f"A ranking for each query is one for each value of columns of {asking.name}", column, _POSSIBLE
+            )
+    return [str(column.name) for column in columns]
+
+
+def _reads(tree: exp.Expr, asking: Input, rows: pa.Schema) -> bool:
+    """Does it read a column of the query?"""
+    return any(
+        column.table == asking.alias or (not column.table and column.name not in rows.names)
+        for column in tree.find_all(exp.Column)
+    )
+
+
+def _over(tree: exp.Expr, stream: Input, asking: Input, rows: pa.Schema) -> str:
+    """The expression as a query writes it: its own columns are q.name."""
+
+    def rename(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        of_query = node.table == asking.alias or (not node.table and node.name not in rows.names)
+        return exp.column(exp.to_identifier(node.name, quoted=True), "q" if of_query else None)
+
+    return tree.unnest().transform(rename).sql(dialect="spark")
+
+
+def _shown(
+    statement: Statement, query: TopKForEach, rows: pa.Schema, stream: Input, asking: Input
+) -> tuple[Shown, ...]:
+    """First what every answer has, then what the SELECT list asks for of the rows."""
+    output = many_layout(query, rows, str(query.emit))
+    lead = output.schema.names[: len(output.schema) - len(output.rows_schema)]
+    given = dict(zip(output.rows_schema.names, output.schema.names[len(lead) :], strict=True))
+    shown = [Shown(name, name, is_plain=True) for name in lead]
+    taken = set(lead)
+
+    def rename(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        return exp.column(str(given.get(node.name, "score")), quoted=True)
+
+    for item in statement.select.expressions:
+        if item.is_star:
+            named: list[exp.Expr] = [exp.column(name) for name in given]
+        else:
+            named = [item]
+        for one in named:
+            tree = one.unalias().unnest()
+            if isinstance(tree, exp.Column) and tree.name in query.key and _reads(tree, asking, rows):
+                continue  # shown already
+            if _reads(tree, asking, rows):
+                statement.refuse("Of a query its key is shown, and what else is asked for must be of the row", one)
+            name = free_name(one.alias_or_name or tree.sql(dialect="spark"), taken)
+            taken.add(name)
+            plain = isinstance(tree, exp.Column)
+            renamed = tree.transform(rename)
+            shown.append(Shown(name, renamed.name if plain else row_text(renamed), is_plain=plain))
+    return tuple(shown)

@@ -1,0 +1,127 @@
+"""What an experiment of a paper is: what varies, what is measured, what the paper says of it, and whether that holds.
+
+Everything measured is a `Reading`: so much, of one algorithm, at one place on the axis. Tables, figures, JSON and
+verdicts are made of readings alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from skyband.study.papers.effort import Effort
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    measure: str  # with its unit: "ns per row"
+    algorithm: str  # or what it is compared with, such as a bound
+    x: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What varies. With `names`, x is an index of them."""
+
+    label: str
+    values: tuple[float, ...]
+    quick: tuple[float, ...] = ()  # fewer of them, for a quick look; none: all
+    log: bool = True
+    names: tuple[str, ...] = ()
+
+    def at(self, effort: Effort) -> tuple[float, ...]:
+        return self.quick if effort.quick and self.quick else self.values
+
+    def show(self, x: float) -> str:
+        return self.names[int(x)] if self.names else f"{x:,.10g}"
+
+
+@dataclass(slots=True)
+class Findings:
+    """What came of an experiment, while it runs."""
+
+    readings: list[Reading] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)  # an algorithm that was wanted, and why it was not measured
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, measure: str, algorithm: str, x: float, value: float) -> None:
+        self.readings.append(Reading(measure, algorithm, x, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Readings of one experiment, to look up."""
+
+    axis: Axis
+    readings: tuple[Reading, ...]
+
+    @property
+    def measures(self) -> list[str]:
+        return list(dict.fromkeys(reading.measure for reading in self.readings))
+
+    def algorithms(self, measure: str) -> list[str]:
+        return list(dict.fromkeys(reading.algorithm for reading in self.readings if reading.measure == measure))
+
+    def curve(self, measure: str, algorithm: str) -> dict[float, float]:
+        """The values by x, x ascending; empty if it was not measured."""
+        found = {r.x: r.value for r in self.readings if (r.measure, r.algorithm) == (measure, algorithm)}
+        return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    holds: bool | None  # None: what it speaks of was not measured
+    because: str  # the figures behind it
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    paper: str  # what the paper shows, in our words
+    judge: Callable[[Readings], Verdict]
+
+
+# Measures the algorithms at these places of the axis.
+Measure = Callable[[Sequence[float], Sequence[str], Effort, Say], Findings]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    name: str
+    source: str  # the paper, and which of its figures
+    title: str  # what is compared with what
+    axis: Axis
+    algorithms: tuple[str, ...]
+    measure: Measure
+    claims: tuple[Claim, ...]
+    log: bool = True  # the measured values are drawn on a log axis
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    paper: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    experiment: Experiment
+    readings: Readings
+    missing: dict[str, str]
+    notes: tuple[str, ...]
+    claims: tuple[Judged, ...]
+
+
+def run(experiment: Experiment, effort: Effort, say: Say) -> Outcome:
+    """Measure, and judge what the paper says by what was measured."""
+    findings = experiment.measure(experiment.axis.at(effort), experiment.algorithms, effort, say)
+    readings = Readings(experiment.axis, tuple(findings.readings))
+    judged = tuple(Judged(claim.paper, claim.judge(readings)) for claim in experiment.claims)
+    return Outcome(experiment, readings, findings.missing, tuple(findings.notes), judged)
+
+
+def missing_of(outcomes: Iterable[Outcome]) -> dict[str, str]:
+    """Every algorithm that some experiment wanted and did not get, and why."""
+    return {name: why for outcome in outcomes for name, why in outcome.missing.items()}

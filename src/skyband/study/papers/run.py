@@ -1,0 +1,90 @@
+"""`skyband bench papers`: the papers' experiments, measured here, and what they claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from skyband.errors import InvalidQuery
+from skyband.study.papers import experiments, haghani, many, mintopk, pairs, pripuzic, recall, shen, tran
+from skyband.study.papers.effort import FULL, QUICK
+from skyband.study.papers.experiments import Experiment, Outcome
+from skyband.study.papers.report import shown, summary, write
+
+EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
+    "objects": (*mintopk.EXPERIMENTS, *pripuzic.EXPERIMENTS, *shen.EXPERIMENTS),
+    "pairs": pairs.EXPERIMENTS,
+    "across": (*haghani.EXPERIMENTS, *recall.EXPERIMENTS),
+    "joins": tran.EXPERIMENTS,
+    "many": many.EXPERIMENTS,
+}
+NO_FIGURES: Final = "No figures: they need matplotlib, which is not installed: pip install 'skyband[bench]'."
+
+
+def run(
+    console: Console,
+    *,
+    quick: bool,
+    only: Sequence[str],
+    json_file: Path | None,
+    folder: Path | None,
+    among: Sequence[Experiment],
+) -> None:
+    """Measure the chosen experiments, print each when it is done, and write JSON and figures."""
+    effort = QUICK if quick else FULL
+    wanted = choose(only, among)
+    outcomes = []
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(wanted))
+        for experiment in wanted:
+            say = _saying(progress, task, experiment.name)
+            outcomes.append(experiments.run(experiment, effort, say))
+            progress.console.print(shown(outcomes[-1]), highlight=False)
+            progress.advance(task)
+    console.print(summary(outcomes, quick=quick))
+    if json_file is not None:
+        write(outcomes, json_file, effort=effort)
+        _print(console, f"Written to {json_file}: every figure, claim and verdict.")
+    if folder is not None:
+        _print(console, draw(outcomes, folder))
+
+
+def choose(only: Sequence[str], among: Sequence[Experiment]) -> list[Experiment]:
+    """The experiments whose names start with one of `only`; all of them if it is empty."""
+    names = [experiment.name for experiment in among]
+    for prefix in only:
+        if not any(name.startswith(prefix) for name in names):
+            raise InvalidQuery(f"No experiment starts with {prefix!r}. There are: {', '.join(names)}.")
+    return [experiment for experiment in among if not only or experiment.name.startswith(tuple(only))]
+
+
+def draw(outcomes: list[Outcome], folder: Path) -> str:
+    """Draw what was measured; say where, or why not."""
+    try:
+        from skyband.study.papers.figures import draw_all
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        return NO_FIGURES
+    drawn = list(draw_all(outcomes, folder))
+    return f"{len(drawn)} figures in {folder}."
+
+
+def _saying(progress: Progress, task: int, name: str) -> Callable[[str], None]:
+    return lambda what: progress.update(task, description=f"{name}: {what}")  # type: ignore[arg-type]
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(escape(text), highlight=False, soft_wrap=True)

@@ -1,0 +1,107 @@
+"""What a row costs an operator: scores in some order, pushed in batches, timed after the window has filled."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import CHANGES, WINDOWS, Batch, ObjectOperator, Spec
+from skyband.windows import Ticks
+
+Floats = npt.NDArray[np.float64]
+
+_NO_TIMES: Final = np.empty(0, np.int64)
+_NO_GROUPS: Final = np.empty(0, np.int32)
+
+
+def _bursty(rows: int) -> Floats:
+    """Random, but every 20,000 rows a thousand come that are better than all others, each worse than the one before."""
+    scores = np.random.default_rng(4).random(rows)
+    place = np.arange(rows) % 20_000
+    return np.where(place < 1_000, 2 - place / 1_000, scores)
+
+
+SCORES: Final[dict[str, Callable[[int], Floats]]] = {
+    "random": lambda rows: np.random.default_rng(1).random(rows),
+    "rising": lambda rows: np.arange(rows, dtype=np.float64),
+    "falling": lambda rows: -np.arange(rows, dtype=np.float64),
+    "bursty": _bursty,
+}
+
+
+STREAM_ROWS: Final = 8_000_000  # enough not to start anew while it is measured: scores that rise would fall then
+
+
+class Cost(NamedTuple):
+    ns_per_row: float  # of CPU time, so that other work on the machine counts little
+    rows_held: int
+    is_steady: bool  # measured with a full window; False: filling it took too long
+
+
+def setting(
+    k: int, window_rows: int, slides: int, *, by_count: bool = True, whole: bool = True, error: float = 0.0
+) -> Spec:
+    """A window that slides so many times until it is another one; 0: with each arrival. By value, a row has a tick.
+
+    `whole`: each slide shows its whole answer; else, as with each arrival, what changes.
+    """
+    if slides == 0:
+        return Spec(k, Ticks(window_rows, 0, 0, by_count), CHANGES, error=error)
+    return Spec(k, Ticks(window_rows, window_rows // slides, 0, by_count), WINDOWS if whole else CHANGES, error=error)
+
+
+BATCH_ROWS = 5_000  # whatever the window and the operator: what a push costs by itself counts the same
+BATCH_SHOWN = 500_000  # rows of answers: beyond that a batch is smaller, or memory is what costs
+FILLED = 1.25  # windows pushed until what a row costs has settled
+PATIENCE = 60  # times the measurement itself, for filling the window
+SOON = 0.5  # of the measurement itself: until then it is too early to give up
+
+
+def cost(
+    open_operator: Callable[[Spec], ObjectOperator],
+    spec: Spec,
+    scores: Floats,
+    *,
+    seconds: float,
+    rounds: int = 1,
+    hopeless_ns: float = math.inf,
+) -> Cost:
+    """What a row costs once the window is full: the best of some rounds of so many seconds, a slide each at least.
+
+    All batches count: what an operator does now and then, such as closing a window, is not in the one in the middle.
+    An operator so slow that the window takes too long to fill, or that a row costs `hopeless_ns` until then, is judged
+    by what it did until then.
+    """
+    operator, window = open_operator(spec), spec.window
+    shown = spec.k / window.every if window.every and spec.emit == WINDOWS else 0.0
+    batch = min(len(scores), BATCH_ROWS, max(1, int(BATCH_SHOWN / max(shown, 1.0))))
+    first = 0
+
+    def push() -> float:
+        nonlocal first
+        rows = scores[first % len(scores) :][:batch]
+        times = _NO_TIMES if window.by_count else np.arange(first, first + len(rows))
+        begun = time.thread_time()
+        operator.push(Batch(rows, times, _NO_GROUPS, first))
+        took = time.thread_time() - begun
+        first += len(rows)
+        return took
+
+    filling, is_steady = 0.0, True
+    while first <= FILLED * window.size:
+        filling += push()
+        is_steady = filling <= PATIENCE * seconds and (filling < SOON * seconds or 1e9 * filling / first < hopeless_ns)
+        if not is_steady:
+            return Cost(1e9 * filling / first, operator.rows_held(), is_steady)
+    best = math.inf
+    for _ in range(rounds):
+        begun, spent = first, 0.0
+        while spent < seconds or (first - begun < max(window.every, 5 * batch) and spent < 5 * seconds):
+            spent += push()
+        best = min(best, 1e9 * spent / (first - begun))
+    return Cost(best, operator.rows_held(), is_steady)

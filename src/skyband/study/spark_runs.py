@@ -1,0 +1,135 @@
+"""Timing streaming queries on Spark: the best micro-batch of each, after its first.
+
+Rows lie in Parquet files and are read as streams, several files a micro-batch, into a sink that drops what it gets.
+A rate is in rows per second of a whole trigger (`triggerExecution`: planning, running, committing state and offsets),
+as Spark reports it; the same for both sides of a comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skyband.engines.spark.processor import STATE_NAME
+from skyband.study.results import Result
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+START_US: Final = 1_767_603_600_000_000  # 2026-01-05 09:00 UTC
+ROW_US: Final = 1_000  # from one row to the next: a thousand rows a second
+
+# Both sides keep their state in RocksDB; Spark's own operators refuse the encoding that ours uses.
+_SETTINGS_OF_OWN: Final = {"spark.sql.streaming.stateStore.encodingFormat": "unsaferow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A streaming query to time."""
+
+    question: Callable[..., DataFrame]  # of one DataFrame a folder
+    folders: tuple[str, ...]  # of its input
+    files_per_batch: int
+    needed_for: tuple[str, ...]
+    ours: bool = False
+    rounds: int = 1
+    mode: str = "append"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    rate: float = 0.0  # rows per second of the best micro-batch
+    rows_held: int | None = None  # by our state, at the end
+
+
+def time_all(
+    spark: SparkSession, folder: Path, runs: Mapping[str, Run], wanted: Collection[str], say: Callable[[str], None]
+) -> dict[str, Timing]:
+    """Every run that a wanted line needs, taking turns, so that what else the machine does falls on all."""
+    needed = {name: run for name, run in runs.items() if not set(wanted).isdisjoint(run.needed_for)}
+    best: dict[str, Timing] = {}
+    for number in range(max((run.rounds for run in needed.values()), default=0)):
+        for name, run in needed.items():
+            if number < run.rounds:
+                say(f"Spark, {name}: turn {number + 1} of {run.rounds}")
+                timing = _time(spark, folder, run)
+                best[name] = max(best.get(name, timing), timing, key=lambda found: found.rate)
+    return best
+
+
+def _time(spark: SparkSession, folder: Path, run: Run) -> Timing:
+    with _settings(spark, {} if run.ours else _SETTINGS_OF_OWN), tempfile.TemporaryDirectory(dir=folder) as checkpoint:
+        asked = run.question(*(_stream(spark, folder / name, run.files_per_batch) for name in run.folders))
+        writer = asked.writeStream.format("noop").outputMode(run.mode).option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        rate = max(
+            1000 * progress["numInputRows"] / progress["durationMs"]["triggerExecution"]
+            for progress in query.recentProgress
+            if progress["batchId"] > 0  # the first one warms up, and has no watermark yet that could close a window
+        )
+        return Timing(rate, _rows_held(spark, checkpoint) if run.ours else None)
+
+
+def _stream(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFrame:
+    columns = spark.read.parquet(str(folder)).schema
+    return spark.readStream.schema(columns).option("maxFilesPerTrigger", files_per_batch).parquet(str(folder))
+
+
+def _rows_held(spark: SparkSession, checkpoint: str) -> int:
+    """What our buckets hold at the end of the run, asked of Spark's state store."""
+    state = spark.read.format("statestore").option("stateVarName", STATE_NAME).load(checkpoint)
+    return int(state.selectExpr("coalesce(sum(value.rows_held), 0)").collect()[0][0])
+
+
+@contextmanager
+def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    before = {name: str(spark.conf.get(name)) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+def write_files(folder: Path, tables: Iterable[pa.Table]) -> None:
+    """A file for each table, in the order in which Spark will read them."""
+    folder.mkdir()
+    for number, table in enumerate(tables):
+        path = folder / f"{number:05}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (number, number))  # Spark reads files in the order of their times
+
+
+def instants(milliseconds: np.ndarray) -> pa.Array:
+    """Instants so many milliseconds after the start."""
+    return pa.array(START_US + ROW_US * milliseconds).view(pa.timestamp("us", tz="UTC"))
+
+
+def compared(
+    name: str, workload: str, against: str, ours: Timing, reference: Timing, bar: float, expected: str = ""
+) -> Result:
+    """The line of a table that sets one rate against another."""
+    return Result(
+        name,
+        workload,
+        against,
+        ours.rate / reference.rate,
+        bar,
+        rows_per_second=ours.rate,
+        reference_rows_per_second=reference.rate,
+        rows_held=ours.rows_held,
+        rows_expected=expected,
+        how="the best micro-batch of each but the first: numInputRows / triggerExecution",
+    )

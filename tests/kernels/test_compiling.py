@@ -1,0 +1,140 @@
+"""Compiled code on disk: what several processes may write at once, and when it is no longer valid."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from waiting import PATIENCE_S
+
+import skyband as sb
+from skyband import core, kernels, problems
+from skyband.kernels import compiling
+from skyband.kernels.compiling import KernelCache, OneFileEach, kernel
+from skyband.problems.rows.algorithms.mintopk import kernels as mintopk_kernels
+from skyband.problems.rows.algorithms.relaxed import kernels as relaxed_kernels
+from skyband.problems.rows.drivers import step_kernels as stepwise
+
+
+def cache_of(folder: Path, stamp: object = 1) -> OneFileEach:
+    return OneFileEach(str(folder), "kernel", stamp)
+
+
+def test_two_processes_that_compile_one_kernel_at_once_never_get_the_other_s_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What numba numbers, two processes may number alike; it happened between two workers of these tests."""
+    one, other = cache_of(tmp_path), cache_of(tmp_path)
+    saving = OneFileEach._save_data
+
+    def save_in_between(name: str, data: Any) -> None:
+        """While one process writes its code, the other compiles and saves for other arguments."""
+        other.save("floats", "code for floats")
+        saving(one, name, data)
+
+    monkeypatch.setattr(one, "_save_data", save_in_between)
+    one.save("integers", "code for integers")
+    for process in (one, other, cache_of(tmp_path)):
+        assert process.load("integers") == "code for integers"
+        assert process.load("floats") in ("code for floats", None)  # what one forgets is compiled again
+
+
+def test_code_for_other_sources_is_not_used(tmp_path: Path) -> None:
+    cache_of(tmp_path, stamp=1).save("integers", "code")
+    assert cache_of(tmp_path, stamp=1).load("integers") == "code"
+    assert cache_of(tmp_path, stamp=2).load("integers") is None
+
+
+def test_code_of_a_version_with_other_classes_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index of such code cannot even be read."""
+    monkeypatch.setattr(compiling, "Moved", type("Moved", (), {"__module__": compiling.__name__}), raising=False)
+    cache_of(tmp_path).save(compiling.Moved, "code")  # type: ignore[attr-defined]
+    monkeypatch.undo()
+    cache_of(tmp_path).save("integers", "new code")
+    assert cache_of(tmp_path).load("integers") == "new code"
+
+
+def test_no_two_named_tuples_look_the_same_to_numba() -> None:
+    """It tells them apart by name and types; of two alike it knows one, and each call with the other is slow."""
+    seen: dict[tuple[object, ...], type] = {}
+    for package in (core, kernels, problems):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for found in vars(importlib.import_module(module.name)).values():
+                if isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields"):
+                    look = (found.__name__, *(str(found.__annotations__[field]) for field in found._fields))
+                    assert seen.setdefault(look, found) is found
+
+
+def test_a_change_in_any_file_with_parts_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "problems" / "rows" / "algorithms" / "toy"
+    folder.mkdir(parents=True)
+    part = folder / "kernels.py"
+    part.write_text("one")
+    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "kernels" / "compiling.py"))
+    stamp = compiling.stamp_of_parts.__wrapped__
+    before = stamp()
+    assert stamp() == before
+    part.write_text("other")
+    os.utime(part, ns=(0, 0))
+    assert stamp() != before
+
+
+def test_kernels_are_cached_so() -> None:
+    @kernel
+    def twice(x):  # type: ignore[no-untyped-def]
+        return 2 * x
+
+    assert twice(21) == 42
+    assert isinstance(twice._cache, KernelCache)
+    assert isinstance(twice._cache._cache_file, OneFileEach)
+
+
+_WORKER = """
+import sys, time
+from pathlib import Path
+from skyband.kernels.compiling import kernel
+
+@kernel
+def twice(x):
+    return 2 * x
+
+mine, other = (Path(__file__).with_name(name) for name in sys.argv[1:])
+mine.touch()
+while not other.exists():
+    time.sleep(0.001)
+assert twice(21) == 42
+print(sum(twice.stats.cache_misses.values()))
+"""
+
+
+def test_processes_that_start_together_compile_once(tmp_path: Path) -> None:
+    """Spark starts a worker for each core, and all of them need the same kernels first."""
+    script = tmp_path / "worker.py"
+    script.write_text(_WORKER)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    workers = [
+        subprocess.Popen([sys.executable, script, *names], stdout=subprocess.PIPE, text=True, env=environment)
+        for names in (("one", "other"), ("other", "one"))
+    ]
+    assert sorted(worker.communicate(timeout=PATIENCE_S)[0] for worker in workers) == ["0\n", "1\n"]
+
+
+@pytest.mark.parametrize("algorithm", ["mintopk", "relaxed", "strict"])
+def test_nothing_is_compiled_anew_because_a_column_is_computed(algorithm: str) -> None:
+    """Columns of Arrow may not be written to, and what is computed from them may."""
+    rows = pa.table({"n": np.arange(40), "x": np.arange(40.0)})
+    window = sb.sliding(20, every=5, on="n") if algorithm == "mintopk" else sb.sliding(20, on="n")
+    known = []
+    for by in ("x", "x + n", lambda x: -x):
+        sb.top_k(rows, k=2, by=by, window=window, algorithm=algorithm)
+        known.append([len(k.signatures) for k in (mintopk_kernels.push_by_value, relaxed_kernels.push, stepwise.push)])
+    assert sum(known[0]) > 0
+    assert known[1:] == known[:1] * 2

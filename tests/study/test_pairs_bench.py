@@ -1,0 +1,86 @@
+"""Examples: the benchmarks of pairs measure what they name, at sizes that say nothing about speed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skyband.problems.pairs.algorithms.naive.supreme import Supreme
+from skyband.problems.pairs.costs import KINDS
+from skyband.study import limits, pair_costs, pair_planner, pairs
+from skyband.study.papers import experiments, pair_points
+from skyband.study.papers import pairs as papers
+from skyband.study.papers.effort import Effort
+from skyband.study.papers.points import COST
+
+TINY = Effort(quick=True, turn_seconds=0.0005, passes=1, fill_seconds=0.05, questions=5, size_samples=3, shrink=100)
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def test_the_bars_of_the_issue_are_lines() -> None:
+    assert set(limits.choose(["pairs"])) == {
+        *(f"pairs-10k-s{i}" for i in range(1, 5)),
+        *("pairs-100k", "pairs-naive", "pairs-planned", "pairs-memory"),
+    }
+
+
+def test_a_line_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = next(line for line in pairs.LINES if line.name == "pairs-naive")
+    monkeypatch.setattr(pairs, "LINES", (line._replace(size=150),))
+    found = list(pairs.measure(["pairs-naive", "pairs-memory"], 1, silent))
+    assert [result.name for result in found] == ["pairs-naive", "pairs-memory"]
+    assert found[0].measured > 1
+    assert found[0].bar == 100
+    assert found[1].met, "what is kept of a million rows does not depend on the machine"
+
+
+def test_supreme_scores_every_pair_and_keeps_the_window() -> None:
+    spec = pairs.spec_of("s1", 3, 150)
+    operator = pairs.opened("supreme", spec, np.random.default_rng(1).random((3, 150)))
+    assert isinstance(operator, Supreme)
+    pairs.push(operator, np.ones((3, 300)), 150)
+    assert operator._rows.count == 150
+
+
+SOME = ("pairs-cost-k", "pairs-late", "pairs-colours", "pairs-asked-count", "pairs-size-k")
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_points, "_scores", lambda effort: ("s1",))  # each more is compiled
+    experiment = next(experiment for experiment in papers.EXPERIMENTS if experiment.name == name)
+    outcome = experiments.run(experiment, TINY, silent)
+    assert outcome.readings.readings
+    assert all(claim.verdict.because for claim in outcome.claims)
+    if name == "pairs-cost-k":
+        assert set(outcome.readings.algorithms(COST)) == set(papers.ALL)
+
+
+def test_every_figure_and_table_of_the_paper_is_there() -> None:
+    sources = " ".join(experiment.source for experiment in papers.EXPERIMENTS)
+    for what in ("figure 8", "9 (a)", "10 (a)", "11 (a", "12 (a)", "13 (d)", "figure 17 (a)", "18 (a)", "18 (b)"):
+        assert what in sources
+    assert "table 2" in sources
+    assert "table 3" in sources
+
+
+def test_calibration_measures_the_whole_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_costs, "DISTANCES", (3,))
+    monkeypatch.setattr(pair_costs, "WINDOW_ROWS", (100,))
+    monkeypatch.setattr(pair_costs, "KINDS", ("nearest",))
+    costs = pair_costs.measure(silent)
+    assert set(costs.cells) == {"staircase", "threshold"}
+    assert all(cells.keys() <= set(KINDS) for cells in costs.cells.values())
+    assert costs.cells["threshold"]["nearest"][0][0][0] > 0
+
+
+def test_the_planner_is_compared_with_the_best() -> None:
+    settings = [("1 near", "none", 100, 2), ("1 near", "same 2", 100, 2)]
+    found = pair_planner.measure(silent, settings=settings, timed=16)
+    assert [(verdict.score, verdict.restriction) for verdict in found] == [setting[:2] for setting in settings]
+    assert all(verdict.ratio >= 1 and verdict.chosen in verdict.ns for verdict in found)
+    assert "of 2 choices" in pair_planner.summary(found)
+    assert pair_planner.table(found).row_count == 2

@@ -1,0 +1,273 @@
+"""Examples: every experiment of the papers runs, at sizes that say nothing; verdicts follow from made-up figures."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from skyband.core.operator import Answer, Batch, Ints, ObjectOperator, Spec
+from skyband.core.options import Chance
+from skyband.core.registry import find
+from skyband.errors import InvalidQuery
+from skyband.problems import registry
+from skyband.problems.rows.operator import RowAlgorithm
+from skyband.study.papers import claims, experiments, pripuzic, report, shen
+from skyband.study.papers import run as papers
+from skyband.study.papers.effort import Effort
+from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Outcome, Reading, Readings
+from skyband.study.papers.points import COST, HELD, Case, Feed, random_order
+from skyband.windows import Ticks
+
+OBJECTS_PAPERS = papers.EXPERIMENTS["objects"]
+
+TINY = Effort(
+    turn_seconds=0.0005,
+    passes=1,
+    fill_seconds=0.05,
+    error_rows=5_000,
+    questions=5,
+    size_samples=5,
+    shrink=200,
+)
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def printed(*outcomes: Outcome) -> str:
+    out = StringIO()
+    console = Console(file=out, width=140)
+    for outcome in outcomes:
+        console.print(report.shown(outcome))
+    console.print(report.summary(outcomes, quick=True))
+    return out.getvalue()
+
+
+# -- verdicts, judged on figures made up ------------------------------------------------------------------------------
+
+
+def readings(**curves: dict[float, float]) -> Readings:
+    """Costs by k, of each algorithm."""
+    return Readings(
+        Axis("k", (1, 10, 100)),
+        tuple(Reading(COST, name, x, value) for name, curve in curves.items() for x, value in curve.items()),
+    )
+
+
+FLAT, STEEP = {1: 10.0, 10: 11.0, 100: 12.0}, {1: 40.0, 10: 90.0, 100: 800.0}
+
+
+@pytest.mark.parametrize(
+    ("judge", "holds", "figure"),
+    [
+        (claims.faster("flat", "steep", at_least=4), True, "4x at least"),
+        (claims.faster("flat", "steep", at_least=5), False, "10 against 40 of steep (k = 1)"),
+        (claims.faster("flat", "steep", at_least=5, since=10), True, "8.18x at least"),
+        (claims.faster("steep", ("flat", "gone")), False, "of flat (k = 100)"),
+        (claims.faster("flat", "gone"), None, "not measured: gone"),
+        (claims.does_not_grow("flat"), True, "at most 1.2x"),
+        (claims.does_not_grow("steep"), False, "at most 20x of the first (k = 100)"),
+        (claims.does_not_grow("steep", backwards=True), True, "from 800 (k = 100) to 40 (k = 1)"),
+        (claims.does_not_grow("gone"), None, "not measured: gone"),
+        (claims.grows("steep", at_least=10), True, "20x"),
+        (claims.grows("flat", at_least=10), False, "1.2x"),
+        (claims.grows("gone", at_least=10), None, "not measured: gone"),
+        (claims.falls("steep"), False, "from 40 (k = 1) to 800 (k = 100): 20x; allowed: 1x"),
+        (claims.falls("flat", at_most=1.2), True, "1.2x"),
+        (claims.falls("gone"), None, "not measured: gone"),
+        (claims.below(COST, "flat", "steep"), True, "10 against 40"),
+        (claims.below(COST, "steep", "flat", times=10), False, "800 against 12"),
+        (claims.below(COST, "flat", "gone"), None, "not measured: gone"),
+        (claims.near(COST, "flat", "flat", within=0), True, "0 %"),
+        (claims.near(COST, "flat", "steep", within=0.9), False, "98 %"),
+        (claims.near(COST, "gone", "flat", within=0.9), None, "not measured: gone"),
+        (claims.per_x(COST, "steep", at_most=40), True, "40 k at most (k = 1)"),
+        (claims.per_x(COST, "steep", at_most=8), False, "allowed: 8 k"),
+        (claims.per_x(COST, "steep", at_most=20, mean=True), True, "19 k on average"),
+        (claims.per_x(COST, "gone", at_most=8), None, "not measured: gone"),
+        (claims.at(COST, "flat", 10, at_least=10), True, "11 (k = 10); asked: at least 10"),
+        (claims.at(COST, "flat", 10, at_most=10), False, "at most 10"),
+        (claims.at(COST, "flat", 7, at_most=10), None, "too few points"),
+    ],
+)
+def test_a_verdict_follows_from_the_figures(judge: claims.Judge, holds: bool | None, figure: str) -> None:
+    verdict = judge(readings(flat=FLAT, steep=STEEP))
+    assert verdict.holds is holds
+    assert figure in verdict.because
+
+
+def test_a_claim_about_one_point_alone_is_not_judged() -> None:
+    assert claims.does_not_grow("flat")(readings(flat={1: 10.0})).because == "too few points were measured"
+
+
+# -- every experiment, end to end -------------------------------------------------------------------------------------
+
+
+class Asked:
+    """An operator that also answers many questions at once."""
+
+    def __init__(self, operator: ObjectOperator) -> None:
+        self._operator = operator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._operator, name)
+
+    def top_many(self, k: Ints, size: Ints) -> list[Answer]:
+        return [self._operator.top(int(k_asked), int(n)) for k_asked, n in zip(k, size, strict=True)]
+
+
+class Forgetful:
+    """An operator that leaves out every hundredth row that it should show."""
+
+    def __init__(self, operator: ObjectOperator) -> None:
+        self._operator = operator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._operator, name)
+
+    def push(self, batch: Batch) -> Answer:
+        answer = self._operator.push(batch)
+        kept = answer.position % 100 != 0
+        return Answer(*(column[kept] for column in answer))
+
+
+def stand_in(name: str, open: Callable[..., Any]) -> RowAlgorithm:
+    return RowAlgorithm(name, open, lambda spec: None, lambda spec, rows: rows)
+
+
+@pytest.fixture
+def two_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the experiments look for, whether it is there by now or not."""
+
+    def probabilistic(spec: Spec, *, sigma: Chance = 0.001) -> Any:
+        return Forgetful(find("relaxed", "rows").open(spec))
+
+    def staircase(spec: Spec) -> Any:
+        return Asked(find("relaxed", "rows").open(spec))
+
+    monkeypatch.setitem(registry.OBJECTS, "probabilistic", stand_in("probabilistic", probabilistic))
+    monkeypatch.setitem(registry.OBJECTS, "staircase", stand_in("staircase", staircase))
+
+
+COUPLE = {
+    "mintopk",
+    "relaxed",
+    "relaxed, row by row",
+    "relaxed+probabilistic",
+    "strict",
+    "probabilistic",
+    "staircase",
+    shen.TOGETHER,
+}
+
+
+@pytest.mark.usefixtures("two_stand_ins")
+@pytest.mark.parametrize("experiment", OBJECTS_PAPERS, ids=lambda experiment: experiment.name)
+def test_every_experiment_runs_and_is_judged(experiment: Experiment, tmp_path: Path) -> None:
+    axis = replace(experiment.axis, values=experiment.axis.values[:: len(experiment.axis.values) - 1])
+    wanted = tuple(name for name in experiment.algorithms if name in COUPLE)
+    outcome = experiments.run(replace(experiment, axis=axis, algorithms=wanted), TINY, silent)
+    assert outcome.readings.readings
+    assert all(np.isfinite(reading.value) for reading in outcome.readings.readings)
+    assert {reading.x for reading in outcome.readings.readings} == set(axis.values)
+    assert not outcome.missing
+    assert len(outcome.claims) == len(experiment.claims)
+    assert all(claim.verdict.because for claim in outcome.claims)
+    text = printed(outcome)
+    assert experiment.title in text
+    assert all(claim.paper.split()[0] in text for claim in outcome.claims)
+
+    report.write([outcome], tmp_path / "out.json", effort=TINY)
+    (written,) = json.loads((tmp_path / "out.json").read_text())["experiments"]
+    assert written["name"] == experiment.name
+    assert len(written["readings"]) == len(outcome.readings.readings)
+    assert [claim["holds"] for claim in written["claims"]] == [claim.verdict.holds for claim in outcome.claims]
+
+    pytest.importorskip("matplotlib")
+    assert papers.draw([outcome], tmp_path / "figures") == f"1 figures in {tmp_path / 'figures'}."
+    assert (tmp_path / "figures" / f"{experiment.name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("two_stand_ins")
+def test_errors_are_counted_against_an_exact_algorithm() -> None:
+    """The stand-in never shows rows 0, 100, 200, …; it makes up none."""
+    found = pripuzic.errors_by_k((1, 9), (), TINY, silent)
+    by_name = {(reading.measure, reading.algorithm, reading.x): reading.value for reading in found.readings}
+    spec = pripuzic.each_arrival(9, TINY.rows(1000))
+    shown = find("relaxed", "rows").open(spec).push(Feed(random_order(), by_count=True).take(TINY.error_rows)).position
+    assert by_name[pripuzic.MISSED, "probabilistic", 9] == (shown % 100 == 0).sum() > 0
+    assert by_name[pripuzic.EXTRA, "probabilistic", 9] == 0
+    assert by_name[pripuzic.MISSED, pripuzic.MISSED_BOUND, 9] == pytest.approx(0.1 * 5000 / 5)
+
+
+def test_the_size_of_a_skyband_is_a_harmonic_sum() -> None:
+    harmonic = np.cumsum(1 / np.arange(1, 101))
+    assert pripuzic.expected_size(100, 7) == pytest.approx(7 * (1 + harmonic[99] - harmonic[6]))
+
+
+# -- what is not there ------------------------------------------------------------------------------------------------
+
+
+def test_an_algorithm_that_is_not_there_is_named_and_its_claims_are_left_open() -> None:
+    (by_k,) = papers.choose(["mintopk-k"], OBJECTS_PAPERS)
+    small = replace(by_k, axis=replace(by_k.axis, values=(10,)), algorithms=("mintopk", "nobody", "mintopk(speed=9)"))
+    outcome = experiments.run(
+        replace(small, claims=(Claim("It wins.", claims.faster("mintopk", "nobody")),)), TINY, silent
+    )
+    assert outcome.missing["nobody"] == "not registered"
+    assert "no option 'speed'" in outcome.missing["mintopk(speed=9)"]
+    assert outcome.claims[0].verdict.holds is None
+    text = printed(outcome)
+    assert "nobody (not registered)" in text
+    assert "not judged" in text
+
+
+def test_an_algorithm_that_refuses_a_query_says_why() -> None:
+    case = Case("mintopk", "mintopk", Spec(3, Ticks(10, 0, 0, by_count=True)))
+    assert case.unable == "the window slides with each arrival, so there are no panes"
+
+
+def test_without_matplotlib_there_are_still_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "skyband.study.papers.figures", raising=False)
+    assert papers.draw([], tmp_path) == papers.NO_FIGURES
+
+
+def test_experiments_are_chosen_by_the_beginning_of_their_names() -> None:
+    assert papers.choose([], OBJECTS_PAPERS) == list(OBJECTS_PAPERS)
+    assert {experiment.name for experiment in papers.choose(["shen-q"], OBJECTS_PAPERS)} == {
+        "shen-questions-k",
+        "shen-questions-window",
+    }
+    with pytest.raises(InvalidQuery, match=r"No experiment starts with 'menthol'\. There are: mintopk-k"):
+        papers.choose(["menthol"], OBJECTS_PAPERS)
+
+
+def test_the_command_prints_tables_and_writes_json_and_figures(tmp_path: Path) -> None:
+    def measured(*_: Any) -> Findings:
+        return Findings([Reading(COST, "a", x, 2 * x) for x in (1, 2)] + [Reading(HELD, "a", x, 7) for x in (1, 2)])
+
+    claim = Claim("It grows.", claims.grows("a", at_least=2))
+    made_up = Experiment("made-up", "nobody, 2026", "This by that", Axis("k", (1, 2)), ("a",), measured, (claim,))
+    out = StringIO()
+    papers.run(
+        Console(file=out, width=120),
+        quick=True,
+        only=[],
+        json_file=tmp_path / "out.json",
+        folder=tmp_path,
+        among=[made_up],
+    )
+    assert "✓ holds  It grows." in out.getvalue()
+    assert "Written to" in out.getvalue()
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["effort"]["quick"]
+    assert written["experiments"][0]["claims"][0]["holds"] is True

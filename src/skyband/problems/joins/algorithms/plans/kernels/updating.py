@@ -39,9 +39,9 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     T_PLAIN,
     TERM_ROWS,
 )
-from skyband.problems.joins.algorithms.plans.matching_kernels import has_value
-from skyband.problems.joins.algorithms.plans.stairs_kernels import clear, expire, insert
-from skyband.problems.joins.algorithms.plans.sums_kernels import EXPONENT, add_int, add_scaled, write_float, write_int
+from skyband.problems.joins.algorithms.plans.kernels.matching import has_value
+from skyband.problems.joins.algorithms.plans.kernels.stairs import clear, expire, insert
+from skyband.problems.joins.algorithms.plans.kernels.sums import EXPONENT, add_int, add_scaled, write_float, write_int
 
 
 @part

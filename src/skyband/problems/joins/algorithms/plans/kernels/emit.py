@@ -62,8 +62,8 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     VALUES,
     WRITTEN,
 )
-from skyband.problems.joins.algorithms.plans.stairs_kernels import LENGTH, OFFSET, VALUE, clear, expire
-from skyband.problems.joins.algorithms.plans.sums_kernels import as_float, as_int
+from skyband.problems.joins.algorithms.plans.kernels.stairs import LENGTH, OFFSET, VALUE, clear, expire
+from skyband.problems.joins.algorithms.plans.kernels.sums import as_float, as_int
 from skyband.problems.joins.operator import AVG, COUNT, SUM
 
 AHEAD = 8  # groups

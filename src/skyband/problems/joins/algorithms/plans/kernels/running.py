@@ -47,10 +47,10 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TURN,
     UPDATE,
 )
-from skyband.problems.joins.algorithms.plans.emit_kernels import room_to_show, settle, show
-from skyband.problems.joins.algorithms.plans.matching_kernels import DONE, MORE_ENTRY_STEPS, MORE_RECORDS, join
-from skyband.problems.joins.algorithms.plans.pair_kernels import join_changes, join_pair, way_of
-from skyband.problems.joins.algorithms.plans.updating_kernels import (
+from skyband.problems.joins.algorithms.plans.kernels.emit import room_to_show, settle, show
+from skyband.problems.joins.algorithms.plans.kernels.matching import DONE, MORE_ENTRY_STEPS, MORE_RECORDS, join
+from skyband.problems.joins.algorithms.plans.kernels.pairs import join_changes, join_pair, way_of
+from skyband.problems.joins.algorithms.plans.kernels.updating import (
     add_entry,
     add_plain_row,
     add_row,

@@ -40,8 +40,8 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TOUCHED,
     UPDATE,
 )
-from skyband.problems.joins.algorithms.plans.matching_kernels import DONE, MORE_GROUPS, group_of_pair
-from skyband.problems.joins.algorithms.plans.updating_kernels import relink
+from skyband.problems.joins.algorithms.plans.kernels.matching import DONE, MORE_GROUPS, group_of_pair
+from skyband.problems.joins.algorithms.plans.kernels.updating import relink
 
 AHEAD = 4  # entries
 

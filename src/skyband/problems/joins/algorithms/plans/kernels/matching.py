@@ -57,8 +57,8 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TOUCHED,
     VARIABLES,
 )
-from skyband.problems.joins.algorithms.plans.stairs_kernels import LENGTH, OFFSET, UNTIL, VALUE, insert
-from skyband.problems.joins.algorithms.plans.sums_kernels import add_scaled
+from skyband.problems.joins.algorithms.plans.kernels.stairs import LENGTH, OFFSET, UNTIL, VALUE, insert
+from skyband.problems.joins.algorithms.plans.kernels.sums import add_scaled
 
 DONE, MORE_GROUPS, MORE_ENTRY_STEPS, MORE_GROUP_STEPS, MORE_RECORDS = 0, 1, 2, 3, 4
 MOST = 2.0**62

@@ -16,7 +16,7 @@ SAMPLE, WORTH = 2048, 0.75  # rows are not coalesced if more than this share of 
 
 
 @kernel
-def coalesce(start, last, cell, arguments, valid, weight, ways, table):  # type: ignore[no-untyped-def]
+def coalesce(start, last, cell, arguments, valid, weight, ways, table):
     """Move the coalesced rows to the front, in the order of their first rows; how many there are.
 
     All rows stay as they are, and all are counted, if by a sample of them few would be saved.
@@ -55,7 +55,7 @@ def coalesce(start, last, cell, arguments, valid, weight, ways, table):  # type:
 
 
 @inlined
-def as_one(one, other, way):  # type: ignore[no-untyped-def]
+def as_one(one, other, way):
     """What becomes of an argument of two rows."""
     if way == ADDED:
         return one + other
@@ -70,7 +70,7 @@ def as_one(one, other, way):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def first_place(start, cell, mask):  # type: ignore[no-untyped-def]
+def first_place(start, cell, mask):
     """Where to look first."""
     mixed = np.uint64(start) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(cell)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -78,7 +78,7 @@ def first_place(start, cell, mask):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def find(start, last, cell, valid, table, mask, i):  # type: ignore[no-untyped-def]
+def find(start, last, cell, valid, table, mask, i):
     """Where in the hash table row i stands, or would."""
     at = first_place(start[i], cell[i], mask)
     while True:

@@ -22,9 +22,7 @@ from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.arrays import BROKEN, GROUPS, LIVING, WRITTEN, longer, table
 from skyband.problems.joins.algorithms.plans.entries import EntryTable
 from skyband.problems.joins.algorithms.plans.graph import graph_of
-from skyband.problems.joins.algorithms.plans.kernels import line_up, run, write_rows
-from skyband.problems.joins.algorithms.plans.layout import layout_of, moved, terms_of
-from skyband.problems.joins.algorithms.plans.matching_kernels import (
+from skyband.problems.joins.algorithms.plans.kernels.matching import (
     DONE,
     MORE_ENTRY_STEPS,
     MORE_GROUP_STEPS,
@@ -32,7 +30,9 @@ from skyband.problems.joins.algorithms.plans.matching_kernels import (
     MORE_RECORDS,
     fill_table,
 )
-from skyband.problems.joins.algorithms.plans.stairs_kernels import new_stairs
+from skyband.problems.joins.algorithms.plans.kernels.running import line_up, run, write_rows
+from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
+from skyband.problems.joins.algorithms.plans.layout import layout_of, moved, terms_of
 from skyband.problems.joins.drivers.clock import Moves, Schedule
 from skyband.problems.joins.drivers.lifetimes import Coming
 from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, JoinOperator, Known, Spec

@@ -12,7 +12,7 @@ import numpy as np
 from skyband.core.operator import Ints
 from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.graph import Graph
-from skyband.problems.joins.algorithms.plans.sums_kernels import BITS, MASK, NO_HIGH, NO_LOW, ONE_LIMB, extent
+from skyband.problems.joins.algorithms.plans.kernels.sums import BITS, MASK, NO_HIGH, NO_LOW, ONE_LIMB, extent
 from skyband.problems.joins.operator import AVG, MAX, MIN, SUM, Spec, is_float
 
 

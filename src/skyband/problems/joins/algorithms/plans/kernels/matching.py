@@ -57,22 +57,22 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TOUCHED,
     VARIABLES,
 )
-from skyband.problems.joins.algorithms.plans.stairs_kernels import LENGTH, OFFSET, UNTIL, VALUE, insert
-from skyband.problems.joins.algorithms.plans.sums_kernels import add_scaled
+from skyband.problems.joins.algorithms.plans.kernels.stairs import LENGTH, OFFSET, UNTIL, VALUE, insert
+from skyband.problems.joins.algorithms.plans.kernels.sums import add_scaled
 
 DONE, MORE_GROUPS, MORE_ENTRY_STEPS, MORE_GROUP_STEPS, MORE_RECORDS = 0, 1, 2, 3, 4
 MOST = 2.0**62
 
 
 @part
-def has_value(rule, program, entries, source, s):  # type: ignore[no-untyped-def]
+def has_value(rule, program, entries, source, s):
     """Has the row in entry 0 a value for this staircase? Its argument is a term, too, and counts it."""
     term = program[rule[INPUT_ROWS] + source, I_TERM] + program[rule[STAIR_ROWS] + s, S_ARGUMENT]
     return entries[0, rule[SUMS] + program[rule[TERM_ROWS] + term, T_FROM]] > 0
 
 
 @part
-def join(  # type: ignore[no-untyped-def]
+def join(
     rule,
     program,
     entries,
@@ -142,7 +142,7 @@ def join(  # type: ignore[no-untyped-def]
 
 
 @part
-def agrees(rule, program, entries, scratch, step, candidate):  # type: ignore[no-untyped-def]
+def agrees(rule, program, entries, scratch, step, candidate):
     """Does an entry agree with those chosen in all variables, also those it was not found by?"""
     for c in range(step[P_CHECK], step[P_CHECK_END]):
         check = program[rule[CHECK_ROWS] + c]
@@ -153,7 +153,7 @@ def agrees(rule, program, entries, scratch, step, candidate):  # type: ignore[no
 
 
 @part
-def add_match(rule, program, entries, groups, lists, scratch, counters, group, source, entry, sign):  # type: ignore[no-untyped-def]
+def add_match(rule, program, entries, groups, lists, scratch, counters, group, source, entry, sign):
     """Add one combination of entries to its group of the output."""
     chosen, inputs, rows_at = rule[CHOSEN], rule[INPUTS], rule[SUMS]
     out = rule[GROUP_SUMS]
@@ -192,7 +192,7 @@ def add_match(rule, program, entries, groups, lists, scratch, counters, group, s
 
 
 @part
-def add_steps(rule, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now):  # type: ignore[no-untyped-def]
+def add_steps(rule, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now):
     """Add the values of a combination to the staircases of its group. It lives until the first of its rows goes."""
     chosen = rule[CHOSEN]
     if rule[STAIRS] == 0:
@@ -222,7 +222,7 @@ def add_steps(rule, program, entries, entry_stairs, group_stairs, scratch, group
 
 
 @part
-def group_of(rule, program, entries, groups, table, scratch, counters):  # type: ignore[no-untyped-def]
+def group_of(rule, program, entries, groups, table, scratch, counters):
     """The group of a combination; NONE: there is no room for one more."""
     parts, chosen, at_parts = rule[PARTS], rule[CHOSEN], rule[GROUP_PARTS]
     if parts == 0:
@@ -250,7 +250,7 @@ def group_of(rule, program, entries, groups, table, scratch, counters):  # type:
 
 
 @part
-def group_of_pair(groups, table, counters, at_parts, one, other):  # type: ignore[no-untyped-def]
+def group_of_pair(groups, table, counters, at_parts, one, other):
     """The same for a pair of parts."""
     mask = len(table) - 1
     at = np.int64(mix(mix(np.uint64(0), one), other) & np.uint64(mask))
@@ -266,7 +266,7 @@ def group_of_pair(groups, table, counters, at_parts, one, other):  # type: ignor
 
 
 @part
-def new_group(groups, table, counters, at):  # type: ignore[no-untyped-def]
+def new_group(groups, table, counters, at):
     """A code for one more group, at this place of the hash table; NONE: there is no room."""
     group = counters[GROUPS]
     if group >= len(groups) or 2 * group >= len(table):
@@ -277,13 +277,13 @@ def new_group(groups, table, counters, at):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def mix(mixed, part):  # type: ignore[no-untyped-def]
+def mix(mixed, part):
     mixed = (mixed ^ np.uint64(part)) * np.uint64(0x9E3779B97F4A7C15)
     return mixed ^ (mixed >> np.uint64(32))
 
 
 @kernel
-def fill_table(table, groups, first_part, parts, count):  # type: ignore[no-untyped-def]
+def fill_table(table, groups, first_part, parts, count):
     """Enter the first `count` groups into an empty hash table."""
     mask = len(table) - 1
     for group in range(count):

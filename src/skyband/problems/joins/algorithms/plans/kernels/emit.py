@@ -62,21 +62,21 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     VALUES,
     WRITTEN,
 )
-from skyband.problems.joins.algorithms.plans.stairs_kernels import LENGTH, OFFSET, VALUE, clear, expire
-from skyband.problems.joins.algorithms.plans.sums_kernels import as_float, as_int
+from skyband.problems.joins.algorithms.plans.kernels.stairs import LENGTH, OFFSET, VALUE, clear, expire
+from skyband.problems.joins.algorithms.plans.kernels.sums import as_float, as_int
 from skyband.problems.joins.operator import AVG, COUNT, SUM
 
 AHEAD = 8  # groups
 
 
 @part
-def room_to_show(counters, records):  # type: ignore[no-untyped-def]
+def room_to_show(counters, records):
     """Is there room for all records that a moment may give? It shows no more than live groups and touched ones."""
     return counters[WRITTEN] + counters[LIVING] + counters[TOUCHED] + 1 <= len(records)
 
 
 @part
-def settle(rule, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters):  # type: ignore[no-untyped-def]
+def settle(rule, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters):
     """Work out the values of the groups touched; with changes, record those that differ from what was shown."""
     for i in range(counters[TOUCHED]):
         if i + AHEAD < counters[TOUCHED]:
@@ -116,7 +116,7 @@ def settle(rule, program, groups, lists, group_stairs, moments, turn, records, s
 
 
 @inlined
-def evaluate(rule, program, groups, group_stairs, scratch, floats, counters, group, now):  # type: ignore[no-untyped-def]
+def evaluate(rule, program, groups, group_stairs, scratch, floats, counters, group, now):
     """The aggregates of a group, to scratch; returns which have a value. `floats` is the same memory as scratch."""
     valid = 0
     for a in range(rule[AGGREGATES]):
@@ -160,7 +160,7 @@ def evaluate(rule, program, groups, group_stairs, scratch, floats, counters, gro
 
 
 @part
-def total_of(groups, group, at, term, scratch, limbs):  # type: ignore[no-untyped-def]
+def total_of(groups, group, at, term, scratch, limbs):
     """The sum of a term, as a float64."""
     if term[T_FLOAT]:
         above, below = groups[group, at + 1], groups[group, at + 2]
@@ -170,7 +170,7 @@ def total_of(groups, group, at, term, scratch, limbs):  # type: ignore[no-untype
 
 
 @inlined
-def enlist(groups, lists, counters, group, live):  # type: ignore[no-untyped-def]
+def enlist(groups, lists, counters, group, live):
     """Put a group on the list of living ones, or take it off."""
     groups[group, IS_LIVE] = live
     if live:
@@ -185,7 +185,7 @@ def enlist(groups, lists, counters, group, live):  # type: ignore[no-untyped-def
 
 
 @part
-def record(rule, groups, moments, turn, records, counters, group):  # type: ignore[no-untyped-def]
+def record(rule, groups, moments, turn, records, counters, group):
     line = records[counters[WRITTEN]]
     counters[WRITTEN] += 1
     live = group != NONE and groups[group, IS_LIVE] != 0
@@ -196,7 +196,7 @@ def record(rule, groups, moments, turn, records, counters, group):  # type: igno
 
 
 @part
-def show(rule, groups, lists, moments, turn, records, scratch, counters):  # type: ignore[no-untyped-def]
+def show(rule, groups, lists, moments, turn, records, scratch, counters):
     """What a moment shows beyond what changed: the living groups, or the best k of them."""
     if rule[TOP]:
         if not rule[CHANGES] or counters[DIRTY]:
@@ -214,7 +214,7 @@ def show(rule, groups, lists, moments, turn, records, scratch, counters):  # typ
 
 
 @inlined
-def rank(rule, program, groups, lists, counters, group, was_live):  # type: ignore[no-untyped-def]
+def rank(rule, program, groups, lists, counters, group, was_live):
     """Score a group anew."""
     before, after = groups[group, SCORE] if was_live else np.int64(MISSING), np.int64(MISSING)
     if groups[group, IS_LIVE]:
@@ -236,7 +236,7 @@ def rank(rule, program, groups, lists, counters, group, was_live):  # type: igno
 
 
 @part
-def show_best(rule, groups, lists, moments, turn, records, counters):  # type: ignore[no-untyped-def]
+def show_best(rule, groups, lists, moments, turn, records, counters):
     k, scores = rule[TOP], lists[L_TOUCHED]  # nothing is touched now: room for scores
     prune(groups, lists, counters)
     if (counters[RESERVE] < k and counters[RESERVE] < counters[LIVING]) or counters[RESERVE] > 64 * k + 1024:
@@ -256,7 +256,7 @@ def show_best(rule, groups, lists, moments, turn, records, counters):  # type: i
 
 
 @part
-def prune(groups, lists, counters):  # type: ignore[no-untyped-def]
+def prune(groups, lists, counters):
     """Take groups out of the reserve whose score no longer exceeds TAU."""
     kept = 0
     for i in range(counters[RESERVE]):
@@ -270,7 +270,7 @@ def prune(groups, lists, counters):  # type: ignore[no-untyped-def]
 
 
 @part
-def refill(groups, lists, counters, k):  # type: ignore[no-untyped-def]
+def refill(groups, lists, counters, k):
     """Set TAU so that a few times k of the living groups exceed it, or as few more as ties allow."""
     living, wanted, scores = counters[LIVING], 4 * k + 64, lists[L_TOUCHED]
     tau = np.int64(MISSING)

@@ -47,10 +47,10 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TURN,
     UPDATE,
 )
-from skyband.problems.joins.algorithms.plans.emit_kernels import room_to_show, settle, show
-from skyband.problems.joins.algorithms.plans.matching_kernels import DONE, MORE_ENTRY_STEPS, MORE_RECORDS, join
-from skyband.problems.joins.algorithms.plans.pair_kernels import join_changes, join_pair, way_of
-from skyband.problems.joins.algorithms.plans.updating_kernels import (
+from skyband.problems.joins.algorithms.plans.kernels.emit import room_to_show, settle, show
+from skyband.problems.joins.algorithms.plans.kernels.matching import DONE, MORE_ENTRY_STEPS, MORE_RECORDS, join
+from skyband.problems.joins.algorithms.plans.kernels.pairs import join_changes, join_pair, way_of
+from skyband.problems.joins.algorithms.plans.kernels.updating import (
     add_entry,
     add_plain_row,
     add_row,
@@ -64,7 +64,7 @@ AHEAD = 8  # events
 
 
 @kernel
-def write_rows(table, slots, entry, valid, last, weight, arguments):  # type: ignore[no-untyped-def]
+def write_rows(table, slots, entry, valid, last, weight, arguments):
     """Rows that come, to their slots."""
     for i in range(len(slots)):
         slot = slots[i]
@@ -77,7 +77,7 @@ def write_rows(table, slots, entry, valid, last, weight, arguments):  # type: ig
 
 
 @kernel
-def line_up(events, at, slots, moment, sign):  # type: ignore[no-untyped-def]
+def line_up(events, at, slots, moment, sign):
     """Rows that come, or go, as events; `at` is where the next event of each moment belongs."""
     for i in range(len(slots)):
         place = at[moment[i]]
@@ -86,7 +86,7 @@ def line_up(events, at, slots, moment, sign):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def run(  # type: ignore[no-untyped-def]
+def run(
     rule,
     program,
     entries,
@@ -141,7 +141,7 @@ def run(  # type: ignore[no-untyped-def]
 
 
 @part
-def take_events(  # type: ignore[no-untyped-def]
+def take_events(
     rule,
     program,
     entries,
@@ -185,7 +185,7 @@ def take_events(  # type: ignore[no-untyped-def]
 
 
 @part
-def take_listed(  # type: ignore[no-untyped-def]
+def take_listed(
     rule, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs, scratch, counters, now
 ):
     """Join what was gathered, entry by entry: what changed of one with all there is now of the others."""
@@ -217,7 +217,7 @@ def take_listed(  # type: ignore[no-untyped-def]
 
 
 @part
-def gather(rule, program, entries, listed, slots, events, end, counters):  # type: ignore[no-untyped-def]
+def gather(rule, program, entries, listed, slots, events, end, counters):
     """Add up what the events of a moment change of each entry."""
     delta, waiting, plain = rule[DELTA], counters[LISTED], only_plain(rule, program)
     for i in range(counters[EVENT], end):
@@ -236,7 +236,7 @@ def gather(rule, program, entries, listed, slots, events, end, counters):  # typ
 
 
 @inlined
-def ask_early(events, i, end, slots, target, column):  # type: ignore[no-untyped-def]
+def ask_early(events, i, end, slots, target, column):
     """Entries and groups are all over the memory, and only its slot says which one an event is about: ask for the slot
     of an event to come, and for the first numbers, and those from `column` on, of the row of `target` for a nearer one.
     """
@@ -248,7 +248,7 @@ def ask_early(events, i, end, slots, target, column):  # type: ignore[no-untyped
 
 
 @part
-def take_alone(rule, program, entries, slots, groups, lists, events, end, counters):  # type: ignore[no-untyped-def]
+def take_alone(rule, program, entries, slots, groups, lists, events, end, counters):
     """The events of a moment when nothing is joined: in place of its entry a row has its group, and is added to it."""
     out, touched, plain = rule[GROUP_SUMS], counters[TOUCHED], only_plain(rule, program)
     for i in range(counters[EVENT], end):

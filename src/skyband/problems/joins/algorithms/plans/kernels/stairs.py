@@ -45,7 +45,7 @@ def new_stairs(owners: int, steps: int) -> Stairs:
 
 
 @part
-def clear(stairs, owner):  # type: ignore[no-untyped-def]
+def clear(stairs, owner):
     """Forget an owner's steps and give its slab back."""
     header = stairs.owners[owner]
     if header[CAPACITY] > 0:
@@ -59,7 +59,7 @@ def clear(stairs, owner):  # type: ignore[no-untyped-def]
 
 
 @part
-def _widen(stairs, owner):  # type: ignore[no-untyped-def]
+def _widen(stairs, owner):
     """Move an owner to a slab of twice the size; False: the pool is full."""
     header = stairs.owners[owner]
     c = SMALLEST
@@ -83,7 +83,7 @@ def _widen(stairs, owner):  # type: ignore[no-untyped-def]
 
 
 @part
-def _move(steps, start, end, by):  # type: ignore[no-untyped-def]
+def _move(steps, start, end, by):
     """Move steps up or down."""
     if by > 0:
         for j in range(end - 1, start - 1, -1):
@@ -94,7 +94,7 @@ def _move(steps, start, end, by):  # type: ignore[no-untyped-def]
 
 
 @part
-def expire(stairs, owner, now):  # type: ignore[no-untyped-def]
+def expire(stairs, owner, now):
     """Drop the steps that no longer count."""
     header, steps = stairs.owners[owner], stairs.steps
     start, n, gone = header[OFFSET], header[LENGTH], 0
@@ -105,7 +105,7 @@ def expire(stairs, owner, now):  # type: ignore[no-untyped-def]
 
 
 @part
-def insert(stairs, owner, until, value):  # type: ignore[no-untyped-def]
+def insert(stairs, owner, until, value):
     """Add a value that counts until then; False: the pool is full, nothing was changed. Twice is as good as once."""
     header, steps = stairs.owners[owner], stairs.steps
     n, start = header[LENGTH], header[OFFSET]

@@ -26,7 +26,7 @@ SIGN = -(2**63)
 
 
 @part
-def add_scaled(target, row, to, source, source_row, start, plain, limbs, factor):  # type: ignore[no-untyped-def]
+def add_scaled(target, row, to, source, source_row, start, plain, limbs, factor):
     """target += factor * source, for `plain` counts and a number of `limbs` limbs behind them."""
     counts = plain + limbs if limbs <= 1 else plain
     for c in range(counts):
@@ -44,7 +44,7 @@ def add_scaled(target, row, to, source, source_row, start, plain, limbs, factor)
 
 
 @part
-def _add_limbs(target, row, to, source, source_row, start, limbs, factor):  # type: ignore[no-untyped-def]
+def _add_limbs(target, row, to, source, source_row, start, limbs, factor):
     carry = np.int64(0)
     for c in range(limbs - 1):
         total = target[row, to + c] + source[source_row, start + c] * factor + carry
@@ -55,7 +55,7 @@ def _add_limbs(target, row, to, source, source_row, start, limbs, factor):  # ty
 
 
 @part
-def write_int(value, target, to, limbs):  # type: ignore[no-untyped-def]
+def write_int(value, target, to, limbs):
     """The limbs of an int64, in row 0."""
     for c in range(limbs - 1):
         target[0, to + c] = value & MASK
@@ -64,7 +64,7 @@ def write_int(value, target, to, limbs):  # type: ignore[no-untyped-def]
 
 
 @part
-def add_int(value, sign, target, row, to, limbs):  # type: ignore[no-untyped-def]
+def add_int(value, sign, target, row, to, limbs):
     """Add an int64, or take it off."""
     if limbs == 1:
         target[row, to] += sign * value
@@ -79,7 +79,7 @@ def add_int(value, sign, target, row, to, limbs):  # type: ignore[no-untyped-def
 
 
 @part
-def write_float(bits, target, to, limbs, low):  # type: ignore[no-untyped-def]
+def write_float(bits, target, to, limbs, low):
     """The limbs of a finite float64, given as its bits, in units of 2**low, in row 0. Limbs may be negative."""
     for c in range(limbs):
         target[0, to + c] = 0
@@ -111,7 +111,7 @@ def write_float(bits, target, to, limbs, low):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def extent(values, valid, bit, is_float):  # type: ignore[no-untyped-def]
+def extent(values, valid, bit, is_float):
     """The lowest bit set in any of these numbers, and one more than the highest."""
     low, high = NO_LOW, NO_HIGH
     for i in range(len(values)):
@@ -147,7 +147,7 @@ def extent(values, valid, bit, is_float):  # type: ignore[no-untyped-def]
 
 
 @part
-def as_float(numbers, row, at, limbs, low, scratch, free):  # type: ignore[no-untyped-def]
+def as_float(numbers, row, at, limbs, low, scratch, free):
     """The float64 nearest to a number in units of 2**low; of two as near, the even one. Scratch is free from `free`."""
     negative = numbers[row, at + limbs - 1] < 0
     carry = np.int64(0)
@@ -179,7 +179,7 @@ def as_float(numbers, row, at, limbs, low, scratch, free):  # type: ignore[no-un
 
 
 @part
-def as_int(numbers, row, at, limbs):  # type: ignore[no-untyped-def]
+def as_int(numbers, row, at, limbs):
     """The number, if an int64 can hold it, and whether it can."""
     high = numbers[row, at + limbs - 1]
     for c in range(limbs - 2, -1, -1):

@@ -40,8 +40,8 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TOUCHED,
     UPDATE,
 )
-from skyband.problems.joins.algorithms.plans.matching_kernels import DONE, MORE_GROUPS, group_of_pair
-from skyband.problems.joins.algorithms.plans.updating_kernels import relink
+from skyband.problems.joins.algorithms.plans.kernels.matching import DONE, MORE_GROUPS, group_of_pair
+from skyband.problems.joins.algorithms.plans.kernels.updating import relink
 
 AHEAD = 4  # entries
 
@@ -66,7 +66,7 @@ class Way(NamedTuple):
 
 
 @part
-def way_of(rule, program, source):  # type: ignore[no-untyped-def]
+def way_of(rule, program, source):
     step, out = rule[STEP_ROWS] + source, rule[GROUP_SUMS]
     mine, other = rule[INPUT_ROWS] + source, rule[INPUT_ROWS] + 1 - source
     grouped = program[rule[PART_ROWS], G_INPUT] if rule[PARTS] == 1 else BOTH if rule[PARTS] == 2 else NONE
@@ -79,7 +79,7 @@ def way_of(rule, program, source):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def join_pair(way, entries, first, groups, lists, table, counters, entry, row, at, sign, again):  # type: ignore[no-untyped-def]
+def join_pair(way, entries, first, groups, lists, table, counters, entry, row, at, sign, again):
     """Join a part of `entry`, the numbers from column `at` on of a row, with the entries of the other input.
 
     `again`: go on where groups ran out.
@@ -116,7 +116,7 @@ def join_pair(way, entries, first, groups, lists, table, counters, entry, row, a
 
 
 @part
-def join_changes(rule, program, entries, first, listed, groups, lists, table, counters):  # type: ignore[no-untyped-def]
+def join_changes(rule, program, entries, first, listed, groups, lists, table, counters):
     """Add what was gathered of each entry to it, and join it with all there is now of the other input."""
     sums, delta, item = rule[SUMS], rule[DELTA], counters[ITEM]
     way, again = way_of(rule, program, entries[listed[item], SOURCE]), counters[STAGE] == JOIN
@@ -145,7 +145,7 @@ def join_changes(rule, program, entries, first, listed, groups, lists, table, co
 
 
 @inlined
-def take_over(rule, program, entries, first, entry):  # type: ignore[no-untyped-def]
+def take_over(rule, program, entries, first, entry):
     """Add what was gathered of an entry to it. False: as much came as went."""
     sums, delta = rule[SUMS], rule[DELTA]
     was, changed = entries[entry, sums], 0

@@ -39,13 +39,13 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     T_PLAIN,
     TERM_ROWS,
 )
-from skyband.problems.joins.algorithms.plans.matching_kernels import has_value
-from skyband.problems.joins.algorithms.plans.stairs_kernels import clear, expire, insert
-from skyband.problems.joins.algorithms.plans.sums_kernels import EXPONENT, add_int, add_scaled, write_float, write_int
+from skyband.problems.joins.algorithms.plans.kernels.matching import has_value
+from skyband.problems.joins.algorithms.plans.kernels.stairs import clear, expire, insert
+from skyband.problems.joins.algorithms.plans.kernels.sums import EXPONENT, add_int, add_scaled, write_float, write_int
 
 
 @part
-def add_row(rule, program, entries, target, at_row, start, source, slots, slot, sign):  # type: ignore[no-untyped-def]
+def add_row(rule, program, entries, target, at_row, start, source, slots, slot, sign):
     """Add a row to the numbers from column `start` on of a row of `target`, or take it off. Entry 0 is scratch."""
     rows = sign * slots[slot, R_WEIGHT]
     target[at_row, start] += rows
@@ -69,7 +69,7 @@ def add_row(rule, program, entries, target, at_row, start, source, slots, slot, 
 
 
 @part
-def only_plain(rule, program):  # type: ignore[no-untyped-def]
+def only_plain(rule, program):
     """Are all terms whole numbers of one limb?"""
     others = 0
     for t in range(rule[TERM_ROWS], rule[STAIR_ROWS]):
@@ -78,7 +78,7 @@ def only_plain(rule, program):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def add_plain_row(rule, program, target, at_row, start, source, slots, slot, sign):  # type: ignore[no-untyped-def]
+def add_plain_row(rule, program, target, at_row, start, source, slots, slot, sign):
     """The same, if all terms are whole numbers of one limb."""
     rows, valid, mine = sign * slots[slot, R_WEIGHT], slots[slot, R_VALID], rule[INPUT_ROWS] + source
     target[at_row, start] += rows
@@ -91,7 +91,7 @@ def add_plain_row(rule, program, target, at_row, start, source, slots, slot, sig
 
 
 @part
-def read_terms(rule, program, entries, slots, slot):  # type: ignore[no-untyped-def]
+def read_terms(rule, program, entries, slots, slot):
     """What one row adds to its entry, to entry 0."""
     valid, start = slots[slot, R_VALID], rule[SUMS]
     source = entries[slots[slot, R_ENTRY], SOURCE]
@@ -117,7 +117,7 @@ def read_terms(rule, program, entries, slots, slot):  # type: ignore[no-untyped-
 
 
 @part
-def read_row(rule, program, entries, slots, slot, scratch):  # type: ignore[no-untyped-def]
+def read_row(rule, program, entries, slots, slot, scratch):
     """What one row adds to its entry, to entry 0, and its values for staircases, to scratch."""
     read_terms(rule, program, entries, slots, slot)
     mine = program[rule[INPUT_ROWS] + entries[slots[slot, R_ENTRY], SOURCE]]
@@ -130,7 +130,7 @@ def read_row(rule, program, entries, slots, slot, scratch):  # type: ignore[no-u
 
 
 @part
-def add_entry(rule, program, entries, entry, to, factor):  # type: ignore[no-untyped-def]
+def add_entry(rule, program, entries, entry, to, factor):
     """Add entry 0 to the sums, or what waits, of an entry: to the columns from `to` on."""
     start, mine = rule[SUMS], program[rule[INPUT_ROWS] + entries[entry, SOURCE]]
     if mine[I_SIMPLE] != NONE:
@@ -145,7 +145,7 @@ def add_entry(rule, program, entries, entry, to, factor):  # type: ignore[no-unt
 
 
 @part
-def update(rule, program, entries, first, entry_stairs, scratch, entry, sign, last, now):  # type: ignore[no-untyped-def]
+def update(rule, program, entries, first, entry_stairs, scratch, entry, sign, last, now):
     """The window update and, for the same entry, the update of its aggregation set. False: no room for staircases."""
     source, rows = entries[entry, SOURCE], rule[SUMS]
     mine = program[rule[INPUT_ROWS] + source]
@@ -168,7 +168,7 @@ def update(rule, program, entries, first, entry_stairs, scratch, entry, sign, la
 
 
 @part
-def relink(rule, program, entries, first, entry):  # type: ignore[no-untyped-def]
+def relink(rule, program, entries, first, entry):
     """An entry is found by its keys while it has rows."""
     mine = program[rule[INPUT_ROWS] + entries[entry, SOURCE]]
     for index in range(mine[I_LINK], mine[I_LINK_END]):

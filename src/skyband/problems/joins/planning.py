@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from skyband.core.chooser import Choice
-from skyband.core.chooser import Plan as Choices
+from skyband.core.chooser import BY_NAME, cheapest
+from skyband.core.plan import Choice
+from skyband.core.plan import Plan as ChosenPlan
 from skyband.errors import InvalidQuery
 from skyband.problems.joins.algorithms import plans, recompute
 from skyband.problems.joins.algorithms.plans import Plan
 from skyband.problems.joins.columns import BoundJoin
-from skyband.problems.joins.costs import Statistics, best, cost, enumerate_plans, known_constants
+from skyband.problems.joins.costs import MOST_ENUMERATED, Statistics, best, cost, enumerate_plans, known_constants
 from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinOperator, Spec
 from skyband.problems.joins.query import JoinAggregate, Relation
 from skyband.windows import FOREVER
@@ -111,7 +112,7 @@ def choose(query: JoinAggregate, spec: Spec) -> str:
     if query.plan is not None:
         plan_named(query.plan, query, spec)
         return query.plan
-    return name_of(best(assumed(spec), known_constants(), linear=spec.linear, slide=_slide(spec)), query.names)
+    return plan(query, spec=spec).algorithm
 
 
 def better(name: str, query: JoinAggregate, spec: Spec, inputs: Sequence[Statistics]) -> str | None:
@@ -140,34 +141,37 @@ def _slide(spec: Spec) -> float:
     return 1.0 if spec.every else 0.0
 
 
-def explain_join(query: JoinAggregate, statistics: Mapping[str, Statistics] | None = None) -> Choices:
+def plan(
+    query: JoinAggregate, statistics: Mapping[str, Statistics] | None = None, spec: Spec | None = None
+) -> ChosenPlan:
     """Which plan runs `query`, and what all of them are estimated to cost, per row that arrives.
 
-    `statistics` says what each input is like, by its name; rates are in rows a slide.
+    `statistics` says what each input is like, by its name; rates are in rows a slide. `spec` is the query in numbers,
+    once its columns are known.
     """
-    spec, inputs = _shape(query), inputs_of(query, statistics)
+    spec, inputs = spec or _shape(query), inputs_of(query, statistics)
     rate = max(sum(each.rate for each in inputs), 1.0)
     constants, slide = known_constants(), _slide(spec)
-    choices = [
-        Choice(
-            name_of(plan, query.names),
-            plans.refuses(spec, plan),
-            ns=cost(plan, inputs, constants, slide, linear=spec.linear) / rate,
-        )
-        for plan in enumerate_plans(len(inputs), linear=True)
-    ]
-    choices.sort(key=lambda choice: (choice.refused is not None, choice.ns))
+
+    def considered(plan: Plan) -> Choice:
+        ns = cost(plan, inputs, constants, slide, linear=spec.linear) / rate
+        return Choice(name_of(plan, query.names), plans.refuses(spec, plan), ns=ns)
+
+    count = len(inputs)
+    candidates = enumerate_plans(count, linear=True) if count <= MOST_ENUMERATED else []
+    if not candidates:  # too many to look at: the extremes, and the one that making inputs early one by one leads to
+        extremes = Plan((False,) * count), Plan((True,) * count), Plan((True,) * count, multiply=True)
+        found = best(inputs, constants, linear=spec.linear, slide=slide)
+        candidates = list(dict.fromkeys((*extremes, found)))
+    choices = sorted(map(considered, candidates), key=lambda choice: (choice.refused is not None, choice.ns))
     if query.plan is None:
-        chosen, why = (
-            name_of(best(inputs, constants, linear=spec.linear, slide=slide), query.names),
-            "a row costs least",
-        )
+        chosen, why = cheapest(choice for choice in choices if not choice.refused).algorithm, "a row costs least"
     else:
         asked = plan_named(query.plan, query, spec)
-        chosen, why = query.plan if asked is None else name_of(asked, query.names), "asked for by name"
+        chosen, why = query.plan if asked is None else name_of(asked, query.names), BY_NAME
     ns = next((choice.ns for choice in choices if choice.algorithm == chosen), math.nan)
     rows = sum(each.rows for each in inputs)
-    return Choices(chosen, why, rows, ns, rows, statistics is None, tuple(choices))
+    return ChosenPlan(chosen, why, rows, ns, rows, statistics is None, tuple(choices))
 
 
 def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None) -> list[Statistics]:

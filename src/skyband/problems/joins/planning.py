@@ -157,13 +157,9 @@ def plan(
         ns = cost(plan, inputs, constants, slide, linear=spec.linear) / rate
         return Choice(name_of(plan, query.names), plans.refuses(spec, plan), ns=ns)
 
-    count = len(inputs)
-    candidates = enumerate_plans(count, linear=True) if count <= MOST_ENUMERATED else []
-    if not candidates:  # too many to look at: the extremes, and the one that making inputs early one by one leads to
-        extremes = Plan((False,) * count), Plan((True,) * count), Plan((True,) * count, multiply=True)
-        found = best(inputs, constants, linear=spec.linear, slide=slide)
-        candidates = list(dict.fromkeys((*extremes, found)))
-    choices = sorted(map(considered, candidates), key=lambda choice: (choice.refused is not None, choice.ns))
+    choices = sorted(
+        map(considered, _candidates(spec, inputs)), key=lambda choice: (choice.refused is not None, choice.ns)
+    )
     if query.plan is None:
         chosen, why = cheapest(choice for choice in choices if not choice.refused).algorithm, "a row costs least"
     else:
@@ -172,6 +168,16 @@ def plan(
     ns = next((choice.ns for choice in choices if choice.algorithm == chosen), math.nan)
     rows = sum(each.rows for each in inputs)
     return ChosenPlan(chosen, why, rows, ns, rows, statistics is None, tuple(choices))
+
+
+def _candidates(spec: Spec, inputs: Sequence[Statistics]) -> list[Plan]:
+    """All plans; of many inputs, the extremes and the one that making inputs early one after the other leads to."""
+    count = len(inputs)
+    if count <= MOST_ENUMERATED:
+        return enumerate_plans(count, linear=True)
+    extremes = Plan((False,) * count), Plan((True,) * count), Plan((True,) * count, multiply=True)
+    found = best(inputs, known_constants(), linear=spec.linear, slide=_slide(spec))
+    return list(dict.fromkeys((*extremes, found)))
 
 
 def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None) -> list[Statistics]:

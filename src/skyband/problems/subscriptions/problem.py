@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from skyband.core.distribution import Distribution, by_its_rows
 from skyband.core.draft import Draft
+from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
@@ -44,7 +45,11 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         return f"the {rows}, once for all, and a list somewhat longer than k for each query"
 
     def choose(self, query: TopKForEach, draft: Draft) -> Plan:
-        score = many.outline(query.score, query.ascending)
+        if draft.schema is None:  # then columns are taken to be numbers
+            score = many.outline(query.score, query.ascending)
+        else:
+            schemas = plain_schema(draft.schema), plain_schema(query.queries.schema)
+            score = many.bind(query.score, query.ascending, *schemas)
         spec = planning.in_numbers(query, ticks_of(query.window), scoring_of(score))
         topics = planning.topics_of(query.queries, score)
         count = len(query.queries)

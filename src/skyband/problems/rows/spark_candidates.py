@@ -21,7 +21,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from skyband.core.encoding.scores import Comparable
-from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Ints, Tally
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import PREFIX, TIE, quoted
@@ -121,15 +121,6 @@ def _stand_for(rows: npt.NDArray[np.bool_], weights: npt.NDArray[np.int32]) -> N
         weights[rows.argmax()] = count
 
 
-def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
-    """Ticks of a timestamp or integer column; 0 for null."""
-    if column.type != pa.int64():
-        column = column.cast(pa.int64())  # Spark's timestamps are microseconds
-    if column.null_count:
-        column = column.fill_null(0)
-    return column.to_numpy(zero_copy_only=False)
-
-
 def _scores(columns: list[pa.Array], recipe: TopKRecipe) -> Comparable:
     if recipe.score is None:
         return Comparable.of(columns[0], recipe.text)
@@ -186,15 +177,3 @@ class CandidateGatherer(Gatherer):
         scores = scores.but(out)
         kept = self._sieve.keep(times, scores.scores, groups, null_groups, ties)
         return kept if scores.without is None else kept | scores.without
-
-
-def pane_tally(times: Ints, weights: npt.NDArray[np.int32], shape: Shape) -> tuple[Ints, Ints]:
-    """Where the last windows of these rows end, and how many rows are in them. A landmark's never do."""
-    counted = weights > 0
-    if shape.whole == FOREVER or not counted.any():
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    times = times[counted]
-    slide = times // shape.every
-    second = times - slide * shape.every >= shape.every - shape.rest if shape.rest else 0
-    ends, which = np.unique((slide + shape.whole + second) * shape.every, return_inverse=True)
-    return ends, np.bincount(which, weights[counted]).astype(np.int64)

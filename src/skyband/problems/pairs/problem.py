@@ -17,7 +17,7 @@ from skyband.core.operator import EMIT_CODES
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
 from skyband.problems.pairs import planning, session, sql
@@ -102,7 +102,7 @@ class Pairs(OneWindowProblem[TopKPairs]):
         names = [one.name for one in statement.inputs]
         return not statement.is_grouped and not statement.has_full_join and len(names) == 2 and len({*names}) == 1
 
-    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)
 
 

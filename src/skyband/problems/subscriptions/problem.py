@@ -17,7 +17,7 @@ from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import many
 from skyband.problems.subscriptions import planning, session, sql
@@ -88,7 +88,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
     def matches(self, statement: Statement) -> bool:
         return sql.matches(statement)
 
-    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name, many_layout
-from skyband.dialect.asked import ONLY, Asked, Rows, Shown
+from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
 from skyband.dialect.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions import many
@@ -26,7 +26,7 @@ def matches(statement: Statement) -> bool:
     return sorted(windows) == [False, True] and len({one.name for one in statement.inputs}) == 2
 
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopKForEach` of no queries yet, which are in the input without a window."""
     stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
     rows, queries = schemas[stream.alias], schemas[asking.alias]
@@ -63,7 +63,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     )
     statement.attempt(lambda: many.bind(query.score, ranking.ascending, rows, queries), ranking.by)
     shown = _shown(statement, query, rows, stream, asking)
-    return Asked(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
+    return QuerySpec(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
 
 
 def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:

@@ -1,4 +1,4 @@
-"""What a statement comes down to: a query, the rows it is asked of, and the columns that are shown of its answer."""
+"""What a statement comes down to: a query, the rows it reads, and the columns that are shown of its answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuerySpec:
     """A query in place of a statement."""
 
     query: Any  # of one of the problems
@@ -46,6 +46,6 @@ class Asked:
     turn: Turn | None = None
     queries: str | None = None  # the input that has the queries to be answered, by what it was given as
 
-    def of(self, queries: Any) -> Asked:
+    def of(self, queries: Any) -> QuerySpec:
         """The same with these queries."""
         return replace(self, query=self.query.of(queries))

@@ -167,7 +167,8 @@ class Schedule:
             return now
         behind = now
         for s in range(self.spec.streams):
-            mine = np.maximum.accumulate(np.where(batch.stream == s, batch.time, self._reached[s]))
+            # A batch may start with a row that is behind its stream: the stream stays where it was.
+            mine = np.maximum.accumulate(np.maximum(np.where(batch.stream == s, batch.time, -FOREVER), self._reached[s]))
             self._reached[s] = mine[-1]
             behind = np.minimum(behind, mine)
         return np.maximum(behind, now - self.spec.idle_after)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.problems.across.algorithms.learned.forecast_kernels import is_known, learn_arrival
-from skyband.problems.across.algorithms.learned.retention_kernels import (
+from skyband.problems.across.algorithms.learned.kernels.forecast import is_known, learn_arrival
+from skyband.problems.across.algorithms.learned.kernels.retention import (
     BAR,
     CAME,
     DUE,
@@ -23,7 +23,7 @@ from skyband.problems.across.algorithms.learned.retention_kernels import (
     level_of,
     retention_value,
 )
-from skyband.problems.across.algorithms.learned.shadow_kernels import (
+from skyband.problems.across.algorithms.learned.kernels.shadow import (
     MISSING,
     NEXT_END,
     RECORDS,
@@ -52,9 +52,9 @@ from skyband.problems.across.algorithms.staircase.kernels import (
     replace_points,
     take_row,
 )
-from skyband.problems.across.drivers.clock import ANSWER_DUE
-from skyband.problems.across.drivers.emit import show
-from skyband.problems.across.drivers.slots import NEVER, current_score, forget, latest_row, points_of
+from skyband.problems.across.drivers.kernels.emit import show
+from skyband.problems.across.drivers.kernels.slots import NEVER, current_score, forget, latest_row, points_of
+from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
 WAITS_ON = 0.4  # of the time since its latest row until an object is judged again
 
@@ -62,7 +62,7 @@ WAITS_ON = 0.4  # of the time since its latest row until an object is judged aga
 
 
 @part
-def _let_go(state, code, clock, k, shadow, scoring):  # type: ignore[no-untyped-def]
+def _let_go(state, code, clock, k, shadow, scoring):
     """Forget the object, also in the front; its rows go on record."""
     points, scores = state.points, state.scores
     record_object(shadow, state.slots, code, clock)
@@ -74,7 +74,7 @@ def _let_go(state, code, clock, k, shadow, scoring):  # type: ignore[no-untyped-
 
 
 @part
-def _judge(state, code, clock, k, size, learnt, shadow, scoring):  # type: ignore[no-untyped-def]
+def _judge(state, code, clock, k, size, learnt, shadow, scoring):
     """Let go of the object unless it is worth holding. Returns whether it is held."""
     facts = learnt.facts
     found, total = retention_value(state, state.slots, code, facts[CAME, code], clock, k, size, learnt, scoring)
@@ -90,7 +90,7 @@ def _judge(state, code, clock, k, size, learnt, shadow, scoring):  # type: ignor
 
 
 @kernel
-def judge_doors(state, door, clock, k, size, learnt, scoring):  # type: ignore[no-untyped-def]
+def judge_doors(state, door, clock, k, size, learnt, scoring):
     """What new objects are worth, by stream and quantile of their first value."""
     doors, values = learnt.doors, learnt.values
     for s in range(door.shape[1]):
@@ -104,12 +104,12 @@ def judge_doors(state, door, clock, k, size, learnt, scoring):  # type: ignore[n
 
 
 @inlined
-def quantile_of(i, doors, values):  # type: ignore[no-untyped-def]
+def quantile_of(i, doors, values):
     return i * (values.shape[1] - 1) // (doors.shape[2] - 1)
 
 
 @part
-def _value_at_the_door(value, stream, learnt):  # type: ignore[no-untyped-def]
+def _value_at_the_door(value, stream, learnt):
     """The retention value of a new object, and for how many windows it is needed, between those of `judge_doors`."""
     doors, values = learnt.doors, learnt.values
     i, last = 0, doors.shape[2] - 1
@@ -127,7 +127,7 @@ def _value_at_the_door(value, stream, learnt):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def judge_all(state, k, size, learnt, shadow, scoring, shown, found):  # type: ignore[no-untyped-def]
+def judge_all(state, k, size, learnt, shadow, scoring, shown, found):
     """Let go of all that is not worth its place, except what the answer shows: the first `found` of the top.
 
     As long as there is room for records; the others come next time.
@@ -148,13 +148,13 @@ def judge_all(state, k, size, learnt, shadow, scoring, shown, found):  # type: i
 
 
 @inlined
-def _needed_now(state, k, shown):  # type: ignore[no-untyped-def]
+def _needed_now(state, k, shown):
     """The k-th best score, as of the last answer."""
     return shown.top_score[k - 1] if state.numbers[FOUND] == k else -np.inf
 
 
 @part
-def _admit(rows, r, clock, k, size, state, learnt, shadow, door, scoring, shown):  # type: ignore[no-untyped-def]
+def _admit(rows, r, clock, k, size, state, learnt, shadow, door, scoring, shown):
     """A row comes: of an object that is held, or of one that may be worth holding."""
     slots, facts, figures = state.slots, learnt.facts, learnt.figures
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
@@ -184,7 +184,7 @@ def _admit(rows, r, clock, k, size, state, learnt, shadow, door, scoring, shown)
 
 
 @inlined
-def _score_alone(rows, r, door, scoring):  # type: ignore[no-untyped-def]
+def _score_alone(rows, r, door, scoring):
     slot = door[0, rows.stream[r]]
     slot.value, slot.last = rows.value[r], rows.last[r]
     points = current_score(door, 0, rows.last[r], scoring)
@@ -193,19 +193,19 @@ def _score_alone(rows, r, door, scoring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, shadow, shown, out, written):  # type: ignore[no-untyped-def]
+def execute(config, scoring, rows, clocks, steps, step, end, state, door, learnt, shadow, shown, out, written):
     """Execute steps as far as there is room, or until it is time to look at all objects."""
-    k, entries, streams = rule.k, len(shown.code), state.slots.shape[1]
+    k, entries, streams = config.k, len(shown.code), state.slots.shape[1]
     numbers, figures, seen = state.numbers, learnt.figures, shadow.numbers
     while step < end:
         if written + 2 * entries > len(out.at) or numbers[SIZE] + streams > len(state.score):
             break
-        if figures[ROWS] - figures[LOOKED] >= rule.sweep_after or 2 * (seen[RECORDS] + streams) > len(shadow.table):
+        if figures[ROWS] - figures[LOOKED] >= config.sweep_after or 2 * (seen[RECORDS] + streams) > len(shadow.table):
             break
-        if seen[MISSING] >= rule.alarm_at and figures[BAR] > 0.0:
+        if seen[MISSING] >= config.alarm_at and figures[BAR] > 0.0:
             break
-        if figures[BAR] > 0.0 and figures[ROWS] - figures[JUDGED] >= rule.judge_after and not numbers[STALE]:
-            judge_all(state, k, rule.size, learnt, shadow, scoring, shown, numbers[FOUND])
+        if figures[BAR] > 0.0 and figures[ROWS] - figures[JUDGED] >= config.judge_after and not numbers[STALE]:
+            judge_all(state, k, config.size, learnt, shadow, scoring, shown, numbers[FOUND])
             continue
         expire(state.front, state.score, numbers, clocks[step])
         r = steps[step]
@@ -215,14 +215,18 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, 
             stream = rows.stream[r]
             learnt.recent[stream, learnt.taken[stream] % learnt.recent.shape[1]] = rows.value[r]
             learnt.taken[stream] += 1
-            _admit(rows, r, clocks[step], k, rule.size, state, learnt, shadow, door, scoring, shown)
-        if r == ANSWER_DUE or rule.each:
+            _admit(rows, r, clocks[step], k, config.size, state, learnt, shadow, door, scoring, shown)
+        if r == ANSWER_DUE or config.each:
             changes = numbers[STALE] or r == ANSWER_DUE
             if numbers[STALE]:
                 rank(state, k, shown)
                 seen[RECOUNT] = 1
             needed = _needed_now(state, k, shown)
-            if seen[RECORDS] and needed < figures[SCANNED_AT] and figures[ROWS] - figures[SCANNED] >= rule.judge_after:
+            if (
+                seen[RECORDS]
+                and needed < figures[SCANNED_AT]
+                and figures[ROWS] - figures[SCANNED] >= config.judge_after
+            ):
                 # Scores fall, so that what was let go may be needed although nothing more comes of it.
                 figures[SCANNED], figures[SCANNED_AT] = figures[ROWS], needed
                 scan(shadow, state, needed, state.front[LAST, :0], state.score[:0], 0, door, scoring)
@@ -232,7 +236,7 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, 
             seen[SEEN_SHOULD] += seen[SHOULD]
             if changes:
                 before = written
-                written = show(clocks[step], numbers[FOUND], rule.emit, shown, out, written)
+                written = show(clocks[step], numbers[FOUND], config.emit, shown, out, written)
                 out.recall[before:written] = recall_of(seen)
         step += 1
     return step, written
@@ -242,14 +246,14 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, door, learnt, 
 
 
 @kernel
-def recount(shadow, shown, found, k, clock, scoring):  # type: ignore[no-untyped-def]
+def recount(shadow, shown, found, k, clock, scoring):
     """Which share of the objects the answer has that it should."""
     count_missing(shadow, shown, found, k, clock, scoring)
     return recall_of(shadow.numbers)
 
 
 @kernel
-def count_levels(state, shown, found, k, door, learnt, scoring, mass):  # type: ignore[no-untyped-def]
+def count_levels(state, shown, found, k, door, learnt, scoring, mass):
     """Count objects shown by the level of the bar from which on they would not be; 0, if they would by later rows."""
     slots, facts, clock = state.slots, learnt.facts, state.numbers[CLOCK]
     needed = shown.top_score[found - 1] if found == k else -np.inf

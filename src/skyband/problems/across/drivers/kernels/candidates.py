@@ -16,7 +16,7 @@ import numpy.typing as npt
 from skyband.core.operator import Ints
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.across.combining import ADD
-from skyband.problems.across.drivers.scoring import GIVEN, LOW, WEIGHT, score
+from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, WEIGHT, score
 
 # What an object has in a stream. As its rows come and go, a sum is kept as two numbers, of which the second is what the
 # first cannot hold: no rounding adds up.
@@ -64,7 +64,7 @@ class State(NamedTuple):
 
 
 @inlined
-def beats(a, b):  # type: ignore[no-untyped-def]
+def beats(a, b):
     if a.score != b.score:
         return a.score > b.score
     if a.time != b.time:
@@ -73,14 +73,14 @@ def beats(a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _put(values, ranked, i, place, source):  # type: ignore[no-untyped-def]
+def _put(values, ranked, i, place, source):
     """Copy an object to entry i."""
     ranked[i] = source
     values[source.code, 0].place = place
 
 
 @part
-def _sift(values, heap, n, i, held):  # type: ignore[no-untyped-def]
+def _sift(values, heap, n, i, held):
     """Put `held` into the heap of n at i, whose entry is free, or where it belongs above or below."""
     while i > 0 and beats(held, heap[(i - 1) >> 1]):
         _put(values, heap, i, i, heap[(i - 1) >> 1])
@@ -97,7 +97,7 @@ def _sift(values, heap, n, i, held):  # type: ignore[no-untyped-def]
 
 
 @part
-def _settle_in_top(values, top, n, i, held):  # type: ignore[no-untyped-def]
+def _settle_in_top(values, top, n, i, held):
     """Entry i of the n of the top is free: put `held` there, or where it belongs among the others."""
     while i > 0 and beats(held, top[i - 1]):
         _put(values, top, i, -2 - i, top[i - 1])
@@ -109,7 +109,7 @@ def _settle_in_top(values, top, n, i, held):  # type: ignore[no-untyped-def]
 
 
 @part
-def _leave_heap(values, heap, numbers, i):  # type: ignore[no-untyped-def]
+def _leave_heap(values, heap, numbers, i):
     values[heap[i].code, 0].place = BELOW
     numbers[HEAP] -= 1
     if i < numbers[HEAP]:
@@ -117,7 +117,7 @@ def _leave_heap(values, heap, numbers, i):  # type: ignore[no-untyped-def]
 
 
 @part
-def _enter(values, top, heap, numbers, k, held, spare):  # type: ignore[no-untyped-def]
+def _enter(values, top, heap, numbers, k, held, spare):
     """A candidate more. What it pushes out of the top goes to the heap. `spare` is an entry to use."""
     if numbers[TOP] < k:
         numbers[TOP] += 1
@@ -135,7 +135,7 @@ def _enter(values, top, heap, numbers, k, held, spare):  # type: ignore[no-untyp
 
 
 @inlined
-def score_of(values, code, scoring):  # type: ignore[no-untyped-def]
+def score_of(values, code, scoring):
     """Does the object live, and what is its score?"""
     alive, total = False, 0.0
     for s in range(values.shape[1]):
@@ -149,7 +149,7 @@ def score_of(values, code, scoring):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _describe(entry, values, code, points):  # type: ignore[no-untyped-def]
+def _describe(entry, values, code, points):
     """Write what the object ranks by: its score, and its most recent row."""
     time, position = np.int64(-(2**63)), np.int64(-(2**63))
     for s in range(values.shape[1]):
@@ -160,7 +160,7 @@ def _describe(entry, values, code, points):  # type: ignore[no-untyped-def]
 
 
 @part
-def _refresh_root(state, scoring):  # type: ignore[no-untyped-def]
+def _refresh_root(state, scoring):
     """What the heap says of an object may be too good: scores that fall are left. Make it true of the best."""
     values, heap, numbers, true = state.values, state.heap, state.numbers, state.bar[4]
     while numbers[HEAP]:
@@ -176,7 +176,7 @@ def _refresh_root(state, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _refill(state, k, scoring):  # type: ignore[no-untyped-def]
+def _refill(state, k, scoring):
     """The top has lost one, or its last has become worse, or the best of the heap better: that may belong there."""
     values, top, heap, numbers, spare = state.values, state.top, state.heap, state.numbers, state.bar[1:]
     if numbers[HEAP] == 0 or (numbers[TOP] == k and beats(top[k - 1], heap[0])):
@@ -198,7 +198,7 @@ def _refill(state, k, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _leave_top(state, i, k, scoring):  # type: ignore[no-untyped-def]
+def _leave_top(state, i, k, scoring):
     values, top, numbers = state.values, state.top, state.numbers
     values[top[i].code, 0].place = BELOW
     numbers[TOP] -= 1
@@ -209,13 +209,13 @@ def _leave_top(state, i, k, scoring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def current(values, code, scoring):  # type: ignore[no-untyped-def]
+def current(values, code, scoring):
     """What the object scores."""
     return score_of(values, code, scoring)[1]
 
 
 @inlined
-def settle(state, code, k, width, scoring):  # type: ignore[no-untyped-def]
+def settle(state, code, k, width, scoring):
     """The object has changed: put it where it belongs. Mostly it is there already, and little has to be done."""
     top, heap, numbers = state.top, state.heap, state.numbers
     alive, points = score_of(state.values, code, scoring)
@@ -240,7 +240,7 @@ def settle(state, code, k, width, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _settle_candidate(state, code, alive, points, k, width, scoring):  # type: ignore[no-untyped-def]
+def _settle_candidate(state, code, alive, points, k, width, scoring):
     values, top, heap, numbers = state.values, state.top, state.heap, state.numbers
     place, held = values[code, 0].place, state.bar[3]
     _describe(held, values, code, points)
@@ -266,7 +266,7 @@ def _settle_candidate(state, code, alive, points, k, width, scoring):  # type: i
 
 
 @inlined
-def note(state, code, n, scoring):  # type: ignore[no-untyped-def]
+def note(state, code, n, scoring):
     """The object has changed: it is chosen, as entry n, if it has reached the bar. Returns how many are chosen."""
     if state.values[code, 0].place == BELOW:
         _, points = score_of(state.values, code, scoring)
@@ -278,7 +278,7 @@ def note(state, code, n, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def resettle(state, n, k, width, scoring):  # type: ignore[no-untyped-def]
+def resettle(state, n, k, width, scoring):
     """Candidates have changed, and n objects are chosen: as many as there are candidates, and behind them new ones."""
     values, top, heap, chosen, numbers = state.values, state.top, state.heap, state.chosen, state.numbers
     for i in range(numbers[TOP]):
@@ -306,7 +306,7 @@ def resettle(state, n, k, width, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _select(chosen, spare, n, m):  # type: ignore[no-untyped-def]
+def _select(chosen, spare, n, m):
     """Rearrange the n chosen so that the m best come first, the worst of these last among them."""
     low, high = 0, n - 1
     while low < high:
@@ -330,7 +330,7 @@ def _select(chosen, spare, n, m):  # type: ignore[no-untyped-def]
 
 
 @part
-def _choose(state, n, k, width):  # type: ignore[no-untyped-def]
+def _choose(state, n, k, width):
     """Of the n chosen, which are all that reach the bar, the best become candidates, and the last of them the bar."""
     numbers, chosen, spare = state.numbers, state.chosen, state.bar[1:]
     m = min(n, width)
@@ -347,7 +347,7 @@ def _choose(state, n, k, width):  # type: ignore[no-untyped-def]
 
 
 @part
-def _narrow(state, k, width, scoring):  # type: ignore[no-untyped-def]
+def _narrow(state, k, width, scoring):
     """There are too many candidates: raise the bar."""
     n = state.numbers[TOP] + state.numbers[HEAP]
     for i in range(n):
@@ -358,7 +358,7 @@ def _narrow(state, k, width, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def rebuild(state, k, width, scoring):  # type: ignore[no-untyped-def]
+def rebuild(state, k, width, scoring):
     """There are too few candidates: look at every object."""
     n = 0
     for code in range(state.values.shape[0]):

@@ -6,10 +6,13 @@ what an object is sure to score at some moment can only rise as more of it becom
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.problems.across.drivers.scoring import GIVEN, HIGH, LOW, score
+from skyband.problems.across.drivers.kernels.scoring import GIVEN, HIGH, LOW, score
 
 NEVER = np.int64(-(2**63))  # before every clock
 
@@ -25,19 +28,19 @@ SLOT = np.dtype(
 )
 
 
-def new_slots(codes: int, streams: int):  # type: ignore[no-untyped-def]
+def new_slots(codes: int, streams: int) -> npt.NDArray[Any]:
     slots = np.zeros((codes, streams), SLOT)
     slots["last"] = NEVER
     return slots
 
 
 @inlined
-def is_later(time, position, other_time, other_position):  # type: ignore[no-untyped-def]
+def is_later(time, position, other_time, other_position):
     return time > other_time or (time == other_time and position > other_position)
 
 
 @kernel
-def current_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
+def current_score(slots, code, moment, scoring):
     """What the object is sure to score at `moment`: by the values that live until then."""
     for s in range(slots.shape[1]):
         slot = slots[code, s]
@@ -46,7 +49,7 @@ def current_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _came(slots, code):  # type: ignore[no-untyped-def]
+def _came(slots, code):
     """The streams in which the object has come, as bits."""
     came = 0
     for s in range(slots.shape[1]):
@@ -56,7 +59,7 @@ def _came(slots, code):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def best_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
+def best_score(slots, code, moment, scoring):
     """The most it can score at `moment`: streams in which it has not come yet may bring their largest value."""
     came = _came(slots, code) if scoring.chance.shape[0] > 1 else 0
     for s in range(slots.shape[1]):
@@ -76,7 +79,7 @@ def best_score(slots, code, moment, scoring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def take_value(slots, code, stream, value, time, position, last):  # type: ignore[no-untyped-def]
+def take_value(slots, code, stream, value, time, position, last):
     """Put a row where it belongs. Returns whether it is taken, and whether one was there: then the later one stays."""
     slot = slots[code, stream]
     repeats = slot.last != NEVER
@@ -87,14 +90,14 @@ def take_value(slots, code, stream, value, time, position, last):  # type: ignor
 
 
 @part
-def forget(slots, code):  # type: ignore[no-untyped-def]
+def forget(slots, code):
     for s in range(slots.shape[1]):
         slots[code, s].last = NEVER
         slots[code, s].held = 0
 
 
 @part
-def is_held(slots, code, clock):  # type: ignore[no-untyped-def]
+def is_held(slots, code, clock):
     """Is any instance of the object held, and alive?"""
     held = False
     for s in range(slots.shape[1]):
@@ -103,7 +106,7 @@ def is_held(slots, code, clock):  # type: ignore[no-untyped-def]
 
 
 @part
-def points_of(slots, code, clock, scoring, last, current, before):  # type: ignore[no-untyped-def]
+def points_of(slots, code, clock, scoring, last, current, before):
     """The object's score as a staircase: current[i] is sure from just after before[i] until last[i]; latest first."""
     n = 0
     for s in range(slots.shape[1]):
@@ -126,7 +129,7 @@ def points_of(slots, code, clock, scoring, last, current, before):  # type: igno
 
 
 @part
-def latest_row(slots, code, clock):  # type: ignore[no-untyped-def]
+def latest_row(slots, code, clock):
     """The time and position of the object's most recent row."""
     time, position = NEVER, NEVER
     for s in range(slots.shape[1]):
@@ -137,7 +140,7 @@ def latest_row(slots, code, clock):  # type: ignore[no-untyped-def]
 
 
 @part
-def write_values(slots, code, clock, values, i):  # type: ignore[no-untyped-def]
+def write_values(slots, code, clock, values, i):
     """The object's values now, NaN where it has none."""
     for s in range(slots.shape[1]):
         slot = slots[code, s]

@@ -16,8 +16,8 @@ from skyband.core.operator import Floats, Ints
 from skyband.kernels.compiling import inlined, part
 from skyband.problems.across.algorithms.staircase.kernels import BEFORE, LAST, SIZE
 from skyband.problems.across.combining import ADD
-from skyband.problems.across.drivers.scoring import GIVEN, LOW, WEIGHT, score
-from skyband.problems.across.drivers.slots import NEVER, current_score
+from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, WEIGHT, score
+from skyband.problems.across.drivers.kernels.slots import NEVER, current_score
 
 # Numbers that are learnt: the least retention value of an object that is held; rows so far, and when they were looked
 # at last; how much the clock moves on with a row; how much an object's values in several streams are alike, from 0 to
@@ -71,7 +71,7 @@ class Learnt(NamedTuple):
 
 
 @inlined
-def age_of(rows):  # type: ignore[no-untyped-def]
+def age_of(rows):
     """The interval of ages, two an octave, in which so many rows fall; 0: none, or one."""
     if rows < 2:
         return 0
@@ -80,7 +80,7 @@ def age_of(rows):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def begin_of(age):  # type: ignore[no-untyped-def]
+def begin_of(age):
     """The first number of rows of an interval of ages."""
     if age == 0:
         return 0
@@ -89,13 +89,13 @@ def begin_of(age):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def has_sets(streams, sets):  # type: ignore[no-untyped-def]
+def has_sets(streams, sets):
     """Is every set of streams told apart, or only how many there are?"""
     return sets > streams + 1
 
 
 @part
-def set_of(slots, code, sets):  # type: ignore[no-untyped-def]
+def set_of(slots, code, sets):
     """The streams in which the object has come, as bits; of many streams, how many."""
     came, number = 0, 0
     for s in range(slots.shape[1]):
@@ -106,7 +106,7 @@ def set_of(slots, code, sets):  # type: ignore[no-untyped-def]
 
 
 @part
-def latest_position(slots, code):  # type: ignore[no-untyped-def]
+def latest_position(slots, code):
     """The position of the object's latest row."""
     latest = NEVER
     for s in range(slots.shape[1]):
@@ -116,7 +116,7 @@ def latest_position(slots, code):  # type: ignore[no-untyped-def]
 
 
 @part
-def place_of(value, values):  # type: ignore[no-untyped-def]
+def place_of(value, values):
     """Where a value is among the quantiles of its stream."""
     low, high = 0, len(values)
     while low < high:
@@ -129,7 +129,7 @@ def place_of(value, values):  # type: ignore[no-untyped-def]
 
 
 @part
-def place_of_object(slots, code, learnt):  # type: ignore[no-untyped-def]
+def place_of_object(slots, code, learnt):
     """Where the object's values are among the quantiles of their streams, on average."""
     total, number = 0.0, 0
     for s in range(slots.shape[1]):
@@ -143,7 +143,7 @@ def place_of_object(slots, code, learnt):  # type: ignore[no-untyped-def]
 
 
 @part
-def _give(slots, code, moment, table):  # type: ignore[no-untyped-def]
+def _give(slots, code, moment, table):
     """The values that the object has until then; returns how many."""
     alive = 0
     for s in range(slots.shape[1]):
@@ -157,13 +157,13 @@ def _give(slots, code, moment, table):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def bin_of(points, figures):  # type: ignore[no-untyped-def]
+def bin_of(points, figures):
     """Where a score is between the least and the most that may be needed."""
     return np.int64(min(max((points - figures[BOTTOM]) * figures[SCALE] + 1.0, 0.0), BINS - 1.0))
 
 
 @part
-def _best_case(slots, code, learnt, scoring):  # type: ignore[no-untyped-def]
+def _best_case(slots, code, learnt, scoring):
     """Its score now, if every stream in which it may still come brings its largest value."""
     table = scoring.table
     for s in range(slots.shape[1]):
@@ -173,7 +173,7 @@ def _best_case(slots, code, learnt, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _draw(slots, code, i, more, becomes, own, learnt, table):  # type: ignore[no-untyped-def]
+def _draw(slots, code, i, more, becomes, own, learnt, table):
     """Give the values of draw i, of the streams of a set, as bits, or of `more` streams that it lacks, but for one.
 
     Returns that one, whose value may be any.
@@ -195,7 +195,7 @@ def _draw(slots, code, i, more, becomes, own, learnt, table):  # type: ignore[no
 
 
 @part
-def _drawn(stream, own, first, last, learnt, scoring):  # type: ignore[no-untyped-def]
+def _drawn(stream, own, first, last, learnt, scoring):
     """How long the values given, and one of `stream`, are enough, from moment `first` to `last`, in windows.
 
     `own`: where the object's values are; the one to come is as near to it as values are alike.
@@ -224,7 +224,7 @@ def _drawn(stream, own, first, last, learnt, scoring):  # type: ignore[no-untype
 
 
 @part
-def _hope(slots, code, some, age, own, first, last, learnt, scoring):  # type: ignore[no-untyped-def]
+def _hope(slots, code, some, age, own, first, last, learnt, scoring):
     """How long what the object may become is enough, from moment `first` to `last`, between which no value ends.
 
     Less as long as it is all the same if it is let go now, by the values that are still to come.
@@ -252,7 +252,7 @@ def _hope(slots, code, some, age, own, first, last, learnt, scoring):  # type: i
 
 
 @inlined
-def _bits(some):  # type: ignore[no-untyped-def]
+def _bits(some):
     number = 0
     while some:
         number += some & 1
@@ -261,7 +261,7 @@ def _bits(some):  # type: ignore[no-untyped-def]
 
 
 @part
-def _surely_at(state, moment, ahead, points, j, k, learnt):  # type: ignore[no-untyped-def]
+def _surely_at(state, moment, ahead, points, j, k, learnt):
     """How likely a score is in the answer at a moment: by what is sure to be there, and by what else is usual.
 
     As `foresee` works out what is needed at moment j, which is near.
@@ -287,7 +287,7 @@ def _surely_at(state, moment, ahead, points, j, k, learnt):  # type: ignore[no-u
 
 
 @part
-def _at_the_end(state, slots, code, clock, k, size, learnt, scoring):  # type: ignore[no-untyped-def]
+def _at_the_end(state, slots, code, clock, k, size, learnt, scoring):
     """The best chance of what is sure to be in the answer just before one of the object's values ends.
 
     That is when least is sure to be better. Moments ahead are too far apart to see it.
@@ -305,7 +305,7 @@ def _at_the_end(state, slots, code, clock, k, size, learnt, scoring):  # type: i
 
 
 @part
-def retention_value(state, slots, code, came, clock, k, size, learnt, scoring):  # type: ignore[no-untyped-def]
+def retention_value(state, slots, code, came, clock, k, size, learnt, scoring):
     """For what share of the time for which it is held answers need an object, at best; and for how many windows."""
     figures, until, widths = learnt.figures, learnt.enough, learnt.widths
     _give(slots, code, clock, scoring.table)
@@ -352,12 +352,12 @@ def retention_value(state, slots, code, came, clock, k, size, learnt, scoring): 
 
 
 @part
-def level_of(value):  # type: ignore[no-untyped-def]
+def level_of(value):
     return max(np.int64(0), min(np.int64(-LEVELS_AN_OCTAVE * math.log2(value)), np.int64(LEVELS - 1)))
 
 
 @part
-def expect_loss(lost, before, now, total):  # type: ignore[no-untyped-def]
+def expect_loss(lost, before, now, total):
     """If the bar were at one of the levels that the object falls below just now, so much would be lost."""
     lost[level_of(before)] += total
     lost[level_of(now)] -= total

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from skyband.core.operator import Floats, Ints
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.across.algorithms.staircase.kernels import AFTER_ALL, CLOCK
-from skyband.problems.across.drivers.slots import NEVER, best_score, current_score, forget
+from skyband.problems.across.drivers.kernels.slots import NEVER, best_score, current_score, forget
 
 RECORD = np.dtype(
     [
@@ -51,12 +51,12 @@ class Shadow(NamedTuple):
 
 
 @inlined
-def _home(print_, table):  # type: ignore[no-untyped-def]
+def _home(print_, table):
     return np.int64(print_) & (len(table) - 1)
 
 
 @inlined
-def _decoded(last, clock, unit):  # type: ignore[no-untyped-def]
+def _decoded(last, clock, unit):
     """The moment that a record's `last` stands for; NEVER if it is over."""
     now = np.uint32((clock // unit) & 0xFFFFFFFF)
     ahead = np.int64(np.uint32(last - now))
@@ -64,7 +64,7 @@ def _decoded(last, clock, unit):  # type: ignore[no-untyped-def]
 
 
 @part
-def _put(table, numbers, print_, stream, value, last):  # type: ignore[no-untyped-def]
+def _put(table, numbers, print_, stream, value, last):
     """Add a record, or replace the object's record in that stream."""
     i = _home(print_, table)
     while table[i].used and not (table[i].print == print_ and table[i].stream == stream):
@@ -75,12 +75,12 @@ def _put(table, numbers, print_, stream, value, last):  # type: ignore[no-untype
 
 
 @part
-def record_row(shadow, print_, stream, value, last):  # type: ignore[no-untyped-def]
+def record_row(shadow, print_, stream, value, last):
     _put(shadow.table, shadow.numbers, print_, stream, value, np.uint32((last // shadow.unit) & 0xFFFFFFFF))
 
 
 @part
-def record_object(shadow, slots, code, clock):  # type: ignore[no-untyped-def]
+def record_object(shadow, slots, code, clock):
     """The object is let go."""
     for s in range(slots.shape[1]):
         if slots[code, s].last >= clock:
@@ -88,7 +88,7 @@ def record_object(shadow, slots, code, clock):  # type: ignore[no-untyped-def]
 
 
 @part
-def _gather(table, print_, clock, unit, door):  # type: ignore[no-untyped-def]
+def _gather(table, print_, clock, unit, door):
     """Write what the records say of an object into `door`, a row of slots; returns how many live."""
     found = 0
     i = _home(print_, table)
@@ -107,7 +107,7 @@ def _gather(table, print_, clock, unit, door):  # type: ignore[no-untyped-def]
 
 
 @part
-def _place(shadow, print_):  # type: ignore[no-untyped-def]
+def _place(shadow, print_):
     """Where an object is among those that are missed; -1: nowhere."""
     for i in range(shadow.numbers[MISSED]):
         if shadow.print[i] == print_:
@@ -116,7 +116,7 @@ def _place(shadow, print_):  # type: ignore[no-untyped-def]
 
 
 @part
-def _miss(shadow, print_, code, door, clock, scoring):  # type: ignore[no-untyped-def]
+def _miss(shadow, print_, code, door, clock, scoring):
     """Put the object whose values are in `door` among those that are missed. If there is no room, the worst leaves."""
     numbers = shadow.numbers
     place = _place(shadow, print_)
@@ -145,7 +145,7 @@ def _miss(shadow, print_, code, door, clock, scoring):  # type: ignore[no-untype
 
 
 @part
-def notice(shadow, state, rows, r, clock, needed, door, scoring):  # type: ignore[no-untyped-def]
+def notice(shadow, state, rows, r, clock, needed, door, scoring):
     """A row has come: was some of its object let go, and does it score more than `needed` with that?
 
     Returns whether some was: then the row goes on record too.
@@ -165,7 +165,7 @@ def notice(shadow, state, rows, r, clock, needed, door, scoring):  # type: ignor
 
 
 @part
-def _end(shadow, clock, scoring):  # type: ignore[no-untyped-def]
+def _end(shadow, clock, scoring):
     """Values of what is missed have ended: score anew, and forget what has no other."""
     numbers, n, following = shadow.numbers, 0, AFTER_ALL
     for i in range(numbers[MISSED]):
@@ -185,7 +185,7 @@ def _end(shadow, clock, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def count_missing(shadow, shown, found, k, clock, scoring):  # type: ignore[no-untyped-def]
+def count_missing(shadow, shown, found, k, clock, scoring):
     """How many objects the answer, the first `found` of the top, should have and has not."""
     numbers = shadow.numbers
     if clock > numbers[NEXT_END]:
@@ -213,7 +213,7 @@ def count_missing(shadow, shown, found, k, clock, scoring):  # type: ignore[no-u
 
 
 @inlined
-def recall_of(numbers):  # type: ignore[no-untyped-def]
+def recall_of(numbers):
     return 1.0 - numbers[MISSING] / numbers[SHOULD] if numbers[SHOULD] else 1.0
 
 
@@ -221,7 +221,7 @@ def recall_of(numbers):  # type: ignore[no-untyped-def]
 
 
 @part
-def _is_dominated(door, moment, stair_last, stair_score, stairs, scoring):  # type: ignore[no-untyped-def]
+def _is_dominated(door, moment, stair_last, stair_score, stairs, scoring):
     low, high = 0, stairs
     while low < high:
         middle = (low + high) >> 1
@@ -233,7 +233,7 @@ def _is_dominated(door, moment, stair_last, stair_score, stairs, scoring):  # ty
 
 
 @kernel
-def scan(shadow, state, needed, stair_last, stair_score, stairs, door, scoring):  # type: ignore[no-untyped-def]
+def scan(shadow, state, needed, stair_last, stair_score, stairs, door, scoring):
     """Look at all records: keep those of objects that may still be in an answer, and notice those that should be."""
     table, spare, numbers, clock = shadow.table, shadow.spare, shadow.numbers, state.numbers[CLOCK]
     for i in range(len(spare)):
@@ -268,7 +268,7 @@ def scan(shadow, state, needed, stair_last, stair_score, stairs, door, scoring):
 
 
 @kernel
-def rehash(source, target, numbers):  # type: ignore[no-untyped-def]
+def rehash(source, target, numbers):
     """Put all records into an empty table of another length."""
     numbers[RECORDS] = 0
     for i in range(len(source)):

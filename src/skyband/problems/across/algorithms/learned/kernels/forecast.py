@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from skyband.kernels.compiling import kernel, part
-from skyband.problems.across.algorithms.learned.retention_kernels import (
+from skyband.problems.across.algorithms.learned.kernels.retention import (
     AGES,
     BINS,
     BOTTOM,
@@ -28,14 +28,14 @@ from skyband.problems.across.algorithms.learned.retention_kernels import (
     set_of,
 )
 from skyband.problems.across.algorithms.staircase.kernels import BEFORE, LAST
-from skyband.problems.across.drivers.slots import NEVER, current_score
+from skyband.problems.across.drivers.kernels.slots import NEVER, current_score
 
 LARGE = 1e308
 AS_USUAL = 8.0  # rows: as if so many had come, or been waited for, as with other sets of streams
 
 
 @part
-def is_known(slots, code, clock):  # type: ignore[no-untyped-def]
+def is_known(slots, code, clock):
     known = False
     for s in range(slots.shape[1]):
         known = known or slots[code, s].last >= clock
@@ -46,7 +46,7 @@ def is_known(slots, code, clock):  # type: ignore[no-untyped-def]
 
 
 @part
-def _wait(slots, code, end, learnt):  # type: ignore[no-untyped-def]
+def _wait(slots, code, end, learnt):
     """The object has had no row for `end` rows: since the last look, all streams it lacks have been waited for."""
     waits, some = learnt.waits, set_of(slots, code, learnt.waits.shape[1])
     begin = max(end - np.int64(learnt.figures[ROWS] - learnt.figures[LOOKED]), np.int64(0))
@@ -61,7 +61,7 @@ def _wait(slots, code, end, learnt):  # type: ignore[no-untyped-def]
 
 
 @part
-def learn_arrival(slots, code, stream, value, position, learnt):  # type: ignore[no-untyped-def]
+def learn_arrival(slots, code, stream, value, position, learnt):
     """A row comes to an object that has others: after how long, and how alike its value is to theirs."""
     waited = max(position - latest_position(slots, code), np.int64(0))
     _wait(slots, code, waited, learnt)
@@ -77,7 +77,7 @@ def learn_arrival(slots, code, stream, value, position, learnt):  # type: ignore
 
 
 @kernel
-def look_at_all(slots, clock, learnt, scoring, since, level, size, current):  # type: ignore[no-untyped-def]
+def look_at_all(slots, clock, learnt, scoring, since, level, size, current):
     """What objects score now, into `current`, and how long they have waited for which rows.
 
     Returns how many scores there are, and how many objects that came after `since` score at least `level`.
@@ -99,7 +99,7 @@ def look_at_all(slots, clock, learnt, scoring, since, level, size, current):  # 
 
 
 @part
-def _rates(waits, some, age, rates):  # type: ignore[no-untyped-def]
+def _rates(waits, some, age, rates):
     """How often a row of each stream comes; where little is known, as with other sets of streams."""
     sets, streams = waits.shape[1], waits.shape[2]
     for s in range(streams):
@@ -113,7 +113,7 @@ def _rates(waits, some, age, rates):  # type: ignore[no-untyped-def]
 
 
 @part
-def _rises(coming, rows):  # type: ignore[no-untyped-def]
+def _rises(coming, rows):
     """The sum of `coming` up to so many rows."""
     age = age_of(rows)
     begin, end = begin_of(age), begin_of(age + 1)
@@ -121,7 +121,7 @@ def _rises(coming, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def arrive(coming, arrives, window_rows, aheads):  # type: ignore[no-untyped-def]
+def arrive(coming, arrives, window_rows, aheads):
     """How likely a row has come to an object of some age, by moments ahead."""
     for some in range(coming.shape[0]):
         for age in range(min(age_of(window_rows), AGES - 1) + 1):
@@ -132,7 +132,7 @@ def arrive(coming, arrives, window_rows, aheads):  # type: ignore[no-untyped-def
 
 
 @kernel
-def complete(waits, coming, completion, window_rows, rates):  # type: ignore[no-untyped-def]
+def complete(waits, coming, completion, window_rows, rates):
     """From how often rows come: to which streams an object comes in the end, backwards from the largest set and age."""
     sets, streams = waits.shape[1], waits.shape[2]
     told_apart = has_sets(streams, sets)
@@ -170,7 +170,7 @@ def complete(waits, coming, completion, window_rows, rates):  # type: ignore[no-
 
 
 @part
-def _needed(front, score, order, moment, ahead, off, k, ladder):  # type: ignore[no-untyped-def]
+def _needed(front, score, order, moment, ahead, off, k, ladder):
     """The score that k others reach: sure ones, and as many as usual in that share of the window, off by so much.
 
     What is usual is known as from a few windows, give or take as much.
@@ -193,7 +193,7 @@ def _needed(front, score, order, moment, ahead, off, k, ladder):  # type: ignore
 
 
 @kernel
-def foresee(front, score, order, clock, span, k, aheads, learnt):  # type: ignore[no-untyped-def]
+def foresee(front, score, order, clock, span, k, aheads, learnt):
     """What a score needs to be in the answer, by moments ahead and steps of how many more than usual come.
 
     `order`: the points of the front, the best first. `aheads`: how far ahead moments are, as shares of the window.
@@ -209,7 +209,7 @@ def foresee(front, score, order, clock, span, k, aheads, learnt):  # type: ignor
 
 
 @kernel
-def tabulate(learnt):  # type: ignore[no-untyped-def]
+def tabulate(learnt):
     """For how long scores are enough, from what is needed and how likely."""
     needed, likely, figures, enough = learnt.needed, learnt.likely, learnt.figures, learnt.enough
     low, bottom, high = np.inf, np.inf, -np.inf
@@ -232,7 +232,7 @@ def tabulate(learnt):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn_likely(foreseen_at, foreseen, came_true, needed, clock, near, share, prior, trust, likely):  # type: ignore[no-untyped-def]
+def learn_likely(foreseen_at, foreseen, came_true, needed, clock, near, share, prior, trust, likely):
     """How likely each step is: as often as what is needed now was foreseen as that step, for each moment ahead.
 
     Between two steps it counts half for each; if several are the same, for all of them.
@@ -265,7 +265,7 @@ def learn_likely(foreseen_at, foreseen, came_true, needed, clock, near, share, p
 
 
 @kernel
-def nearness(recent, taken):  # type: ignore[no-untyped-def]
+def nearness(recent, taken):
     """How near neighbours are among the latest values of a stream: their correlation, on average; and of how many."""
     near, number, length = 0.0, 0, recent.shape[1]
     for s in range(recent.shape[0]):

@@ -59,7 +59,7 @@ def scoring_of(spec: AcrossSpec) -> Scoring:
 
 
 @part
-def _compute(scoring):  # type: ignore[no-untyped-def]
+def _compute(scoring):
     """The program's result for the values given; not a number becomes -inf, which beats nothing."""
     stack, depth = scoring.program[2], 0
     for i in range(scoring.program.shape[1]):
@@ -106,7 +106,7 @@ def _compute(scoring):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def score(scoring):  # type: ignore[no-untyped-def]
+def score(scoring):
     """The score of an object with the values in the table. Sums, which are most common, are computed in place."""
     if scoring.kind != ADD:
         return _other_score(scoring)
@@ -117,7 +117,7 @@ def score(scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _other_score(scoring):  # type: ignore[no-untyped-def]
+def _other_score(scoring):
     given = scoring.table[GIVEN]
     if scoring.kind == LARGEST:
         best = given[0]

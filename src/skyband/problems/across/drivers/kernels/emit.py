@@ -61,7 +61,7 @@ def new_out(entries: int, streams: int) -> Out:
 
 
 @inlined
-def _write(out, n, at, rank, change, code, score, time, values, i):  # type: ignore[no-untyped-def]
+def _write(out, n, at, rank, change, code, score, time, values, i):
     out.at[n] = at
     out.rank[n] = rank
     out.change[n] = change
@@ -73,7 +73,7 @@ def _write(out, n, at, rank, change, code, score, time, values, i):  # type: ign
 
 
 @part
-def show(at, found, emit, shown, out, n):  # type: ignore[no-untyped-def]
+def show(at, found, emit, shown, out, n):
     """The answer is now the first `found` entries of the top: write what is to be said of it, from entry n on."""
     if emit != CHANGES:
         for i in range(found):
@@ -94,7 +94,7 @@ def show(at, found, emit, shown, out, n):  # type: ignore[no-untyped-def]
 
 
 @part
-def _enter(at, found, before, shown, out, n):  # type: ignore[no-untyped-def]
+def _enter(at, found, before, shown, out, n):
     """Write what entered; then the new answer becomes the last one. Marks of what stays are gone already."""
     for i in range(found):
         code = shown.top_code[i]

@@ -11,10 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Codes, Ints
-from skyband.kernels.compiling import kernel
-
-MAPS = 1024  # bitmaps a stream: an estimate is off by some 3 %
-BITS = 40
+from skyband.problems.across.algorithms.estimated.kernels import BITS, MAPS, add
 
 Chances = npt.NDArray[np.float64]
 
@@ -27,7 +24,7 @@ class Sketches:
 
     def add(self, stream: Codes, key: Ints, clock: Ints) -> None:
         """An object, known by a number that is always the same, comes in a stream."""
-        _add(self.clocks, stream, key, clock)
+        add(self.clocks, stream, key, clock)
 
     def distinct(self, streams: list[int], since: int) -> float:
         """How many objects came in any of these streams, since then?"""
@@ -62,17 +59,3 @@ class Sketches:
                     both = min(max(shared[some | 1 << s], 0.0), max(shared[some], 0.0))
                     chance[some, s] = both / shared[some] if shared[some] >= 1 else 0.0
         return chance
-
-
-@kernel
-def _add(clocks, stream, key, clock):  # type: ignore[no-untyped-def]
-    for i in range(len(key)):
-        mixed = np.uint64(key[i]) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(32)
-        place, rest, bit = np.int64(mixed & np.uint64(MAPS - 1)), mixed >> np.uint64(10), 0
-        while bit < BITS - 1 and rest & np.uint64(1) == np.uint64(0):
-            rest >>= np.uint64(1)
-            bit += 1
-        if clock[i] > clocks[stream[i], place, bit]:
-            clocks[stream[i], place, bit] = clock[i]

@@ -97,7 +97,7 @@ def decided(name: str) -> str:
 def test_decided(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skyband.problems.rows.planning.known_costs", lambda: COSTS)
     monkeypatch.setattr("skyband.problems.pairs.planning.known_pair_costs", lambda: PAIR_COSTS)
-    monkeypatch.setattr("skyband.problems.joins.planning.known_constants", lambda: JOIN_COSTS)
+    monkeypatch.setattr("skyband.problems.joins.costs.known_constants", lambda: JOIN_COSTS)
     assert decided(name) == (GOLDEN / f"{name}.txt").read_text()
 
 

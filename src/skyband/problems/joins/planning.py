@@ -7,22 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from skyband.core.chooser import BY_NAME, cheapest
+from skyband.core.chooser import BY_NAME
 from skyband.core.plan import Choice
 from skyband.core.plan import Plan as ChosenPlan
 from skyband.errors import InvalidQuery
-from skyband.problems.joins.algorithms import plans, recompute
-from skyband.problems.joins.algorithms.plans import Plan
+from skyband.problems.joins.algorithms.plans import MULTIPLY
+from skyband.problems.joins.candidates import candidates, find, find_for, with_statistics
 from skyband.problems.joins.columns import BoundJoin
-from skyband.problems.joins.costs import MOST_ENUMERATED, Statistics, best, cost, enumerate_plans, known_constants
-from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinOperator, Spec
+from skyband.problems.joins.costs import Statistics, assumed
+from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinAlgorithm, JoinOperator, Spec
 from skyband.problems.joins.query import JoinAggregate, Relation
 from skyband.windows import FOREVER
 
-LATE, EARLY, MULTIPLY = "late", "early", "multiply"
-
-ASSUMED_RATE: Final = 10_000.0  # rows a slide
-ASSUMED_ROWS: Final = 100_000.0
 WORTH: Final = 1.5  # a plan has to be so many times cheaper for a switch
 
 
@@ -78,67 +74,29 @@ def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[tuple[int, ...] |
     return tuple(None if named else spec.as_one(i) for i in range(len(spec.inputs)))
 
 
-def plan_named(name: str, query: JoinAggregate, spec: Spec) -> Plan | None:
-    """The plan of that name, if it can answer the query; None: recompute."""
-    kind, _, of = name.partition(":")
-    chosen = [word.strip() for word in of.split(",") if word.strip()]
-    for each in chosen:
-        if each not in query.names:
-            raise InvalidQuery(f"plan={name!r} names no input: {each!r}. Inputs: {', '.join(query.names)}.")
-    if kind == recompute.NAME and not of:
-        return None
-    if kind == LATE and not of:
-        return Plan(tuple(False for _ in query.names))
-    if kind == EARLY:
-        early = tuple(not chosen or each in chosen for each in query.names)
-        return Plan(early)
-    if kind == MULTIPLY and not of:
-        plan = Plan(tuple(True for _ in query.names), multiply=True)
-        if refused := plans.refuses(spec, plan):
-            raise InvalidQuery(f"plan={name!r} cannot answer this: {refused}. Possible here: late, early:….")
-        return plan
-    raise InvalidQuery(f"No plan {name!r}. There are: late, early:{','.join(query.names)}, multiply, recompute.")
-
-
-def name_of(plan: Plan, names: tuple[str, ...]) -> str:
-    if plan.multiply:
-        return MULTIPLY
-    early = [name for name, is_early in zip(names, plan.early, strict=True) if is_early]
-    return f"{EARLY}:{','.join(early)}" if early else LATE
-
-
 def choose(query: JoinAggregate, spec: Spec) -> str:
     """The plan to begin with: the one asked for, or one that suits what is assumed of the inputs."""
     if query.plan is not None:
-        plan_named(query.plan, query, spec)
+        find_for(query.plan, query.names, spec)
         return query.plan
     return plan(query, spec=spec).algorithm
 
 
 def better(name: str, query: JoinAggregate, spec: Spec, inputs: Sequence[Statistics]) -> str | None:
     """A plan that is worth the switch, now that the inputs are known; None: stay."""
-    running = plan_named(name, query, spec)
-    if running is None:
-        return None
-    constants, slide = known_constants(), _slide(spec)
-    found = best(inputs, constants, linear=spec.linear, slide=slide)
-    costs = [cost(plan, inputs, constants, slide, linear=spec.linear) for plan in (running, found)]
-    if costs[0] <= WORTH * costs[1]:
-        return None
-    return name_of(found, query.names)
+    running = with_statistics(find(name, query.names), query.names, inputs)
+    found = _cheapest(candidates(spec, query.names, inputs), spec)
+    return found.name if _ns(running, spec) > WORTH * _ns(found, spec) else None
 
 
-def assumed(spec: Spec) -> list[Statistics]:
-    """What is taken for granted of inputs that nobody has seen: many rows of each key, in some groups."""
-    return [
-        Statistics(0.0 if each.relation else ASSUMED_RATE, ASSUMED_ROWS, ASSUMED_ROWS / 10, ASSUMED_ROWS / 20)
-        for each in spec.inputs
-    ]
+def _cheapest(algorithms: Sequence[JoinAlgorithm], spec: Spec) -> JoinAlgorithm:
+    able = [each for each in algorithms if not each.for_comparing and each.refuses(spec) is None]
+    return min(able, key=lambda each: _ns(each, spec))
 
 
-def _slide(spec: Spec) -> float:
-    """Rates are in rows a slide; with each arrival, nothing is gathered."""
-    return 1.0 if spec.every else 0.0
+def _ns(algorithm: JoinAlgorithm, spec: Spec) -> float:
+    """What a row is expected to cost; NaN: nobody knows."""
+    return math.nan if algorithm.expected_ns is None else algorithm.expected_ns(spec, math.nan)
 
 
 def plan(
@@ -150,34 +108,16 @@ def plan(
     once its columns are known.
     """
     spec, inputs = spec or _shape(query), inputs_of(query, statistics)
-    rate = max(sum(each.rate for each in inputs), 1.0)
-    constants, slide = known_constants(), _slide(spec)
-
-    def considered(plan: Plan) -> Choice:
-        ns = cost(plan, inputs, constants, slide, linear=spec.linear) / rate
-        return Choice(name_of(plan, query.names), plans.refuses(spec, plan), ns=ns)
-
-    choices = sorted(
-        map(considered, _candidates(spec, inputs)), key=lambda choice: (choice.refused is not None, choice.ns)
-    )
+    algorithms = candidates(spec, query.names, inputs)
+    choices = [Choice(each.name, each.refuses(spec), ns=_ns(each, spec)) for each in algorithms]
+    choices.sort(key=lambda choice: (choice.refused is not None, choice.ns))
     if query.plan is None:
-        chosen, why = cheapest(choice for choice in choices if not choice.refused).algorithm, "a row costs least"
+        chosen, why = _cheapest(algorithms, spec), "a row costs least"
     else:
-        asked = plan_named(query.plan, query, spec)
-        chosen, why = query.plan if asked is None else name_of(asked, query.names), BY_NAME
-    ns = next((choice.ns for choice in choices if choice.algorithm == chosen), math.nan)
+        chosen, why = find_for(query.plan, query.names, spec), BY_NAME
+        chosen = with_statistics(chosen, query.names, inputs)
     rows = sum(each.rows for each in inputs)
-    return ChosenPlan(chosen, why, rows, ns, rows, statistics is None, tuple(choices))
-
-
-def _candidates(spec: Spec, inputs: Sequence[Statistics]) -> list[Plan]:
-    """All plans; of many inputs, the extremes and the one that making inputs early one after the other leads to."""
-    count = len(inputs)
-    if count <= MOST_ENUMERATED:
-        return enumerate_plans(count, linear=True)
-    extremes = Plan((False,) * count), Plan((True,) * count), Plan((True,) * count, multiply=True)
-    found = best(inputs, known_constants(), linear=spec.linear, slide=_slide(spec))
-    return list(dict.fromkeys((*extremes, found)))
+    return ChosenPlan(chosen.name, why, rows, _ns(chosen, spec), rows, statistics is None, tuple(choices))
 
 
 def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None) -> list[Statistics]:
@@ -196,6 +136,6 @@ def _shape(query: JoinAggregate) -> Spec:
     return Spec(inputs, aggregates, int(query.every is not None))
 
 
-def open_plan(name: str, query: JoinAggregate, spec: Spec) -> JoinOperator:
-    plan = plan_named(name, query, spec)
-    return recompute.open(spec) if plan is None else plans.open(spec, plan)
+def open_plan(name: str, query: JoinAggregate, spec: Spec, **options: int) -> JoinOperator:
+    """The operator of the plan that is called so; `options` are the algorithm's."""
+    return find_for(name, query.names, spec).open(spec, **options)

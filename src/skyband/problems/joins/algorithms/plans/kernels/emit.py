@@ -70,78 +70,78 @@ AHEAD = 8  # groups
 
 
 @part
-def room_to_show(counters, records):
+def room_to_emit(counters, records):
     """Is there room for all records that a moment may give? It shows no more than live groups and touched ones."""
     return counters[WRITTEN] + counters[LIVING] + counters[TOUCHED] + 1 <= len(records)
 
 
 @part
-def settle(rule, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters):
+def settle(config, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters):
     """Work out the values of the groups touched; with changes, record those that differ from what was shown."""
     for i in range(counters[TOUCHED]):
         if i + AHEAD < counters[TOUCHED]:
             soon = lists[L_TOUCHED, i + AHEAD]
             prefetch(groups, soon)
-            prefetch_in(groups, soon, rule[GROUP_SUMS])
+            prefetch_in(groups, soon, config[GROUP_SUMS])
         group = lists[L_TOUCHED, i]
         row = groups[group]
         row[IS_TOUCHED] = 0
-        live, was_live = row[rule[GROUP_SUMS]] > 0, row[IS_LIVE] != 0
+        live, was_live = row[config[GROUP_SUMS]] > 0, row[IS_LIVE] != 0
         valid = 0
         if live:
             valid = evaluate(
-                rule, program, groups, group_stairs, scratch, floats, counters, group, moments[turn, M_NOW]
+                config, program, groups, group_stairs, scratch, floats, counters, group, moments[turn, M_NOW]
             )
         else:
-            for s in range(rule[STAIRS]):
-                clear(group_stairs, group * rule[STAIRS] + s)
+            for s in range(config[STAIRS]):
+                clear(group_stairs, group * config[STAIRS] + s)
             if not was_live:
                 continue
         same = live == was_live and valid == row[VALID]
         if live:
-            for a in range(rule[AGGREGATES]):
-                value = scratch[rule[VALUES] + a]
-                same &= row[rule[GROUP_VALUES] + a] == value
-                row[rule[GROUP_VALUES] + a] = value
+            for a in range(config[AGGREGATES]):
+                value = scratch[config[VALUES] + a]
+                same &= row[config[GROUP_VALUES] + a] == value
+                row[config[GROUP_VALUES] + a] = value
         if same:
             continue
         row[VALID] = valid
         if live != was_live:
             enlist(groups, lists, counters, group, live)
-        if rule[TOP]:
-            rank(rule, program, groups, lists, counters, group, was_live)
-        elif rule[CHANGES] and not counters[SILENT]:
-            record(rule, groups, moments, turn, records, counters, group)
+        if config[TOP]:
+            rank(config, program, groups, lists, counters, group, was_live)
+        elif config[CHANGES] and not counters[SILENT]:
+            record(config, groups, moments, turn, records, counters, group)
     counters[TOUCHED] = 0
 
 
 @inlined
-def evaluate(rule, program, groups, group_stairs, scratch, floats, counters, group, now):
+def evaluate(config, program, groups, group_stairs, scratch, floats, counters, group, now):
     """The aggregates of a group, to scratch; returns which have a value. `floats` is the same memory as scratch."""
     valid = 0
-    for a in range(rule[AGGREGATES]):
-        aggregate, place = program[rule[AGGREGATE_ROWS] + a], rule[VALUES] + a
+    for a in range(config[AGGREGATES]):
+        aggregate, place = program[config[AGGREGATE_ROWS] + a], config[VALUES] + a
         function = aggregate[A_FUNCTION]
         scratch[place] = 0
         if function == COUNT and aggregate[A_TERM] == NONE:
-            scratch[place] = groups[group, rule[GROUP_SUMS]]
+            scratch[place] = groups[group, config[GROUP_SUMS]]
             valid |= 1 << a
             continue
         if function != COUNT and function != SUM and function != AVG:
-            owner = group * rule[STAIRS] + aggregate[A_STAIR]
+            owner = group * config[STAIRS] + aggregate[A_STAIR]
             expire(group_stairs, owner, now)
             header = group_stairs.owners[owner]
             if header[LENGTH] > 0:
                 value = group_stairs.steps[header[OFFSET], VALUE]
-                if program[rule[STAIR_ROWS] + aggregate[A_STAIR], S_NEGATED]:
+                if program[config[STAIR_ROWS] + aggregate[A_STAIR], S_NEGATED]:
                     value = ~value
                 if aggregate[A_FLOAT] and value < 0:
                     value ^= 0x7FFFFFFFFFFFFFFF
                 scratch[place] = value
                 valid |= 1 << a
             continue
-        term = program[rule[TERM_ROWS] + aggregate[A_TERM]]
-        at = rule[GROUP_SUMS] + term[T_TO]
+        term = program[config[TERM_ROWS] + aggregate[A_TERM]]
+        at = config[GROUP_SUMS] + term[T_TO]
         count = groups[group, at]
         if function == COUNT:
             scratch[place] = count
@@ -149,7 +149,7 @@ def evaluate(rule, program, groups, group_stairs, scratch, floats, counters, gro
         elif count != 0:
             valid |= 1 << a
             if aggregate[A_FLOAT]:
-                total = total_of(groups, group, at, term, scratch, rule[LIMBS])
+                total = total_of(groups, group, at, term, scratch, config[LIMBS])
                 floats[place] = total / count if function == AVG else total
             else:
                 whole, fits = as_int(groups, group, at + term[T_PLAIN], term[T_LIMBS])
@@ -185,25 +185,25 @@ def enlist(groups, lists, counters, group, live):
 
 
 @part
-def record(rule, groups, moments, turn, records, counters, group):
+def record(config, groups, moments, turn, records, counters, group):
     line = records[counters[WRITTEN]]
     counters[WRITTEN] += 1
     live = group != NONE and groups[group, IS_LIVE] != 0
     line[O_AT], line[O_TURN] = moments[turn, M_AT], counters[FIRST_TURN] + turn
     line[O_GROUP], line[O_LIVE], line[O_VALID] = group, live, groups[group, VALID] if live else 0
-    for a in range(rule[AGGREGATES]):
-        line[O_VALUES + a] = groups[group, rule[GROUP_VALUES] + a] if live else 0
+    for a in range(config[AGGREGATES]):
+        line[O_VALUES + a] = groups[group, config[GROUP_VALUES] + a] if live else 0
 
 
 @part
-def show(rule, groups, lists, moments, turn, records, scratch, counters):
+def emit(config, groups, lists, moments, turn, records, scratch, counters):
     """What a moment shows beyond what changed: the living groups, or the best k of them."""
-    if rule[TOP]:
-        if not rule[CHANGES] or counters[DIRTY]:
-            show_best(rule, groups, lists, moments, turn, records, counters)
-    elif not rule[CHANGES]:
+    if config[TOP]:
+        if not config[CHANGES] or counters[DIRTY]:
+            emit_best(config, groups, lists, moments, turn, records, counters)
+    elif not config[CHANGES]:
         for i in range(counters[LIVING]):
-            record(rule, groups, moments, turn, records, counters, lists[L_LIVING, i])
+            record(config, groups, moments, turn, records, counters, lists[L_LIVING, i])
 
 
 # -- the best k --------------------------------------------------------------------------------------------------------
@@ -214,16 +214,16 @@ def show(rule, groups, lists, moments, turn, records, scratch, counters):
 
 
 @inlined
-def rank(rule, program, groups, lists, counters, group, was_live):
+def rank(config, program, groups, lists, counters, group, was_live):
     """Score a group anew."""
     before, after = groups[group, SCORE] if was_live else np.int64(MISSING), np.int64(MISSING)
     if groups[group, IS_LIVE]:
         after = np.int64(NO_SCORE)
-        if groups[group, VALID] >> rule[TOP_BY] & 1:
-            after = groups[group, rule[GROUP_VALUES] + rule[TOP_BY]]
-            if program[rule[AGGREGATE_ROWS] + rule[TOP_BY], A_FLOAT] and after < 0:
+        if groups[group, VALID] >> config[TOP_BY] & 1:
+            after = groups[group, config[GROUP_VALUES] + config[TOP_BY]]
+            if program[config[AGGREGATE_ROWS] + config[TOP_BY], A_FLOAT] and after < 0:
                 after ^= 0x7FFFFFFFFFFFFFFF
-            if rule[ASCENDING]:
+            if config[ASCENDING]:
                 after = ~after
             after = max(after, np.int64(NO_SCORE + 1))
     groups[group, SCORE] = after
@@ -236,8 +236,8 @@ def rank(rule, program, groups, lists, counters, group, was_live):
 
 
 @part
-def show_best(rule, groups, lists, moments, turn, records, counters):
-    k, scores = rule[TOP], lists[L_TOUCHED]  # nothing is touched now: room for scores
+def emit_best(config, groups, lists, moments, turn, records, counters):
+    k, scores = config[TOP], lists[L_TOUCHED]  # nothing is touched now: room for scores
     prune(groups, lists, counters)
     if (counters[RESERVE] < k and counters[RESERVE] < counters[LIVING]) or counters[RESERVE] > 64 * k + 1024:
         refill(groups, lists, counters, k)
@@ -247,9 +247,9 @@ def show_best(rule, groups, lists, moments, turn, records, counters):
     worst = largest(scores[:n], k - 1) if n >= k else np.int64(NO_SCORE)
     for i in range(n):
         if groups[lists[L_RESERVE, i], SCORE] >= worst:
-            record(rule, groups, moments, turn, records, counters, lists[L_RESERVE, i])
-    if n == 0 and rule[CHANGES]:
-        record(rule, groups, moments, turn, records, counters, np.int64(NONE))
+            record(config, groups, moments, turn, records, counters, lists[L_RESERVE, i])
+    if n == 0 and config[CHANGES]:
+        record(config, groups, moments, turn, records, counters, np.int64(NONE))
     # With fewer than k groups, any that comes or goes is seen.
     counters[KTH] = worst if n >= k else MISSING
     counters[DIRTY] = 0

@@ -65,15 +65,15 @@ MOST = 2.0**62
 
 
 @part
-def has_value(rule, program, entries, source, s):
+def has_value(config, program, entries, source, s):
     """Has the row in entry 0 a value for this staircase? Its argument is a term, too, and counts it."""
-    term = program[rule[INPUT_ROWS] + source, I_TERM] + program[rule[STAIR_ROWS] + s, S_ARGUMENT]
-    return entries[0, rule[SUMS] + program[rule[TERM_ROWS] + term, T_FROM]] > 0
+    term = program[config[INPUT_ROWS] + source, I_TERM] + program[config[STAIR_ROWS] + s, S_ARGUMENT]
+    return entries[0, config[SUMS] + program[config[TERM_ROWS] + term, T_FROM]] > 0
 
 
 @part
 def join(
-    rule,
+    config,
     program,
     entries,
     first,
@@ -96,45 +96,45 @@ def join(
     `again`: go on where something ran out. Then the cursors are where they were, the last of them at the entry that
     could not be added.
     """
-    source, steps = entries[entry, SOURCE], rule[INPUTS] - 1
-    chosen, cursor = rule[CHOSEN], rule[CURSOR]
-    at, depth = rule[STEP_ROWS] + source * steps, 0
+    source, steps = entries[entry, SOURCE], config[INPUTS] - 1
+    chosen, cursor = config[CHOSEN], config[CURSOR]
+    at, depth = config[STEP_ROWS] + source * steps, 0
     if again:
         depth = steps - 1
     else:
         scratch[chosen + source] = entry
         if steps > 0:
-            scratch[cursor] = first[program[at, P_INDEX], entries[entry, rule[KEYS] + program[at, P_DOMAIN]]]
+            scratch[cursor] = first[program[at, P_INDEX], entries[entry, config[KEYS] + program[at, P_DOMAIN]]]
     # Invariant: steps before `depth` have chosen an entry each; the cursor at `depth` is the next one to try.
     while True:
         if steps > 0:
             step, candidate = program[at + depth], scratch[cursor + depth]
-            following = rule[FOLLOWING] + step[P_LINK]
+            following = config[FOLLOWING] + step[P_LINK]
             if candidate == NONE:
                 depth -= 1
                 if depth < 0:
                     return DONE
                 before = scratch[cursor + depth]
-                scratch[cursor + depth] = entries[before, rule[FOLLOWING] + program[at + depth, P_LINK]]
+                scratch[cursor + depth] = entries[before, config[FOLLOWING] + program[at + depth, P_LINK]]
                 continue
-            if not agrees(rule, program, entries, scratch, step, candidate):
+            if not agrees(config, program, entries, scratch, step, candidate):
                 scratch[cursor + depth] = entries[candidate, following]
                 continue
             scratch[chosen + step[P_INPUT]] = candidate
             if depth < steps - 1:
                 depth += 1
                 step = program[at + depth]
-                key = entries[scratch[chosen + step[P_PARENT]], rule[KEYS] + step[P_DOMAIN]]
+                key = entries[scratch[chosen + step[P_PARENT]], config[KEYS] + step[P_DOMAIN]]
                 scratch[cursor + depth] = first[step[P_INDEX], key]
                 continue
-        group = group_of(rule, program, entries, groups, table, scratch, counters)
+        group = group_of(config, program, entries, groups, table, scratch, counters)
         if group == NONE:
             return MORE_GROUPS
         if comes and not add_steps(
-            rule, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now
+            config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now
         ):
             return MORE_GROUP_STEPS
-        add_match(rule, program, entries, groups, lists, scratch, counters, group, source, entry, sign)
+        add_match(config, program, entries, groups, lists, scratch, counters, group, source, entry, sign)
         counters[MATCHES] += 1
         if steps == 0:
             return DONE
@@ -142,21 +142,21 @@ def join(
 
 
 @part
-def agrees(rule, program, entries, scratch, step, candidate):
+def agrees(config, program, entries, scratch, step, candidate):
     """Does an entry agree with those chosen in all variables, also those it was not found by?"""
     for c in range(step[P_CHECK], step[P_CHECK_END]):
-        check = program[rule[CHECK_ROWS] + c]
-        variable, other = rule[VARIABLES] + check[C_VARIABLE], scratch[rule[CHOSEN] + check[C_INPUT]]
+        check = program[config[CHECK_ROWS] + c]
+        variable, other = config[VARIABLES] + check[C_VARIABLE], scratch[config[CHOSEN] + check[C_INPUT]]
         if entries[candidate, variable] != entries[other, variable]:
             return False
     return True
 
 
 @part
-def add_match(rule, program, entries, groups, lists, scratch, counters, group, source, entry, sign):
+def add_match(config, program, entries, groups, lists, scratch, counters, group, source, entry, sign):
     """Add one combination of entries to its group of the output."""
-    chosen, inputs, rows_at = rule[CHOSEN], rule[INPUTS], rule[SUMS]
-    out = rule[GROUP_SUMS]
+    chosen, inputs, rows_at = config[CHOSEN], config[INPUTS], config[SUMS]
+    out = config[GROUP_SUMS]
     scratch[chosen + source] = 0
     rows, size = np.int64(sign), 1.0
     for i in range(inputs):
@@ -166,7 +166,7 @@ def add_match(rule, program, entries, groups, lists, scratch, counters, group, s
         counters[BROKEN] = 1
     groups[group, out] += rows
     for i in range(inputs):
-        mine = rule[INPUT_ROWS] + i
+        mine = config[INPUT_ROWS] + i
         if program[mine, I_TERM] == program[mine, I_TERM_END]:
             continue
         # The coalescing property: what an input adds counts once for each combination of the others' rows.
@@ -180,7 +180,7 @@ def add_match(rule, program, entries, groups, lists, scratch, counters, group, s
             for c in range(simple):
                 groups[group, to + c] += entries[added, rows_at + 1 + c] * factor
             continue
-        for t in range(rule[TERM_ROWS] + program[mine, I_TERM], rule[TERM_ROWS] + program[mine, I_TERM_END]):
+        for t in range(config[TERM_ROWS] + program[mine, I_TERM], config[TERM_ROWS] + program[mine, I_TERM_END]):
             start, to = rows_at + program[t, T_FROM], out + program[t, T_TO]
             plain, limbs = program[t, T_PLAIN], program[t, T_LIMBS]
             add_scaled(groups, group, to, entries, added, start, plain, limbs, factor)
@@ -192,25 +192,25 @@ def add_match(rule, program, entries, groups, lists, scratch, counters, group, s
 
 
 @part
-def add_steps(rule, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now):
+def add_steps(config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now):
     """Add the values of a combination to the staircases of its group. It lives until the first of its rows goes."""
-    chosen = rule[CHOSEN]
-    if rule[STAIRS] == 0:
+    chosen = config[CHOSEN]
+    if config[STAIRS] == 0:
         return True
-    for i in range(rule[INPUTS]):
-        mine = program[rule[INPUT_ROWS] + i]
+    for i in range(config[INPUTS]):
+        mine = program[config[INPUT_ROWS] + i]
         others = last
-        for j in range(rule[INPUTS]):
+        for j in range(config[INPUTS]):
             if j != i and j != source:
                 others = min(others, entries[scratch[chosen + j], LAST])
         for s in range(mine[I_STAIR], mine[I_STAIR_END]):
-            owner = group * rule[STAIRS] + s
+            owner = group * config[STAIRS] + s
             if i == source:
-                value = scratch[rule[OWN] + s]
-                if has_value(rule, program, entries, source, s) and not insert(group_stairs, owner, others, value):
+                value = scratch[config[OWN] + s]
+                if has_value(config, program, entries, source, s) and not insert(group_stairs, owner, others, value):
                     return False
                 continue
-            header = entry_stairs.owners[scratch[chosen + i] * rule[STAIRS_WIDE] + s - mine[I_STAIR]]
+            header = entry_stairs.owners[scratch[chosen + i] * config[STAIRS_WIDE] + s - mine[I_STAIR]]
             for p in range(header[OFFSET], header[OFFSET] + header[LENGTH]):
                 until = entry_stairs.steps[p, UNTIL]
                 if until >= now:
@@ -222,22 +222,22 @@ def add_steps(rule, program, entries, entry_stairs, group_stairs, scratch, group
 
 
 @part
-def group_of(rule, program, entries, groups, table, scratch, counters):
+def group_of(config, program, entries, groups, table, scratch, counters):
     """The group of a combination; NONE: there is no room for one more."""
-    parts, chosen, at_parts = rule[PARTS], rule[CHOSEN], rule[GROUP_PARTS]
+    parts, chosen, at_parts = config[PARTS], config[CHOSEN], config[GROUP_PARTS]
     if parts == 0:
         return 0
     if parts == 1:
-        return entries[scratch[chosen + program[rule[PART_ROWS], G_INPUT]], PART]
+        return entries[scratch[chosen + program[config[PART_ROWS], G_INPUT]], PART]
     mixed = np.uint64(0)
     for p in range(parts):
-        mixed = mix(mixed, entries[scratch[chosen + program[rule[PART_ROWS] + p, G_INPUT]], PART])
+        mixed = mix(mixed, entries[scratch[chosen + program[config[PART_ROWS] + p, G_INPUT]], PART])
     mask = len(table) - 1
     at = np.int64(mixed & np.uint64(mask))
     while table[at] != NONE:
         group, same = table[at], True
         for p in range(parts):
-            part = entries[scratch[chosen + program[rule[PART_ROWS] + p, G_INPUT]], PART]
+            part = entries[scratch[chosen + program[config[PART_ROWS] + p, G_INPUT]], PART]
             same &= groups[group, at_parts + p] == part
         if same:
             return group
@@ -245,7 +245,7 @@ def group_of(rule, program, entries, groups, table, scratch, counters):
     group = new_group(groups, table, counters, at)
     if group != NONE:
         for p in range(parts):
-            groups[group, at_parts + p] = entries[scratch[chosen + program[rule[PART_ROWS] + p, G_INPUT]], PART]
+            groups[group, at_parts + p] = entries[scratch[chosen + program[config[PART_ROWS] + p, G_INPUT]], PART]
     return group
 
 

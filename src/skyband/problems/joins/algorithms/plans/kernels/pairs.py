@@ -66,14 +66,14 @@ class Way(NamedTuple):
 
 
 @part
-def way_of(rule, program, source):
-    step, out = rule[STEP_ROWS] + source, rule[GROUP_SUMS]
-    mine, other = rule[INPUT_ROWS] + source, rule[INPUT_ROWS] + 1 - source
-    grouped = program[rule[PART_ROWS], G_INPUT] if rule[PARTS] == 1 else BOTH if rule[PARTS] == 2 else NONE
-    key, following = rule[KEYS] + program[step, P_DOMAIN], rule[FOLLOWING] + program[step, P_LINK]
+def way_of(config, program, source):
+    step, out = config[STEP_ROWS] + source, config[GROUP_SUMS]
+    mine, other = config[INPUT_ROWS] + source, config[INPUT_ROWS] + 1 - source
+    grouped = program[config[PART_ROWS], G_INPUT] if config[PARTS] == 1 else BOTH if config[PARTS] == 2 else NONE
+    key, following = config[KEYS] + program[step, P_DOMAIN], config[FOLLOWING] + program[step, P_LINK]
     own, others = out + program[mine, I_TO], out + program[other, I_TO]
     return Way(
-        *(source, grouped, program[step, P_INDEX], key, following, rule[SUMS], out, rule[GROUP_PARTS]),
+        *(source, grouped, program[step, P_INDEX], key, following, config[SUMS], out, config[GROUP_PARTS]),
         *(own, program[mine, I_SIMPLE], others, program[other, I_SIMPLE]),
     )
 
@@ -116,10 +116,10 @@ def join_pair(way, entries, first, groups, lists, table, counters, entry, row, a
 
 
 @part
-def join_changes(rule, program, entries, first, listed, groups, lists, table, counters):
+def join_changes(config, program, entries, first, listed, groups, lists, table, counters):
     """Add what was gathered of each entry to it, and join it with all there is now of the other input."""
-    sums, delta, item = rule[SUMS], rule[DELTA], counters[ITEM]
-    way, again = way_of(rule, program, entries[listed[item], SOURCE]), counters[STAGE] == JOIN
+    sums, delta, item = config[SUMS], config[DELTA], counters[ITEM]
+    way, again = way_of(config, program, entries[listed[item], SOURCE]), counters[STAGE] == JOIN
     while item < counters[LISTED]:
         if item + 2 * AHEAD < counters[LISTED]:
             # An entry, and a little later the first that it will be joined with.
@@ -128,8 +128,8 @@ def join_changes(rule, program, entries, first, listed, groups, lists, table, co
             prefetch_in(entries, first[way.links, entries[listed[item + AHEAD], way.key]], sums)
         entry = listed[item]
         if entries[entry, SOURCE] != way.source:  # rarely: events are input by input
-            way = way_of(rule, program, entries[entry, SOURCE])
-        if again or take_over(rule, program, entries, first, entry):
+            way = way_of(config, program, entries[entry, SOURCE])
+        if again or take_over(config, program, entries, first, entry):
             counters[STAGE], counters[ITEM] = JOIN, item
             status = join_pair(
                 way, entries, first, groups, lists, table, counters, entry, entry, delta, np.int64(1), again
@@ -145,14 +145,14 @@ def join_changes(rule, program, entries, first, listed, groups, lists, table, co
 
 
 @inlined
-def take_over(rule, program, entries, first, entry):
+def take_over(config, program, entries, first, entry):
     """Add what was gathered of an entry to it. False: as much came as went."""
-    sums, delta = rule[SUMS], rule[DELTA]
+    sums, delta = config[SUMS], config[DELTA]
     was, changed = entries[entry, sums], 0
     for c in range(delta - sums):
         change = entries[entry, delta + c]
         changed |= change
         entries[entry, sums + c] += change
     if (was > 0) != (entries[entry, sums] > 0):
-        relink(rule, program, entries, first, entry)
+        relink(config, program, entries, first, entry)
     return changed != 0

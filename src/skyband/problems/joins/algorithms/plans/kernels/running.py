@@ -47,7 +47,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TURN,
     UPDATE,
 )
-from skyband.problems.joins.algorithms.plans.kernels.emit import room_to_show, settle, show
+from skyband.problems.joins.algorithms.plans.kernels.emit import emit, room_to_emit, settle
 from skyband.problems.joins.algorithms.plans.kernels.matching import DONE, MORE_ENTRY_STEPS, MORE_RECORDS, join
 from skyband.problems.joins.algorithms.plans.kernels.pairs import join_changes, join_pair, way_of
 from skyband.problems.joins.algorithms.plans.kernels.updating import (
@@ -87,7 +87,7 @@ def line_up(events, at, slots, moment, sign):
 
 @kernel
 def run(
-    rule,
+    config,
     program,
     entries,
     first,
@@ -109,32 +109,32 @@ def run(
     while counters[TURN] < len(moments):
         turn = counters[TURN]
         now, end = moments[turn, M_NOW], moments[turn, M_END]
-        if rule[COALESCE] and rule[INPUTS] == 1:
-            take_alone(rule, program, entries, slots, groups, lists, events, end, counters)
+        if config[COALESCE] and config[INPUTS] == 1:
+            take_alone(config, program, entries, slots, groups, lists, events, end, counters)
             status = DONE
-        elif rule[COALESCE]:
+        elif config[COALESCE]:
             if counters[STAGE] == GATHER:
-                gather(rule, program, entries, listed, slots, events, end, counters)
+                gather(config, program, entries, listed, slots, events, end, counters)
                 counters[STAGE], counters[ITEM] = UPDATE, 0
             if counters[PAIR]:
-                status = join_changes(rule, program, entries, first, listed, groups, lists, table, counters)
+                status = join_changes(config, program, entries, first, listed, groups, lists, table, counters)
             else:
                 status = take_listed(
-                    *(rule, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs),
+                    *(config, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs),
                     *(scratch, counters, now),
                 )
         else:
             status = take_events(
-                *(rule, program, entries, first, slots, groups, lists, table, entry_stairs, group_stairs, scratch),
+                *(config, program, entries, first, slots, groups, lists, table, entry_stairs, group_stairs, scratch),
                 *(counters, events, end, now),
             )
         if status != DONE:
             return status
-        if not room_to_show(counters, records):
+        if not room_to_emit(counters, records):
             return MORE_RECORDS
-        settle(rule, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters)
+        settle(config, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters)
         if not counters[SILENT]:
-            show(rule, groups, lists, moments, turn, records, scratch, counters)
+            emit(config, groups, lists, moments, turn, records, scratch, counters)
         counters[TURN] += 1
         counters[STAGE], counters[LISTED] = GATHER, 0
     return DONE
@@ -142,7 +142,7 @@ def run(
 
 @part
 def take_events(
-    rule,
+    config,
     program,
     entries,
     first,
@@ -159,22 +159,22 @@ def take_events(
     now,
 ):
     """The events of a moment, one after the other."""
-    sums, changes = rule[SUMS], np.int64(0)  # entry 0 is what an event changes
+    sums, changes = config[SUMS], np.int64(0)  # entry 0 is what an event changes
     while counters[EVENT] < end:
         slot, sign = events[counters[EVENT], E_SLOT], events[counters[EVENT], E_SIGN]
         entry, last = slots[slot, R_ENTRY], slots[slot, R_LAST]
-        read_row(rule, program, entries, slots, slot, scratch)
+        read_row(config, program, entries, slots, slot, scratch)
         again = counters[STAGE] == JOIN
         if not again:
-            if not update(rule, program, entries, first, entry_stairs, scratch, entry, sign, last, now):
+            if not update(config, program, entries, first, entry_stairs, scratch, entry, sign, last, now):
                 return MORE_ENTRY_STEPS
             counters[STAGE] = JOIN
         if counters[PAIR]:
-            way = way_of(rule, program, entries[entry, SOURCE])
+            way = way_of(config, program, entries[entry, SOURCE])
             status = join_pair(way, entries, first, groups, lists, table, counters, entry, changes, sums, sign, again)
         else:
             status = join(
-                *(rule, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch, counters),
+                *(config, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch, counters),
                 *(entry, last, now, sign, sign > 0, again),
             )
         if status != DONE:
@@ -186,10 +186,10 @@ def take_events(
 
 @part
 def take_listed(
-    rule, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs, scratch, counters, now
+    config, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs, scratch, counters, now
 ):
     """Join what was gathered, entry by entry: what changed of one with all there is now of the others."""
-    sums, delta = rule[SUMS], rule[DELTA]
+    sums, delta = config[SUMS], config[DELTA]
     while counters[ITEM] < counters[LISTED]:
         entry, again, changed = listed[counters[ITEM]], counters[STAGE] == JOIN, 0
         for c in range(delta - sums):
@@ -198,12 +198,12 @@ def take_listed(
         if changed:
             if not again:
                 was = entries[entry, sums]
-                add_entry(rule, program, entries, entry, sums, 1)
+                add_entry(config, program, entries, entry, sums, 1)
                 if (was > 0) != (entries[entry, sums] > 0):
-                    relink(rule, program, entries, first, entry)
+                    relink(config, program, entries, first, entry)
                 counters[STAGE] = JOIN
             status = join(
-                *(rule, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch),
+                *(config, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch),
                 *(counters, entry, now, now, 1, False, again),
             )
             if status != DONE:
@@ -217,9 +217,9 @@ def take_listed(
 
 
 @part
-def gather(rule, program, entries, listed, slots, events, end, counters):
+def gather(config, program, entries, listed, slots, events, end, counters):
     """Add up what the events of a moment change of each entry."""
-    delta, waiting, plain = rule[DELTA], counters[LISTED], only_plain(rule, program)
+    delta, waiting, plain = config[DELTA], counters[LISTED], only_plain(config, program)
     for i in range(counters[EVENT], end):
         ask_early(events, i, end, slots, entries, delta)
         slot, sign = events[i, E_SLOT], events[i, E_SIGN]
@@ -229,9 +229,9 @@ def gather(rule, program, entries, listed, slots, events, end, counters):
         waiting += entries[entry, IS_LISTED] == 0
         entries[entry, IS_LISTED] = 1
         if plain:
-            add_plain_row(rule, program, entries, entry, delta, entries[entry, SOURCE], slots, slot, sign)
+            add_plain_row(config, program, entries, entry, delta, entries[entry, SOURCE], slots, slot, sign)
         else:
-            add_row(rule, program, entries, entries, entry, delta, entries[entry, SOURCE], slots, slot, sign)
+            add_row(config, program, entries, entries, entry, delta, entries[entry, SOURCE], slots, slot, sign)
     counters[EVENT], counters[LISTED] = end, waiting
 
 
@@ -248,17 +248,17 @@ def ask_early(events, i, end, slots, target, column):
 
 
 @part
-def take_alone(rule, program, entries, slots, groups, lists, events, end, counters):
+def take_alone(config, program, entries, slots, groups, lists, events, end, counters):
     """The events of a moment when nothing is joined: in place of its entry a row has its group, and is added to it."""
-    out, touched, plain = rule[GROUP_SUMS], counters[TOUCHED], only_plain(rule, program)
+    out, touched, plain = config[GROUP_SUMS], counters[TOUCHED], only_plain(config, program)
     for i in range(counters[EVENT], end):
         ask_early(events, i, end, slots, groups, out)
         slot, sign = events[i, E_SLOT], events[i, E_SIGN]
         group = slots[slot, R_ENTRY]
         if plain:
-            add_plain_row(rule, program, groups, group, out, 0, slots, slot, sign)
+            add_plain_row(config, program, groups, group, out, 0, slots, slot, sign)
         else:
-            add_row(rule, program, entries, groups, group, out, 0, slots, slot, sign)
+            add_row(config, program, entries, groups, group, out, 0, slots, slot, sign)
         # Without a branch: overwritten by the next one unless this one is new.
         lists[L_TOUCHED, touched] = group
         touched += groups[group, IS_TOUCHED] == 0

@@ -45,12 +45,12 @@ from skyband.problems.joins.algorithms.plans.kernels.sums import EXPONENT, add_i
 
 
 @part
-def add_row(rule, program, entries, target, at_row, start, source, slots, slot, sign):
+def add_row(config, program, entries, target, at_row, start, source, slots, slot, sign):
     """Add a row to the numbers from column `start` on of a row of `target`, or take it off. Entry 0 is scratch."""
     rows = sign * slots[slot, R_WEIGHT]
     target[at_row, start] += rows
-    mine, valid = rule[INPUT_ROWS] + source, slots[slot, R_VALID]
-    for t in range(rule[TERM_ROWS] + program[mine, I_TERM], rule[TERM_ROWS] + program[mine, I_TERM_END]):
+    mine, valid = config[INPUT_ROWS] + source, slots[slot, R_VALID]
+    for t in range(config[TERM_ROWS] + program[mine, I_TERM], config[TERM_ROWS] + program[mine, I_TERM_END]):
         argument, at, plain = program[t, T_ARGUMENT], start + program[t, T_FROM], program[t, T_PLAIN]
         if not valid >> argument & 1:
             continue
@@ -63,26 +63,26 @@ def add_row(rule, program, entries, target, at_row, start, source, slots, slot, 
         elif (value >> 52) & EXPONENT == EXPONENT:
             target[at_row, at + (2 if value < 0 else 1)] += sign
         else:
-            free = rule[SUMS] + program[t, T_FROM] + plain
+            free = config[SUMS] + program[t, T_FROM] + plain
             write_float(value, entries, free, limbs, program[t, T_LOW])
             add_scaled(target, at_row, at + plain, entries, 0, free, 0, limbs, sign)
 
 
 @part
-def only_plain(rule, program):
+def only_plain(config, program):
     """Are all terms whole numbers of one limb?"""
     others = 0
-    for t in range(rule[TERM_ROWS], rule[STAIR_ROWS]):
+    for t in range(config[TERM_ROWS], config[STAIR_ROWS]):
         others |= program[t, T_FLOAT] | (program[t, T_LIMBS] > 1)
     return others == 0
 
 
 @inlined
-def add_plain_row(rule, program, target, at_row, start, source, slots, slot, sign):
+def add_plain_row(config, program, target, at_row, start, source, slots, slot, sign):
     """The same, if all terms are whole numbers of one limb."""
-    rows, valid, mine = sign * slots[slot, R_WEIGHT], slots[slot, R_VALID], rule[INPUT_ROWS] + source
+    rows, valid, mine = sign * slots[slot, R_WEIGHT], slots[slot, R_VALID], config[INPUT_ROWS] + source
     target[at_row, start] += rows
-    for t in range(rule[TERM_ROWS] + program[mine, I_TERM], rule[TERM_ROWS] + program[mine, I_TERM_END]):
+    for t in range(config[TERM_ROWS] + program[mine, I_TERM], config[TERM_ROWS] + program[mine, I_TERM_END]):
         argument, at = program[t, T_ARGUMENT], start + program[t, T_FROM]
         if valid >> argument & 1:
             target[at_row, at] += rows
@@ -91,14 +91,14 @@ def add_plain_row(rule, program, target, at_row, start, source, slots, slot, sig
 
 
 @part
-def read_terms(rule, program, entries, slots, slot):
+def read_terms(config, program, entries, slots, slot):
     """What one row adds to its entry, to entry 0."""
-    valid, start = slots[slot, R_VALID], rule[SUMS]
+    valid, start = slots[slot, R_VALID], config[SUMS]
     source = entries[slots[slot, R_ENTRY], SOURCE]
     entries[0, start] = weight = slots[slot, R_WEIGHT]
-    mine = program[rule[INPUT_ROWS] + source]
+    mine = program[config[INPUT_ROWS] + source]
     for t in range(mine[I_TERM], mine[I_TERM_END]):
-        term = program[rule[TERM_ROWS] + t]
+        term = program[config[TERM_ROWS] + t]
         at, plain, limbs = start + term[T_FROM], term[T_PLAIN], term[T_LIMBS]
         for c in range(plain + limbs):
             entries[0, at + c] = 0
@@ -117,50 +117,50 @@ def read_terms(rule, program, entries, slots, slot):
 
 
 @part
-def read_row(rule, program, entries, slots, slot, scratch):
+def read_row(config, program, entries, slots, slot, scratch):
     """What one row adds to its entry, to entry 0, and its values for staircases, to scratch."""
-    read_terms(rule, program, entries, slots, slot)
-    mine = program[rule[INPUT_ROWS] + entries[slots[slot, R_ENTRY], SOURCE]]
+    read_terms(config, program, entries, slots, slot)
+    mine = program[config[INPUT_ROWS] + entries[slots[slot, R_ENTRY], SOURCE]]
     for s in range(mine[I_STAIR], mine[I_STAIR_END]):
-        stair = program[rule[STAIR_ROWS] + s]
+        stair = program[config[STAIR_ROWS] + s]
         value = slots[slot, R_ARGUMENTS + stair[S_ARGUMENT]]
         if stair[S_FLOAT] and value < 0:
             value ^= 0x7FFFFFFFFFFFFFFF  # so that whole numbers are in the order of the floats
-        scratch[rule[OWN] + s] = ~value if stair[S_NEGATED] else value
+        scratch[config[OWN] + s] = ~value if stair[S_NEGATED] else value
 
 
 @part
-def add_entry(rule, program, entries, entry, to, factor):
+def add_entry(config, program, entries, entry, to, factor):
     """Add entry 0 to the sums, or what waits, of an entry: to the columns from `to` on."""
-    start, mine = rule[SUMS], program[rule[INPUT_ROWS] + entries[entry, SOURCE]]
+    start, mine = config[SUMS], program[config[INPUT_ROWS] + entries[entry, SOURCE]]
     if mine[I_SIMPLE] != NONE:
         for c in range(1 + mine[I_SIMPLE]):
             entries[entry, to + c] += entries[0, start + c] * factor
         return
     entries[entry, to] += entries[0, start] * factor
     for t in range(mine[I_TERM], mine[I_TERM_END]):
-        term = program[rule[TERM_ROWS] + t]
+        term = program[config[TERM_ROWS] + t]
         at = term[T_FROM]
         add_scaled(entries, entry, to + at, entries, 0, start + at, term[T_PLAIN], term[T_LIMBS], factor)
 
 
 @part
-def update(rule, program, entries, first, entry_stairs, scratch, entry, sign, last, now):
+def update(config, program, entries, first, entry_stairs, scratch, entry, sign, last, now):
     """The window update and, for the same entry, the update of its aggregation set. False: no room for staircases."""
-    source, rows = entries[entry, SOURCE], rule[SUMS]
-    mine = program[rule[INPUT_ROWS] + source]
-    stairs = entry * rule[STAIRS_WIDE] - mine[I_STAIR]
+    source, rows = entries[entry, SOURCE], config[SUMS]
+    mine = program[config[INPUT_ROWS] + source]
+    stairs = entry * config[STAIRS_WIDE] - mine[I_STAIR]
     was = entries[entry, rows]
     if sign > 0:
         for s in range(mine[I_STAIR], mine[I_STAIR_END]):
             expire(entry_stairs, stairs + s, now)
-            value = scratch[rule[OWN] + s]
-            if has_value(rule, program, entries, source, s) and not insert(entry_stairs, stairs + s, last, value):
+            value = scratch[config[OWN] + s]
+            if has_value(config, program, entries, source, s) and not insert(entry_stairs, stairs + s, last, value):
                 return False
         entries[entry, LAST] = last if was == 0 else max(last, entries[entry, LAST])
-    add_entry(rule, program, entries, entry, rows, sign)
+    add_entry(config, program, entries, entry, rows, sign)
     if (was > 0) != (entries[entry, rows] > 0):
-        relink(rule, program, entries, first, entry)
+        relink(config, program, entries, first, entry)
     if entries[entry, rows] == 0:
         for s in range(mine[I_STAIR], mine[I_STAIR_END]):
             clear(entry_stairs, stairs + s)
@@ -168,13 +168,13 @@ def update(rule, program, entries, first, entry_stairs, scratch, entry, sign, la
 
 
 @part
-def relink(rule, program, entries, first, entry):
+def relink(config, program, entries, first, entry):
     """An entry is found by its keys while it has rows."""
-    mine = program[rule[INPUT_ROWS] + entries[entry, SOURCE]]
+    mine = program[config[INPUT_ROWS] + entries[entry, SOURCE]]
     for index in range(mine[I_LINK], mine[I_LINK_END]):
-        next_column, last_column = rule[FOLLOWING] + index - mine[I_LINK], rule[PRECEDING] + index - mine[I_LINK]
-        key = entries[entry, rule[KEYS] + program[rule[LINK_ROWS] + index, L_DOMAIN]]
-        if entries[entry, rule[SUMS]] > 0:
+        next_column, last_column = config[FOLLOWING] + index - mine[I_LINK], config[PRECEDING] + index - mine[I_LINK]
+        key = entries[entry, config[KEYS] + program[config[LINK_ROWS] + index, L_DOMAIN]]
+        if entries[entry, config[SUMS]] > 0:
             following = first[index, key]
             entries[entry, next_column] = following
             entries[entry, last_column] = NONE

@@ -70,17 +70,17 @@ def sums_width(terms: Sequence[Term], source: int | None = None) -> int:
     return 1 + sum(term.width for term in terms if source is None or term.input == source)
 
 
-class Layout(NamedTuple):
+class Config(NamedTuple):
     """The query as its kernels read it: see arrays.py."""
 
-    rule: Ints
-    program: Ints
+    numbers: Ints  # [what]: INPUTS, …, CONFIG: settings, and where sections and columns start
+    program: Ints  # [row, column]: the sections, one after the other
 
-    def width_of(self, what: int) -> int:
-        return int(self.rule[what])
+    def of(self, what: int) -> int:
+        return int(self.numbers[what])
 
 
-def layout_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool) -> Layout:
+def config_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool) -> Config:
     inputs = len(spec.inputs)
     stairs = _stairs(spec)
     links = [graph.indexes(i) for i in range(inputs)]
@@ -93,11 +93,11 @@ def layout_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool
         arrays.PART_ROWS: [(i,) for i in spec.grouped_inputs],
         arrays.AGGREGATE_ROWS: _aggregate_rows(spec, terms, stairs),
     }
-    rule = np.zeros(arrays.RULE, np.int64)
+    numbers = np.zeros(arrays.CONFIG, np.int64)
     program = np.zeros((max(1, sum(map(len, sections.values()))), arrays.PROGRAM_WIDTH), np.int64)
     at = 0
     for section, rows in sections.items():
-        rule[section] = at
+        numbers[section] = at
         for row in rows:
             program[at, : len(row)] = row
             at += 1
@@ -114,14 +114,16 @@ def layout_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool
         (arrays.TOP_BY, spec.top_by),
         (arrays.ASCENDING, spec.ascending),
     ):
-        rule[name] = value
-    _place_columns(rule, spec, graph, terms, max(map(len, links)), coalesce=coalesce)
-    return Layout(rule, program)
+        numbers[name] = value
+    _place_columns(numbers, spec, graph, terms, max(map(len, links)), coalesce=coalesce)
+    return Config(numbers, program)
 
 
-def _place_columns(rule: Ints, spec: Spec, graph: Graph, terms: Sequence[Term], links: int, *, coalesce: bool) -> None:
+def _place_columns(
+    numbers: Ints, spec: Spec, graph: Graph, terms: Sequence[Term], links: int, *, coalesce: bool
+) -> None:
     """Where the columns start that depend on the query."""
-    inputs, stairs = len(spec.inputs), int(rule[arrays.STAIRS])
+    inputs, stairs = len(spec.inputs), int(numbers[arrays.STAIRS])
     variables = 1 + max((max(source.variables, default=-1) for source in spec.inputs), default=-1)
     sums = max(sums_width(terms, i) for i in range(inputs))
     limbs = max((term.limbs for term in terms), default=0)
@@ -131,7 +133,7 @@ def _place_columns(rule: Ints, spec: Spec, graph: Graph, terms: Sequence[Term], 
         (arrays.GROUP_PARTS, arrays.GROUP_FIXED, (parts, len(spec.aggregates), sums_width(terms))),
         (arrays.OWN, 0, (stairs, inputs, inputs, limbs + 4)),
     ):
-        rule[first : first + len(widths) + 1] = start + np.cumsum([0, *widths])
+        numbers[first : first + len(widths) + 1] = start + np.cumsum([0, *widths])
 
 
 def _stairs(spec: Spec) -> list[tuple[int, int, int]]:

@@ -15,7 +15,7 @@ from skyband.core.plan import Plan
 from skyband.expressions.many import QueryScore
 from skyband.problems.subscriptions.algorithms import boxes, cells, scan, shared, shared_score
 from skyband.problems.subscriptions.costs import known_many_costs
-from skyband.problems.subscriptions.drivers.list_kernels import listed
+from skyband.problems.subscriptions.drivers.kernels.lists import listed
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 from skyband.problems.subscriptions.operator import Spec
 from skyband.problems.subscriptions.query import TopKForEach

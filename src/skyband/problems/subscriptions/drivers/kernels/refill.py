@@ -8,14 +8,14 @@ from skyband.kernels.compiling import allocating, inlined, kernel, part
 from skyband.kernels.panes import largest
 from skyband.kernels.ranking import ROW, ranks_before, select_best, sort_best_first
 from skyband.kernels.slabs import CLASSES, reserve
-from skyband.problems.subscriptions.drivers.list_kernels import EVERY_ROW, LATEST, without_outlived
+from skyband.problems.subscriptions.drivers.kernels.lists import EVERY_ROW, LATEST, without_outlived
 
 SAMPLE = 2048  # rows that a threshold is guessed from
 SLICES = 64  # of the time of rows that do not last
 
 
 @allocating
-def refill(  # type: ignore[no-untyped-def]
+def refill(
     which, at, stop, wanted, hits, swept, older, older_swept, split, least, time, position, first, end, alive, clock,
     each, queries, threshold, pool, failed,
 ):  # fmt: skip
@@ -45,7 +45,7 @@ def refill(  # type: ignore[no-untyped-def]
 
 
 @allocating
-def outlived_by(which, at, stop, wanted, hits, swept, time, position, first, queries, threshold):  # type: ignore[no-untyped-def]
+def outlived_by(which, at, stop, wanted, hits, swept, time, position, first, queries, threshold):
     """From the hits among the latest rows: what a row before `first`, which does not last, has to reach to matter. That
     is known if as many that last are among them as are wanted. By query, into `threshold`."""
     for j in range(at, stop):
@@ -60,7 +60,7 @@ def outlived_by(which, at, stop, wanted, hits, swept, time, position, first, que
 
 
 @part
-def fill_again(  # type: ignore[no-untyped-def]
+def fill_again(
     q, wanted, hit, scores, is_all, time, position, first, end, alive, clock, each, queries, threshold, pool
 ):
     """Fill a list again from the rows of the window that reach some score: with as many rows of [first, end) as are
@@ -144,7 +144,7 @@ def fill_again(  # type: ignore[no-untyped-def]
 
 
 @part
-def take_early(rows, count, hit, scores, time, position, alive, first, best):  # type: ignore[no-untyped-def]
+def take_early(rows, count, hit, scores, time, position, alive, first, best):
     """Put hits before `first` behind the first rows, but not those that k better ones outlive, as far as that is known
     from where in SLICES of time they are; returns how many rows there are. `best`: the k best scores of what is later.
     """
@@ -178,13 +178,13 @@ def take_early(rows, count, hit, scores, time, position, alive, first, best):  #
 
 
 @inlined
-def copy_fields(to, row):  # type: ignore[no-untyped-def]
+def copy_fields(to, row):
     """Between lists and what is sorted."""
     to.score, to.time, to.position, to.flag = row.score, row.time, row.position, row.flag
 
 
 @kernel
-def guess(scores, time, first, end, expected, found):  # type: ignore[no-untyped-def]
+def guess(scores, time, first, end, expected, found):
     """From the scores of a sample of rows, by query: a score that somewhat more than the expected number of rows of
     [first, end) reach, in the sample and so elsewhere; -inf: a guess is no use. Reorders the scores."""
     for j in range(len(scores)):
@@ -205,7 +205,7 @@ def guess(scores, time, first, end, expected, found):  # type: ignore[no-untyped
 
 
 @allocating
-def best_of(scores, time, position, first, end, start, k):  # type: ignore[no-untyped-def]
+def best_of(scores, time, position, first, end, start, k):
     """The k best of the rows in [first, end) from arrival `start` on, best first."""
     rows, n = np.empty(len(scores), ROW), 0
     for i in range(len(scores)):

@@ -13,7 +13,8 @@ from skyband.kernels.moving import copy_row, row_at
 from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import trails
 from skyband.kernels.slabs import CLASSES, reserve
-from skyband.problems.subscriptions.drivers.list_kernels import (
+from skyband.problems.subscriptions.drivers.kernels.emit import emit_line
+from skyband.problems.subscriptions.drivers.kernels.lists import (
     EVERY_ROW,
     LATEST,
     clock_after,
@@ -22,7 +23,6 @@ from skyband.problems.subscriptions.drivers.list_kernels import (
     position_of,
     put,
     reaches,
-    say,
     time_of,
     trim,
     without_outlived,
@@ -53,8 +53,8 @@ def room_for_lists(rows: int) -> Room:
 
 
 @kernel
-def arrive(  # type: ignore[no-untyped-def]
-    which, swept, begin, stop, hits, arrivals, counted, order, queries, threshold, pool, emit, told, failed, room
+def arrive(
+    which, swept, begin, stop, hits, arrivals, counted, order, queries, threshold, pool, emit, emitted, failed, room
 ):
     """Rows come, one by one, and after each the answer is due: the hits of the queries which[begin:stop].
 
@@ -72,7 +72,7 @@ def arrive(  # type: ignore[no-untyped-def]
         if p == p_end and query.oldest > horizon:
             continue
         need = query.length + p_end - p
-        if len(told.lines) - told.written[0] < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
+        if len(emitted.lines) - emitted.written[0] < 4 * need or len(pool.rows) - pool.free[CLASSES] < 4 * need + 16:
             return j, failures
         if len(room.hit) < need:
             return j, failures
@@ -81,12 +81,12 @@ def arrive(  # type: ignore[no-untyped-def]
             failed[failures] = j
             failures += 1
             continue
-        take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told, room)
+        take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, emitted, room)
     return stop, failures
 
 
 @inlined
-def fetch(which, j, stop, queries, threshold, pool):  # type: ignore[no-untyped-def]
+def fetch(which, j, stop, queries, threshold, pool):
     """Have the lists on their way that come next: they lie anywhere, and to wait for them would take long."""
     if j + 8 < stop:
         prefetch(queries, which[j + 8])
@@ -98,7 +98,7 @@ def fetch(which, j, stop, queries, threshold, pool):  # type: ignore[no-untyped-
 
 
 @inlined
-def nearest(rows, query, threshold, horizon, expired):  # type: ignore[no-untyped-def]
+def nearest(rows, query, threshold, horizon, expired):
     """Of how many rows from the best on k are later than the horizon: none behind them is in an answer before that
     changes. -1: of those before the edge of the list, fewer are."""
     near = nearest_sorted(rows, query, threshold, horizon)
@@ -109,7 +109,7 @@ def nearest(rows, query, threshold, horizon, expired):  # type: ignore[no-untype
 
 
 @part
-def nearest_sorted(rows, query, threshold, horizon):  # type: ignore[no-untyped-def]
+def nearest_sorted(rows, query, threshold, horizon):
     """The same of those that are best first."""
     left, x = query.k, query.offset
     end = query.offset + query.sorted
@@ -123,7 +123,7 @@ def nearest_sorted(rows, query, threshold, horizon):  # type: ignore[no-untyped-
 
 
 @part
-def sort_list(rows, query, expired):  # type: ignore[no-untyped-def]
+def sort_list(rows, query, expired):
     """Put the rows that are in no order into their places, without those that have expired."""
     head = query.sorted
     for x in range(query.offset + query.sorted, query.offset + query.length):
@@ -138,7 +138,7 @@ def sort_list(rows, query, expired):  # type: ignore[no-untyped-def]
 
 
 @part
-def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, told, room):  # type: ignore[no-untyped-def]
+def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, emitted, room):
     """Rows come to one query, hits [p, p_end), and others leave its window.
 
     Hits are taken as many at a time as the list has rows, and in between it is trimmed: so it stays short.
@@ -152,7 +152,8 @@ def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold,
         expired = clock_after(arrivals, stop - 1) - query.size
         reserve(pool, query, query.length + some - p)
         meet(
-            query, q, near, p, some, begin, stop, hits, arrivals, counted, order, threshold, pool.rows, emit, told, room
+            query, q, near, p, some, begin, stop, hits, arrivals, counted, order, threshold, pool.rows, emit, emitted,
+            room,
         )  # fmt: skip
         if query.length > most_rows(query):
             query.length, _ = gather(pool.rows, query.offset, query.sorted, query.sorted, query.length, expired, LATEST)
@@ -170,9 +171,7 @@ def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold,
 
 
 @inlined
-def meet(  # type: ignore[no-untyped-def]
-    query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, threshold, rows, emit, told, room
-):
+def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, threshold, rows, emit, emitted, room):
     """Rows [begin, stop) come to one query, hits [p, p_end), and others leave its window.
 
     Meanwhile its list is in two parts: in [0, m), best first, what was so, with what comes and ranks before the last of
@@ -213,7 +212,7 @@ def meet(  # type: ignore[no-untyped-def]
         fill(room.alive, end)
         for x in range(met):
             delete(room.alive, room.place[x])
-        follow(query, q, shown, last, end, met, leaving, hits, arrivals, counted, order, rows, emit, told, room)
+        follow(query, q, shown, last, end, met, leaving, hits, arrivals, counted, order, rows, emit, emitted, room)
     head, oldest = gather(rows, base, 0, 0, m, expired, LATEST)
     last = min(m - head, n - m)  # rows that fill the gap
     for x in range(last):
@@ -222,7 +221,7 @@ def meet(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def rank(coming, hits, arrivals, room):  # type: ignore[no-untyped-def]
+def rank(coming, hits, arrivals, room):
     """Sort what comes: to count what is better needs no branches, and is the faster way where it is not very many."""
     for number in range(coming):
         score, x, equal = room.score[number], 0, 0
@@ -240,7 +239,7 @@ def rank(coming, hits, arrivals, room):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def merge(rows, base, n, shown, near, coming, hits, arrivals, room):  # type: ignore[no-untyped-def]
+def merge(rows, base, n, shown, near, coming, hits, arrivals, room):
     """Merge what comes into the first n rows, from the last place on, and note where each is put.
 
     Returns where the last of the first `shown` rows is now, and where the nearest end.
@@ -264,7 +263,7 @@ def merge(rows, base, n, shown, near, coming, hits, arrivals, room):  # type: ig
 
 
 @inlined
-def find_leaving(rows, base, m, expired, size, arrivals, room):  # type: ignore[no-untyped-def]
+def find_leaving(rows, base, m, expired, size, arrivals, room):
     """Which of the first m rows leave the window: when each does, then where it is, as one number, in order."""
     found = 0
     for x in range(m):
@@ -282,7 +281,7 @@ def find_leaving(rows, base, m, expired, size, arrivals, room):  # type: ignore[
 
 
 @inlined
-def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, order, rows, emit, told, room):  # type: ignore[no-untyped-def]
+def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, order, rows, emit, emitted, room):
     """Tell what is in the answer, row by row as they come and leave.
 
     All these rows lie best first; `alive` has the places of those in the window. The answer is the first `shown` of
@@ -299,7 +298,7 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
                 x = room.leaving[z] & LAST_PLACE
                 if room.leaving[z] >> PLACE > i or x > last:
                     break
-                say(told, at, q, count_below(alive, x) + 1, row_at(rows, base + x), order + i, LEAVE)
+                emit_line(emitted, at, q, count_below(alive, x) + 1, row_at(rows, base + x), order + i, LEAVE)
         while y < leaving and room.leaving[y] >> PLACE <= i:
             x = room.leaving[y] & LAST_PLACE
             delete(alive, x)
@@ -315,29 +314,29 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
                     shown += 1
                 else:
                     if emit == CHANGES:
-                        say(told, at, q, k, row_at(rows, base + last), order + i, LEAVE)
+                        emit_line(emitted, at, q, k, row_at(rows, base + last), order + i, LEAVE)
                     last = last_until(alive, last - 1)
-                enter(rows, base, x, count_below(alive, x) + 1, told, at, q, order + i, emit)
+                enter(rows, base, x, count_below(alive, x) + 1, emitted, at, q, order + i, emit)
         while shown < k:
             following = next_from(alive, last + 1, m)
             if following == NONE:
                 break
             last = following
             shown += 1
-            enter(rows, base, last, shown, told, at, q, order + i, emit)
+            enter(rows, base, last, shown, emitted, at, q, order + i, emit)
 
 
 @inlined
-def enter(rows, base, x, rank, told, at, q, order, emit):  # type: ignore[no-untyped-def]
+def enter(rows, base, x, rank, emitted, at, q, order, emit):
     """Say that a row is in the answer; of entries only once."""
     row = row_at(rows, base + x)
     if emit == CHANGES or row.flag == 0:
-        say(told, at, q, rank, row, order, ENTER)
+        emit_line(emitted, at, q, rank, row, order, ENTER)
         row.flag = emit == ENTRIES
 
 
 @inlined
-def gather(rows, base, end, begin, stop, expired, oldest):  # type: ignore[no-untyped-def]
+def gather(rows, base, end, begin, stop, expired, oldest):
     """Move the rows [begin, stop) to the end, without those that have expired; returns the end, and the oldest time."""
     for x in range(begin, stop):  # without a branch, which nobody could guess
         at = row_at(rows, base + x).time
@@ -348,7 +347,7 @@ def gather(rows, base, end, begin, stop, expired, oldest):  # type: ignore[no-un
 
 
 @inlined
-def expires(arrivals, oldest, size):  # type: ignore[no-untyped-def]
+def expires(arrivals, oldest, size):
     """The row with which the oldest one leaves the window; behind the last one if it stays."""
     now = arrivals.now
     if oldest > arrivals.last_now - size:  # so that nothing overflows where there is none

@@ -10,8 +10,9 @@ import pytest
 from planner.test_explain import COSTS, PAIR_COSTS
 
 import skyband as sb
+from skyband.core.draft import Draft, Measured, Read
+from skyband.core.rules import RULES
 from skyband.problems.joins.costs import Constants
-from skyband.problems.rules import RULES, Draft, Measured, Read
 
 GOLDEN = Path(__file__).parent / "rules"
 JOIN_COSTS: Final = Constants(

@@ -15,8 +15,9 @@ import pytest
 from sql import reference
 
 import skyband as sb
-from skyband.sql import run, text
-from skyband.sql.asked import Asked
+from skyband.dialect import text
+from skyband.dialect.asked import Asked
+from skyband.sql import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

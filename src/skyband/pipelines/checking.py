@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from skyband.core.registry import problem_of
+from skyband.dialect.asked import Asked
+from skyband.dialect.statement import Statement, understand
 from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
 from skyband.pipelines.model import Pipeline, Query, Sink, Source
-from skyband.problems.joins.query import JoinAggregate
-from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions.query import TopKForEach
-from skyband.sql.asked import Asked
 from skyband.sql.run import ask
-from skyband.sql.statement import Statement, understand
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def _check_board(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
     """Raise if a member may be in several rankings on one board: which of its ranks counts cannot be known."""
     shown = [(one.text, one.name) for one in asked.shown if one.is_plain]
     tells_apart = {text for text, name in shown if name == sink.member or f"{{{name}}}" in str(sink.board)}
-    together = [name for name in _groups(asked) if name not in tells_apart]
+    together = [name for name in problem_of(asked.query).groups(asked.query) if name not in tells_apart]
     if together:
         raise pipeline.wrong(
             f"There is a ranking for each {', '.join(together)}, all of them go to the board {sink.board!r}, and a "
@@ -117,20 +115,8 @@ def key_of(asked: Asked) -> tuple[str, ...] | None:
     """The columns that tell the rows of an answer apart; None: of what changed, none do."""
     if asked.query.emit != "windows":
         return None
-    groups = _groups(asked)
-    if isinstance(asked.query, JoinAggregate):
-        groups = [name.column for name in asked.query.parsed_group_by()]
     plain = {one.text: one.name for one in asked.shown if one.is_plain}
-    return tuple(plain[name] for name in ("window_end", *groups, "rank") if name in plain)
-
-
-def _groups(asked: Asked) -> list[str]:
-    """The columns of the answer that have a ranking for each of their values."""
-    match asked.query:
-        case TopK(per=names) | TopKForEach(key=names):
-            return list(names)
-        case _:
-            return []
+    return tuple(plain[name] for name in problem_of(asked.query).key(asked.query) if name in plain)
 
 
 def _columns(pipeline: Pipeline, source: Source) -> pa.Schema | None:

@@ -16,18 +16,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from skyband.dialect.asked import Asked as Meaning
 from skyband.engines.spark import schema_of
 from skyband.engines.spark.plan import BUCKETS_SETTING, DEFAULT_BUCKETS
-from skyband.engines.spark.sharing import QUESTION, number_of
+from skyband.engines.spark.sharing import QUESTION, clock_column, number_of
 from skyband.pipelines.answers import Answers
 from skyband.pipelines.checking import asked_of, check_sink, key_of, source_of, understood
 from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
 from skyband.pipelines.secrets import resolve
 from skyband.pipelines.sources import bad_records_of, rows_of
-from skyband.problems.spark import clock_column
 from skyband.sql import sql
-from skyband.sql.asked import Asked as Meaning
 from skyband.sql.run import together
 
 MOST_BYTES: Final = 1 << 21  # of one packed answer, for all answers of a micro-batch to be brought to this process

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skyband.core.draft import Draft, Measured, Read
+from skyband.core.problem import Running
+from skyband.dialect.asked import ONLY, Asked
 from skyband.engines.embedded.inputs import Held, Source, in_batches
-from skyband.engines.embedded.running import Running
 from skyband.errors import InvalidInput
-from skyband.problems.rules import Draft, Measured, Read
-from skyband.sql.asked import ONLY, Asked
 
 PIECES = 64  # in which the rows of a table are pushed, so that there is more than one moment to look at
 FEWEST_ROWS = 500

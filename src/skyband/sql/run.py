@@ -13,27 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband import expressions
-from skyband.api import is_spark
 from skyband.core.encoding.schemas import fitted
+from skyband.core.explain import analyzed, explained
+from skyband.core.problem import Running
+from skyband.core.registry import problem_of
+from skyband.dialect.asked import ONLY, Asked, Rows, Shown, Turn
+from skyband.dialect.reading import quoted
+from skyband.dialect.statement import Statement, understand
+from skyband.engines.data_kinds import is_spark
 from skyband.engines.embedded.inputs import Source, in_batches, read
-from skyband.engines.embedded.running import Running, give
+from skyband.engines.embedded.running import give
 from skyband.errors import InvalidInput
-from skyband.problems.across import session as across
-from skyband.problems.across.query import TopKAcross
-from skyband.problems.explain import analyzed, explained
-from skyband.problems.joins import session as joins
-from skyband.problems.joins.query import JoinAggregate
-from skyband.problems.pairs import session as pairs
-from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows import session as objects
-from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions import session as many
-from skyband.problems.subscriptions.query import TopKForEach
 from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark
-from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
-from skyband.sql.reading import quoted
 from skyband.sql.recognise import recognise
-from skyband.sql.statement import Statement, understand
 
 
 def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
@@ -137,12 +129,8 @@ def _alike(statements: Mapping[str, Statement], sources: Mapping[str, Source]) -
         key = None
         if statement.explain is None and all(one.name.lower() in schemas for one in statement.inputs):
             asked = _asked(statement, schemas)
-            common: Any = None
-            if isinstance(asked.query, TopKPairs):
-                common = pairs.alike(asked.query)
-            elif isinstance(asked.query, TopK):
-                common = objects.alike(asked.query, schemas[statement.inputs[0].name.lower()].names)
-            if common is not None:
+            columns = schemas[statement.inputs[0].name.lower()].names
+            if (common := problem_of(asked.query).alike(asked.query, columns)) is not None:
                 key = common, replace(asked.rows[ONLY], columns=None)
         groups.setdefault(key or called, []).append(called)
     return list(groups.values())
@@ -155,8 +143,7 @@ def _together(statements: Mapping[str, Statement], inputs: Mapping[str, Source])
     wanted = [one.rows[ONLY].columns for one in asked]
     columns = None if None in wanted else tuple(dict.fromkeys(name for names in wanted for name in names or ()))
     rows = _prepared(source, replace(asked[0].rows[ONLY], columns=columns))
-    queries: list[Any] = [one.query for one in asked]
-    running = (objects if isinstance(queries[0], TopK) else pairs).start_together(rows, queries)
+    running = problem_of(asked[0].query).start_together(rows, [one.query for one in asked])
     return {called: _given(one, meaning) for called, one, meaning in zip(statements, running, asked, strict=True)}
 
 
@@ -186,25 +173,17 @@ def _start(asked: Asked, sources: Mapping[str, Source]) -> Running:
     shared = Counter(rows.name for rows in asked.rows.values())
     sources = {name: _reread(source, name) if shared[name] > 1 else source for name, source in sources.items()}
     prepared: dict[str, Any] = {name: _prepared(sources[rows.name], rows) for name, rows in asked.rows.items()}
-    match asked.query:
-        case TopK():
-            return objects.start(prepared[ONLY], asked.query)
-        case TopKPairs():
-            return pairs.start(prepared[ONLY], asked.query)
-        case TopKAcross():
-            return across.start(prepared, asked.query)
-        case TopKForEach():
-            return many.start(prepared[ONLY], asked.query.of(_whole(sources[str(asked.queries)])))
-        case JoinAggregate():
-            return joins.start(prepared, asked.query)
+    if asked.queries is not None:
+        asked = asked.of(_whole(sources[asked.queries]))
+    return problem_of(asked.query).start(prepared.get(ONLY, prepared), asked.query)
 
 
 def _with_queries(asked: Asked, sources: dict[str, Source]) -> tuple[Asked, dict[str, Source]]:
     """The same of the queries there are, where these are a table: what suits them depends on how many they are."""
-    if not isinstance(asked.query, TopKForEach) or not sources[str(asked.queries)].is_whole:
+    if asked.queries is None or not sources[asked.queries].is_whole:
         return asked, sources
-    queries = _reread(sources[str(asked.queries)], str(asked.queries))
-    return replace(asked, query=asked.query.of(_whole(queries))), {**sources, str(asked.queries): queries}
+    queries = _reread(sources[asked.queries], asked.queries)
+    return asked.of(_whole(queries)), {**sources, asked.queries: queries}
 
 
 def _whole(source: Source) -> pa.Table:
@@ -220,19 +199,18 @@ def _reread(source: Source, name: str) -> Source:
 
 
 def together(asked: Mapping[str, Asked], stream: str, data: Mapping[str, Any]) -> Any:
-    """Statements about one Spark stream, and tables beside it, by name, in one pass: as `spark.together` gives it."""
-    from skyband.problems import spark
+    """Statements about one Spark stream, and tables beside it, by name, in one pass: as `sharing.together` gives it."""
+    from skyband.engines.spark import schema_of, sharing
 
     data = {name.lower(): df for name, df in data.items()}
-    schemas = {name: spark.schema_of(df) for name, df in data.items()}
+    schemas = {name: schema_of(df) for name, df in data.items()}
     questions = {}
     for name, one in asked.items():
         given = {called: rows.name.lower() for called, rows in one.rows.items()}
         (called,) = (called for called, name in given.items() if name == stream.lower())
         rows = one.rows[called]
-        assert isinstance(one.query, TopK | TopKPairs | JoinAggregate)
         assert not rows.renamed
-        questions[name] = spark.Question(
+        questions[name] = sharing.Question(
             one.query,
             _where_in_spark(rows, schemas[given[called]]),
             rows.columns,
@@ -243,7 +221,7 @@ def together(asked: Mapping[str, Asked], stream: str, data: Mapping[str, Any]) -
                 if other != called
             },
         )
-    shared = spark.together(data[stream.lower()], questions)
+    shared = sharing.together(data[stream.lower()], questions)
     answers = {name: partial(_then, shared.answers[name], _Shower(one)) for name, one in asked.items()}
     tables = {
         name: partial(_then, shared.tables[name], partial(_projected, shown=one.shown, turn=one.turn))
@@ -258,21 +236,9 @@ def _then(first: Callable[[Any], Any], second: Callable[[Any], Any], value: Any)
 
 def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
     """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
-    from skyband.problems import spark
-
     prepared = {name: _rows_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in asked.rows.items()}
-    match asked.query:
-        case TopK():
-            answer = spark.top_k(prepared[ONLY], asked.query)
-        case TopKPairs():
-            answer = spark.top_k_pairs(prepared[ONLY], asked.query)
-        case TopKAcross():
-            answer = spark.top_k_across(prepared, asked.query)
-        case TopKForEach():
-            queries, changes = spark.queries_of(data[str(asked.queries)])
-            answer = spark.top_k_for_each(prepared[ONLY], asked.query.of(queries), changes)
-        case JoinAggregate():
-            answer = spark.join_aggregate(prepared, asked.query)
+    queries = None if asked.queries is None else data[asked.queries]
+    answer = problem_of(asked.query).run_on_spark(prepared.get(ONLY, prepared), asked.query, queries)
     return _Shower(asked)(answer)
 
 

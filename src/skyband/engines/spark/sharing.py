@@ -25,6 +25,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
 from pyspark.sql.types import TimestampType
 
+from skyband.core.registry import problem_of
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.clock import Clock, with_clock
 from skyband.engines.spark.gathering import GATHERED_ROWS
@@ -35,14 +36,6 @@ from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import PREFIX, Recipe, quoted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import InvalidQuery
-from skyband.problems.across.query import TopKAcross
-from skyband.problems.joins import spark as joins
-from skyband.problems.joins.query import JoinAggregate
-from skyband.problems.pairs import spark as pairs
-from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows import spark as objects
-from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions.query import TopKForEach
 
 QUESTION: Final = "question"
 COPIES: Final = PREFIX + "copies"
@@ -55,7 +48,7 @@ class Question:
     A join calls the stream by a name, and may have relations beside it.
     """
 
-    query: TopK | TopKPairs | JoinAggregate
+    query: Any
     where: str | None = None
     columns: tuple[str, ...] | None = None
     name: str = ""
@@ -88,19 +81,10 @@ def number_of(name: str) -> int:
     return crc32(name.encode()) >> 1
 
 
-def clock_column(df: DataFrame, query: TopK | TopKPairs | TopKAcross | TopKForEach | JoinAggregate) -> str | None:
+def clock_column(df: DataFrame, query: object) -> str | None:
     """The column whose watermark closes the windows of `query`; "" if none does; None: it cannot share a stream."""
-    if isinstance(query, JoinAggregate):
-        if len(query.streams) > 1 or query.every is None:
-            return None
-        on = query.streams[0][1].window.on
-    elif isinstance(query, TopK | TopKPairs):
-        on = query.window.on
-        if on is None or query.window.every is None:
-            return ""
-    else:
-        return None
-    return on if on is not None and isinstance(df.schema[on].dataType, TimestampType) else None
+    on = problem_of(query).clock_column(query)
+    return on if not on or isinstance(df.schema[on].dataType, TimestampType) else None
 
 
 def together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
@@ -143,19 +127,9 @@ def together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
 def _asked(name: str, df: DataFrame, question: Question) -> _Asked:
     rows = df if question.columns is None else df.select(*map(quoted, question.columns))
     where = None if question.where is None else sf.expr(question.where)
-    query, number = question.query, number_of(name)
-    match query:
-        case TopK():
-            recipe, score = objects.resolve(rows, query, None)
-            if score is None:
-                raise InvalidQuery(f"{name!r} calls a function of yours, which cannot share a stream.")
-            return _Asked(number, objects.part(rows, recipe, score), where, query.window.on, rows)
-        case TopKPairs():
-            return _Asked(number, pairs.part(rows, query), where, query.window.on, rows)
-        case JoinAggregate():
-            join = joins.resolve({question.name: rows, **question.relations}, query)
-            part = join.part(join.tagged[question.name])
-            return _Asked(number, part, where, query.streams[0][1].window.on, rows)
+    problem = problem_of(question.query)
+    part = problem.part_on_spark(name, {question.name: rows, **question.relations}, question.query)
+    return _Asked(number_of(name), part, where, problem.clock_column(question.query) or None, rows)
 
 
 def _with_clocks(df: DataFrame, parts: Mapping[str, _Asked]) -> tuple[DataFrame, dict[str, Clock | None]]:

@@ -33,9 +33,9 @@ from skyband.expressions import as_floats, check_exact
 from skyband.kernels.panes import shape_of
 from skyband.problems.across.operator import AcrossAnswer
 from skyband.problems.across.planning import idle_ticks, plan, specify
+from skyband.problems.across.problem import PROBLEM
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import TopKAcrossSession
-from skyband.problems.distribution import spread
 
 STREAM: Final = PREFIX + "stream"
 LATEST: Final = PREFIX + "latest"  # when an object's most recent row was: decides between equal scores
@@ -161,7 +161,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
         output=output.append(pa.field(LATEST, pa.int64())),
         sources=(*[None] * 4, query.id, *[None] * (len(output) - 5), None),
         changes=query.emit != "windows",
-        is_spread=spread(query, ticks).is_spread,
+        is_spread=PROBLEM.distribution(query).is_spread,
         fingerprint=query.fingerprint(whole),
         # Asked of a bucket: a column names the stream of each row, and Spark does the waiting.
         query=but(query, stream=stream, lateness=None, idle_after=None, max_jump=None),

@@ -9,10 +9,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
+from skyband.dialect.asked import Asked, Rows, Shown
+from skyband.dialect.reading import all_of, check_columns, ranking_of, window_of, with_aliases_resolved
+from skyband.dialect.statement import Statement
 from skyband.problems.across.query import TopKAcross
-from skyband.sql.asked import Asked, Rows, Shown
-from skyband.sql.reading import all_of, check_columns, ranking_of, window_of, with_aliases_resolved
-from skyband.sql.statement import Statement
 from skyband.windows import Window
 
 _POSSIBLE = "Possible: FROM r1 FULL JOIN r2 USING (id) FULL JOIN r3 USING (id), each with the same window."

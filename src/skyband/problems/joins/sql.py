@@ -9,9 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
-from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
-from skyband.sql.asked import Asked, Rows, Shown
-from skyband.sql.reading import (
+from skyband.dialect.asked import Asked, Rows, Shown
+from skyband.dialect.reading import (
     all_of,
     check_columns,
     columns_read,
@@ -21,7 +20,8 @@ from skyband.sql.reading import (
     window_of,
     with_aliases_resolved,
 )
-from skyband.sql.statement import Statement
+from skyband.dialect.statement import Statement
+from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 
 _POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
 

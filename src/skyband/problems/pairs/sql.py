@@ -8,10 +8,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name, pair_layout
-from skyband.expressions import pairs as pair_expressions
-from skyband.problems.pairs.query import TopKPairs
-from skyband.sql.asked import ONLY, Asked, Rows, Shown, Turn
-from skyband.sql.reading import (
+from skyband.dialect.asked import ONLY, Asked, Rows, Shown, Turn
+from skyband.dialect.reading import (
     check_columns,
     columns_read,
     quoted,
@@ -20,7 +18,9 @@ from skyband.sql.reading import (
     window_of,
     with_aliases_resolved,
 )
-from skyband.sql.statement import Statement
+from skyband.dialect.statement import Statement
+from skyband.expressions import pairs as pair_expressions
+from skyband.problems.pairs.query import TopKPairs
 from skyband.windows import Window
 
 _POSSIBLE = "Write for example WHERE a.id < b.id. Without it every pair would come twice, as (x, y) and as (y, x)."

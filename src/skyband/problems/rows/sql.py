@@ -10,9 +10,8 @@ from sqlglot import exp
 
 from skyband import expressions
 from skyband.core.encoding.output import free_name, layout
-from skyband.problems.rows.query import TopK
-from skyband.sql.asked import ONLY, Asked, Rows, Shown
-from skyband.sql.reading import (
+from skyband.dialect.asked import ONLY, Asked, Rows, Shown
+from skyband.dialect.reading import (
     all_of,
     check_columns,
     columns_read,
@@ -21,7 +20,8 @@ from skyband.sql.reading import (
     window_of,
     with_aliases_resolved,
 )
-from skyband.sql.statement import Statement
+from skyband.dialect.statement import Statement
+from skyband.problems.rows.query import TopK
 
 
 def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:

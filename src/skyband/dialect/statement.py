@@ -8,9 +8,9 @@ from typing import NoReturn, TypeVar, cast
 
 from sqlglot import exp
 
+from skyband.dialect import text as texts
+from skyband.dialect.grammar import Stream, StreamWindow
 from skyband.errors import InvalidSql, SkybandError
-from skyband.sql import text as texts
-from skyband.sql.dialect import Stream, StreamWindow
 
 T = TypeVar("T")
 
@@ -50,6 +50,16 @@ class Statement:
             raise
         except SkybandError as error:
             self.refuse(str(error), where)
+
+    @property
+    def is_grouped(self) -> bool:
+        """Does it ask for aggregates?"""
+        grouped = self.select.args.get("group") is not None
+        return grouped or any(item.find(exp.AggFunc) for item in self.select.expressions)
+
+    @property
+    def has_full_join(self) -> bool:
+        return any(join.side == "FULL" for join in self.select.args.get("joins") or ())
 
     @property
     def conditions(self) -> list[exp.Expr]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
+from skyband.dialect.grammar import Span, StreamWindow
+from skyband.dialect.statement import Input, Statement
 from skyband.errors import SkybandError
-from skyband.sql.dialect import Span, StreamWindow
-from skyband.sql.statement import Input, Statement
 from skyband.windows import Window, landmark, sliding
 
 _ROWS = ("ROW", "ROWS")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skyband.problems.rules.drafting import Draft, Read, Step
+from skyband.core.draft import Draft, Read, Step
 
 
 def names(draft: Draft) -> Draft:

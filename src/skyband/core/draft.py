@@ -1,22 +1,21 @@
-"""What the rules hand on: a query, what is known of its inputs, and the steps taken so far."""
+"""A query on its way to a plan: what is known of its inputs, and the steps that the planner has taken so far."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from skyband.core.chooser import Plan
-from skyband.problems.across.query import TopKAcross
-from skyband.problems.joins.costs import Statistics
-from skyband.problems.joins.query import JoinAggregate
-from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions.query import TopKForEach
+from skyband.core.plan import Plan
 
-Query = TopK | TopKForEach | TopKPairs | TopKAcross | JoinAggregate
+
+class Query(Protocol):
+    """What a user describes: a frozen dataclass of its problem."""
+
+    @property
+    def emit(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +61,18 @@ class Draft:
     """A query on its way to a plan."""
 
     query: Query
-    reads: tuple[Read, ...] = ()  # nothing is known of the inputs: none
-    on_spark: bool | None = None  # nobody said: None
+    reads: tuple[Read, ...] = ()  # empty: nothing is known of the inputs
+    on_spark: bool | None = None  # None: nobody said
     window_rows: float | None = None
-    statistics: Mapping[str, Statistics] | None = None
+    statistics: Mapping[str, Any] | None = None  # what each input is like, by its name, as its problem describes it
     measured: Measured | None = None
     plan: Plan | None = None
     steps: tuple[Step, ...] = ()
+
+    @property
+    def schemas(self) -> Mapping[str, pa.Schema] | None:
+        """The columns of the inputs, by name; None: they are not known."""
+        return {read.name: read.schema for read in self.reads} or None
 
     def with_step(self, step: Step, **found: Any) -> Draft:
         return replace(self, steps=(*self.steps, step), **found)

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-from skyband.problems.across.query import TopKAcross
-from skyband.problems.joins.query import JoinAggregate
-from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions.query import TopKForEach
+from dataclasses import dataclass, replace
+from typing import Any
 
 ONLY = ""  # what a query calls its input if it has only one
 
@@ -45,8 +40,12 @@ class Turn:
 class Asked:
     """A query in place of a statement."""
 
-    query: TopK | TopKPairs | TopKAcross | TopKForEach | JoinAggregate
+    query: Any  # of one of the problems
     rows: Mapping[str, Rows]  # by what the query calls its inputs
     shown: tuple[Shown, ...]
     turn: Turn | None = None
-    queries: str | None = None  # the input that has the queries of a TopKForEach, by what it was given as
+    queries: str | None = None  # the input that has the queries to be answered, by what it was given as
+
+    def of(self, queries: Any) -> Asked:
+        """The same with these queries."""
+        return replace(self, query=self.query.of(queries))

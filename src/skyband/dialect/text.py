@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
+from skyband.dialect.grammar import Continuous, SkybandSql
 from skyband.errors import InvalidQuery, InvalidSql
-from skyband.sql.dialect import Continuous, SkybandSql
 
 
 def read(text: str) -> Continuous:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from skyband.core.chooser import BY_NAME
+from skyband.core.chooser import BY_NAME, cheapest
 from skyband.core.plan import Choice
 from skyband.core.plan import Plan as ChosenPlan
 from skyband.errors import InvalidQuery
@@ -84,19 +84,15 @@ def choose(query: JoinAggregate, spec: Spec) -> str:
 
 def better(name: str, query: JoinAggregate, spec: Spec, inputs: Sequence[Statistics]) -> str | None:
     """A plan that is worth the switch, now that the inputs are known; None: stay."""
-    running = with_statistics(find(name, query.names), query.names, inputs)
-    found = _cheapest(candidates(spec, query.names, inputs), spec)
-    return found.name if _ns(running, spec) > WORTH * _ns(found, spec) else None
+    running = _considered(with_statistics(find(name, query.names), query.names, inputs), spec)
+    choices = (_considered(each, spec) for each in candidates(spec, query.names, inputs))
+    found = cheapest(choice for choice in choices if not choice.refused)
+    return found.algorithm if running.ns > WORTH * found.ns else None
 
 
-def _cheapest(algorithms: Sequence[JoinAlgorithm], spec: Spec) -> JoinAlgorithm:
-    able = [each for each in algorithms if not each.for_comparing and each.refuses(spec) is None]
-    return min(able, key=lambda each: _ns(each, spec))
-
-
-def _ns(algorithm: JoinAlgorithm, spec: Spec) -> float:
-    """What a row is expected to cost; NaN: nobody knows."""
-    return math.nan if algorithm.expected_ns is None else algorithm.expected_ns(spec, math.nan)
+def _considered(algorithm: JoinAlgorithm, spec: Spec) -> Choice:
+    ns = math.nan if algorithm.expected_ns is None else algorithm.expected_ns(spec, math.nan)
+    return Choice(algorithm.name, algorithm.refuses(spec), ns=ns, for_comparing=algorithm.for_comparing)
 
 
 def plan(
@@ -108,16 +104,15 @@ def plan(
     once its columns are known.
     """
     spec, inputs = spec or _shape(query), inputs_of(query, statistics)
-    algorithms = candidates(spec, query.names, inputs)
-    choices = [Choice(each.name, each.refuses(spec), ns=_ns(each, spec)) for each in algorithms]
+    choices = [_considered(each, spec) for each in candidates(spec, query.names, inputs)]
     choices.sort(key=lambda choice: (choice.refused is not None, choice.ns))
     if query.plan is None:
-        chosen, why = _cheapest(algorithms, spec), "a row costs least"
+        chosen, why = cheapest(choice for choice in choices if not choice.refused), "a row costs least"
     else:
-        chosen, why = find_for(query.plan, query.names, spec), BY_NAME
-        chosen = with_statistics(chosen, query.names, inputs)
+        asked = find_for(query.plan, query.names, spec)
+        chosen, why = _considered(with_statistics(asked, query.names, inputs), spec), BY_NAME
     rows = sum(each.rows for each in inputs)
-    return ChosenPlan(chosen.name, why, rows, _ns(chosen, spec), rows, statistics is None, tuple(choices))
+    return ChosenPlan(chosen.algorithm, why, rows, chosen.ns, rows, statistics is None, tuple(choices))
 
 
 def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None) -> list[Statistics]:

@@ -18,9 +18,9 @@ from skyband.core.cost_files import machine
 from skyband.core.operator import WINDOWS
 from skyband.core.registry import find
 from skyband.expressions import many
-from skyband.problems.subscriptions.algorithms.boxes import Boxes
-from skyband.problems.subscriptions.algorithms.cells import Cells
-from skyband.problems.subscriptions.algorithms.scan import Scan
+from skyband.problems.subscriptions.algorithms.boxes.state import Boxes
+from skyband.problems.subscriptions.algorithms.cells.state import Cells
+from skyband.problems.subscriptions.algorithms.scan.state import Scan
 from skyband.problems.subscriptions.costs import ManyCosts
 from skyband.problems.subscriptions.drivers.lists import Hits
 from skyband.problems.subscriptions.drivers.scoring import scoring_of

@@ -10,7 +10,7 @@ from skyband.kernels.moving import copy_row
 from skyband.kernels.panes import exceeding
 from skyband.kernels.ranking import ranks_before, sort_best_first
 from skyband.problems.subscriptions.drivers.kernels.lists import LATEST
-from skyband.problems.subscriptions.drivers.score_groups import NONE
+from skyband.problems.subscriptions.drivers.kernels.score_groups import NONE
 
 SCORE_GROUP = "last"  # the field of a row in which its score group is: there are no panes here
 FROM_THE_START = -1  # as the first arrival that a query sees

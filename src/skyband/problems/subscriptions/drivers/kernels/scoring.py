@@ -191,10 +191,10 @@ def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, en
                         member[ends[x]] = q
                     ends[x] += 1
 """,
-    # For each score group from `begin` on, by whose parameters rows are scored: puts the rows of [first, end) that fewer
-    # than k later ones outrank, and perhaps some others, into `kept`, latest first. Their numbers, counted from `first`,
-    # stand in place of times and positions. `best` has room for 2 k scores; if it has less, every row that has a score
-    # is kept. Returns how many are kept, and the score group to go on with.
+    # For each score group from `begin` on, by whose parameters rows are scored: puts the rows of [first, end) that
+    # fewer than k later ones outrank, and perhaps some others, into `kept`, latest first. Their numbers, counted from
+    # `first`, stand in place of times and positions. `best` has room for 2 k scores; if it has less, every row that
+    # has a score is kept. Returns how many are kept, and the score group to go on with.
     "latest": """
 def latest(columns, first, end, parameters, begin, score_groups, k, best, kept):
     n, every = 0, 2 * k > len(best)

@@ -44,7 +44,7 @@ class Batch(NamedTuple):
     first: int
 
 
-class ManyOperator(Operator[Batch, Answer], Protocol):
+class SubscriptionOperator(Operator[Batch, Answer], Protocol):
     """An algorithm for many queries at once, running. They are numbered from 0, in the order in which they came."""
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
@@ -71,4 +71,4 @@ class ManyOperator(Operator[Batch, Answer], Protocol):
         ...
 
 
-ManyAlgorithm = Algorithm[Spec, ManyOperator]
+SubscriptionAlgorithm = Algorithm[Spec, SubscriptionOperator]

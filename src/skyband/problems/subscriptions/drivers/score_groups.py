@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import Floats, Ints
-from skyband.expressions.many import QueryScore
+from skyband.expressions.subscriptions import QueryScore
 from skyband.kernels.codes import SHORT, SPREAD
 from skyband.problems.subscriptions.drivers.kernels.score_groups import (
     NONE,

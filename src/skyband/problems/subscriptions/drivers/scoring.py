@@ -1,7 +1,6 @@
 """The loops over rows and queries, compiled once for each scoring expression, with the expression inside them.
 
-Their text is put together from the lines that `expressions.many` made of a checked tree. Rows lie in the columns of one
-array, parameters of queries in those of another.
+`expressions.subscriptions` makes lines of a checked tree; here they are put into the text of `kernels/scoring.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.many import QueryScore
+from skyband.expressions.subscriptions import QueryScore
 from skyband.kernels.generating import callee, filled, loop
 from skyband.kernels.widening import widen
 from skyband.problems.rows.algorithms.relaxed.block_kernels import note

@@ -15,7 +15,7 @@ from skyband.core.operator import Spec as RowSpec
 from skyband.core.registry import Algorithm, algorithms_of
 from skyband.problems.rows.algorithms import budgeted
 from skyband.problems.subscriptions.algorithms.per_query.state import PerQuery, row_spec
-from skyband.problems.subscriptions.operator import ManyOperator, Spec
+from skyband.problems.subscriptions.operator import Spec, SubscriptionOperator
 
 
 def refuses(spec: Spec) -> str | None:
@@ -27,11 +27,11 @@ def refuses(spec: Spec) -> str | None:
     return None
 
 
-def _of_rows(algorithm: Algorithm[RowSpec, ObjectOperator]) -> Algorithm[Spec, ManyOperator]:
+def _of_rows(algorithm: Algorithm[RowSpec, ObjectOperator]) -> Algorithm[Spec, SubscriptionOperator]:
     """An algorithm for rows, once for each query."""
 
     @wraps(algorithm.open)  # whose options it has
-    def opened(spec: Spec, **options: int | float) -> ManyOperator:
+    def opened(spec: Spec, **options: int | float) -> SubscriptionOperator:
         return PerQuery(spec, partial(algorithm.open, **options))
 
     def refuses_any(spec: Spec) -> str | None:

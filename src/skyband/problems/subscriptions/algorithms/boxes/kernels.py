@@ -14,20 +14,20 @@ TOO_FULL = -1  # as the number of runs
 
 
 class Laid(NamedTuple):
-    """Rows in boxes, in arrays that are longer than what is in them."""
+    """Rows in boxes. The arrays may be longer than what is in use."""
 
     columns: Floats  # by column, then by row, box after box
-    order: Ints  # which row it was
-    starts: Ints  # of boxes among rows, and where the last one ends
-    low: Floats  # by column, then by box; NaN in the last box, in which are rows that are not finite
-    high: Floats
-    runs: Ints  # of runs among boxes, and where the last one ends
-    low_run: Floats
-    high_run: Floats
+    order: Ints  # by row: which one of the block it is
+    starts: Ints  # by box: its first row; and where the last one ends
+    low: Floats  # by column, then by box: the least value; NaN in the last box if it has the rows that are not finite
+    high: Floats  # and the largest
+    runs: Ints  # by run: its first box; and where the last one ends
+    low_run: Floats  # by column, then by run: the least value
+    high_run: Floats  # and the largest
 
 
 class Room(NamedTuple):
-    """For putting rows into boxes."""
+    """Scratch arrays for putting rows into boxes."""
 
     box: Ints  # by row
     size: Ints  # by box: its rows
@@ -95,7 +95,7 @@ def find_boxes(columns, first, end, cuts, parts, box):
             values = columns[c, first + begin : first + begin + len(some)]
             for i in range(len(some)):
                 some[i] *= parts
-            for cut in range(0, cuts.shape[1], 4):  # four at a time: what takes long is to write the sums down
+            for cut in range(0, cuts.shape[1], 4):  # four at a time: writing the sums takes longest
                 a, b, x, y = cuts[c, cut], cuts[c, cut + 1], cuts[c, cut + 2], cuts[c, cut + 3]
                 for i in range(len(some)):
                     value = values[i]
@@ -113,7 +113,7 @@ def find_boxes(columns, first, end, cuts, parts, box):
 
 @part
 def ends_of(values, starts, boxes, low, high):
-    """The least and the largest value in each box; two by two, since each has to wait for the one before."""
+    """Write the least and the largest value of each box. Two values at a time: one chain would wait for itself."""
     for b in range(boxes):
         begin, end = starts[b], starts[b + 1]
         least = most = other_least = other_most = values[begin]

@@ -19,6 +19,8 @@ FULLEST = 4  # times as many rows as should be in a box: then the cuts are drawn
 
 
 class Boxes:
+    """The index of `boxes`."""
+
     def __init__(self, scoring: Scoring, rows: int, together: int) -> None:
         self._scoring = scoring
         self._rows = rows
@@ -29,7 +31,7 @@ class Boxes:
         self._make_room(0, 0)
 
     def arrange(self, parameters: Floats, which: Ints) -> Ints:
-        """Queries that are near each other one after the other: cut into strips by one parameter, these by the next."""
+        """The queries, neighbours after each other: cut into strips by one parameter, and these by the next."""
         values, n = parameters[:SPLIT, which], len(which)
         parts, strip = math.ceil((n / TOGETHER) ** (1 / max(1, len(values)))), np.zeros(n, np.int64)
         order = np.arange(n)
@@ -45,7 +47,7 @@ class Boxes:
         self._columns, self._first = columns, first
         if n > len(self._near) or parts**split > len(self._in_box):
             self._make_room(n, parts**split)
-        # Where rows are spread as those before them, the cuts do as well.
+        # If rows are spread as in the block before, its cuts will do.
         self._runs = TOO_FULL
         if parts == self._parts:
             self._runs = lay_boxes(columns, first, end, self._cuts, parts, self._fullest, self._laid, self._room)
@@ -56,14 +58,14 @@ class Boxes:
             self._fullest = max(FULLEST * self._rows, 2 * int(self._room.size[: parts**split].max()))
 
     def _cut(self, columns: Floats, parts: int) -> Floats:
-        """Where parts of each column begin, so that each has about as many rows."""
+        """Where the parts of each column begin, so that each part has about as many rows."""
         sample = np.sort(columns[:, :: max(1, columns.shape[1] // SAMPLE)], axis=1)
-        cuts = np.full((len(columns), -(-(parts - 1) // 4) * 4), np.inf)  # to no finite row do the last ones matter
+        cuts = np.full((len(columns), -(-(parts - 1) // 4) * 4), np.inf)  # the last ones matter to no finite row
         cuts[:, : parts - 1] = sample[:, np.arange(1, parts) * sample.shape[1] // parts]
         return cuts
 
     def _make_room(self, rows: int, boxes: int) -> None:
-        """What is kept from block to block: to have the system find so much memory each time would take longer."""
+        """Allocate what is kept from block to block: mapping so much memory for each block would take longer."""
         width = len(self._columns)
         boxes += 2  # one for rows that are not finite, and an end
         ends = (np.empty((width, boxes)) for _ in range(4))
@@ -77,7 +79,7 @@ class Boxes:
         self._in_run, self._in_box = np.empty(boxes, np.bool_), np.empty(boxes, np.bool_)
 
     def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
-        # Of few among many, neighbours are far from each other.
+        # If few of many queries are swept, neighbours are far from each other.
         together = self._together or min(TOGETHER, max(1, len(which) // 512))
         found: tuple[int, int] = self._scoring.sweep_boxes(
             *self._laid._replace(runs=self._laid.runs[: self._runs + 1]),

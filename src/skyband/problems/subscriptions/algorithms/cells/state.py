@@ -42,6 +42,8 @@ class Grid(NamedTuple):
 
 
 class Cells:
+    """The index of `cells`."""
+
     def __init__(self, scoring: Scoring, resolution: int) -> None:
         self._scoring = scoring
         self._scan = Scan(scoring)
@@ -88,7 +90,7 @@ class Cells:
     # -- the grid --------------------------------------------------------------------------------------------------
 
     def _tend(self, parameters: Floats, threshold: Floats) -> bool:
-        """Make the grid anew if too much has changed. Is there one?"""
+        """Draw the grid again if too much has changed. Is there one?"""
         if self._grid is not None and self._parameters is parameters and self._holds(self._grid, threshold):
             return True
         if self._idle:
@@ -141,9 +143,9 @@ class Cells:
         return Grid(cuts, starts, member, threshold.copy(), self._outside(starts))
 
     def _cuts(self, columns: Floats, split: int) -> tuple[Floats | None, Floats, Floats]:
-        """Where parts of the columns begin, so that each has about as many rows, and the ends of each cell.
+        """Where the parts of the columns begin, so that each has about as many rows, and the box of each cell.
 
-        The outermost reach as far again as rows do. A column that is not split is only known to be finite.
+        The outermost parts reach as far again as rows do. A column that is not split is only known to be finite.
         """
         parts, n = self._resolution, columns.shape[1]
         none = np.empty((0, 0))

@@ -16,13 +16,13 @@ from skyband.problems.subscriptions.operator import Batch, Queries, Spec
 class Grid(NamedTuple):
     """Rows of the window by their number modulo its size, in lists by cell."""
 
-    columns: Floats
-    cell: Ints  # of each row
-    following: Ints  # in its cell's list, or NONE
-    before: Ints
-    head: Ints  # by cell
-    low: Floats  # by column, then by cell: its box
-    high: Floats
+    columns: Floats  # by column, then by row
+    cell: Ints  # by row: its cell, or NONE
+    following: Ints  # by row: the next one in the list of its cell, or NONE
+    before: Ints  # and the one before
+    head: Ints  # by cell: the first row of its list, or NONE
+    low: Floats  # by column, then by cell: where its box begins
+    high: Floats  # and where it ends
     cuts: Floats  # by column: where cells begin
     shown: npt.NDArray[np.uint8]  # by row, then by query
 
@@ -30,21 +30,23 @@ class Grid(NamedTuple):
 class Lists(NamedTuple):
     """By query: its rows, best first."""
 
-    score: Floats
-    row: Ints  # numbers of arrival
-    dominators: Ints
-    length: Ints
+    score: Floats  # best first
+    row: Ints  # the same rows by number of arrival
+    dominators: Ints  # and how many later rows of the list rank before each
+    length: Ints  # how many rows the list has
     threshold: Floats  # a row has to reach it to get into the list
     indexed: Floats  # the threshold that the cells know
     k: Ints
     size: Ints
-    start: Ints
+    start: Ints  # the first arrival that the query sees
     member: npt.NDArray[np.int32]  # by cell: the queries that a row in it may concern,
     members: Ints  # how many these are,
     place: npt.NDArray[np.int32]  # and by cell and query, where it is among them, or NONE
 
 
 class GridOperator:
+    """CPM/w, or with `skyband` SNN."""
+
     def __init__(self, spec: Spec, skyband: bool, resolution: int) -> None:
         self.spec = spec
         self.late = 0

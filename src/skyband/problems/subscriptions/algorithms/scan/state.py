@@ -10,6 +10,8 @@ from skyband.problems.subscriptions.drivers.scoring import BLOCK, Scoring
 
 
 class Scan:
+    """The index of `scan`: none."""
+
     def __init__(self, scoring: Scoring) -> None:
         self._scoring = scoring
         self._scores = np.empty(BLOCK)

@@ -36,19 +36,21 @@ _ONE_START = np.array([FROM_THE_START])
 
 
 class Shared(Schedule):
+    """The operator."""
+
     def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT, room: int = ROOM) -> None:
         super().__init__(spec)
         self._queries = np.empty((5, 0), np.int64)  # by what is known (K, SIZE, …), then by query
         self._score_groups = ScoreGroups(spec.scoring.score)
-        self._born = np.full(len(self._score_groups), -LATEST)  # by score group: from when on its rows are there
+        self._born = np.full(len(self._score_groups), -LATEST)  # by score group: since when its rows are held
         self._know()
-        self._band = np.empty(0, ROW)  # of windows that have closed: by score group, best first
-        self._waiting: list[Rows] = []  # of windows that have not
+        self._band = np.empty(0, ROW)  # rows of windows that have closed: by score group, best first
+        self._waiting: list[Rows] = []  # rows of windows that have not, in batches
         self._count = 0  # of rows waiting
         self._before = Before(spec.emit)
         self._thinned_at, self._thin_next = thinned_at, thinned_at
-        # Of the rows in the window, those are there that matter to a k up to this; up to K, once rows that came before
-        # K rose have left.
+        # The rows of the window are held that matter to a k up to this; up to K, once the rows from before K rose have
+        # left.
         self._complete = FOREVER
         self._rose = -FOREVER
         self._least_room = room
@@ -102,7 +104,7 @@ class Shared(Schedule):
         self._count = sum(map(len, self._waiting))
 
     def _know(self) -> None:
-        """What follows from the queries."""
+        """Derive what follows from the queries."""
         self._most = int(self._queries[K].max(initial=self.spec.k or 1))
         self._lines = int(self._queries[K].sum())  # that a window shows at most
         self._came_late = bool((self._queries[START] != FROM_THE_START).any())
@@ -147,9 +149,9 @@ class Shared(Schedule):
                 self._wait(rows)
 
     def _scored(self, columns: Floats, u: int, v: int, k: int) -> Iterator[Rows]:
-        """The rows of [u, v), all of one slide, that may matter to a k, numbered from 0 in place of time and position.
+        """The rows of [u, v), all of one slide, that may matter to a k; their numbers stand for time and position.
 
-        With a k that is larger than any, all that are worth something.
+        With a k larger than the rows, all that have a score.
         """
         rows, score_groups, scoring, begin = v - u, self._score_groups, self.spec.scoring, 0
         if max(rows, self._least_room) > len(self._kept):
@@ -175,7 +177,7 @@ class Shared(Schedule):
             self._thin()
 
     def _thin(self) -> None:
-        """Of the rows that wait, drop those that enough better ones of the same slide outlive."""
+        """Drop waiting rows that K better ones of the same slide outlive."""
         rows = _joined(self._waiting)
         slide = rows["time"] // self.spec.window.every
         none = np.empty(0, ROW)
@@ -184,7 +186,7 @@ class Shared(Schedule):
         self._thin_next = max(self._thinned_at, 2 * self._count)
 
     def _pruned(self, band: Rows, rows: Rows, first: int) -> Rows:
-        """A band and rows that come to it, without those that no longer matter."""
+        """The band with more rows, without those that no longer matter."""
         kept: Rows = pruned(band, rows, first, self._most, self._starts(), len(self._score_groups))
         if len(kept) < len(band) + len(rows):
             self._complete = min(self._complete, self._most)
@@ -257,7 +259,7 @@ class Shared(Schedule):
         return done[0] if len(done) == 1 else Answer(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
 
     def top(self, k: int | None, size: int | None) -> Answer:
-        """From the band and the rows that wait."""
+        """The best rows right now, of the band and of the rows that wait."""
         by_count = self.spec.window.by_count
         ends, later = np.full(self._queries.shape[1], self._now + 1), int(by_count) - 1
         if size is None:
@@ -323,6 +325,6 @@ class Shared(Schedule):
 
 
 def _joined(parts: list[Rows]) -> Rows:
-    """All these rows. As plain numbers: numpy puts records together one field of one at a time."""
+    """All these rows, joined as plain numbers: numpy joins records field by field."""
     numbers = [np.empty((0, FIELDS), np.int64), *(part.view(np.int64).reshape(-1, FIELDS) for part in parts)]
     return np.concatenate(numbers).reshape(-1).view(ROW)

@@ -12,13 +12,15 @@ from skyband.problems.subscriptions.drivers.scoring import Scoring
 
 
 class SharedScore:
+    """The index of `shared_score`."""
+
     def __init__(self, scoring: Scoring) -> None:
         self._scoring = scoring
-        self._parameters = np.empty((0, 0))  # of the queries that are known
+        self._parameters = np.empty((0, 0))  # by parameter, then by query: those that the score groups are of
         self._score_groups = ScoreGroups(scoring.score)
-        self._score_group_of: Ints = np.empty(0, np.int64)  # by query
-        self._scores: Floats = np.empty(0)
-        self._seen_by: Ints = np.empty(0, np.int64)  # by row, its score group; empty: there is one
+        self._score_group_of: Ints = np.empty(0, np.int64)  # by query: its score group
+        self._scores: Floats = np.empty(0)  # by row
+        self._seen_by: Ints = np.empty(0, np.int64)  # by row: its score group, or NONE; empty: there is one group
 
     def arrange(self, parameters: Floats, which: Ints) -> Ints:
         """By score group."""

@@ -171,7 +171,7 @@ def sweep_cells(columns, first, end, cell, starts, member, always, parameters, t
     return n
 """,
     # Cell i has the values [low, high], and lies in run i // per_run of cells, with [low_run, high_run]. Counts the
-    # queries that each may concern in `ends`; or, emitted to write, puts them into `member` from `ends` on.
+    # queries that each may concern in `ends`; with `write`, puts them into `member` from `ends` on.
     "reach_cells": """
 def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, ends, member, write):
     for q in range(len(threshold)):

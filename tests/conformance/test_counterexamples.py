@@ -13,8 +13,8 @@ from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
 from skyband.core.operator import Batch
 from skyband.core.registry import algorithms_of
 from skyband.errors import SnapshotMismatch
-from skyband.problems.rows.algorithms.mintopk import MinTopK
-from skyband.problems.rows.algorithms.relaxed import Relaxed
+from skyband.problems.rows.algorithms.mintopk.state import MinTopK
+from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.operator import RowAlgorithm
 
 NAN = float("nan")

@@ -21,7 +21,7 @@ import skyband as sb
 from skyband.core import snapshots
 from skyband.core.operator import ENTRIES, Batch, Spec
 from skyband.core.registry import algorithms_of
-from skyband.problems.rows.algorithms.budgeted import usual_rows
+from skyband.problems.rows.algorithms.budgeted.state import usual_rows
 from skyband.windows import Ticks
 
 BUDGETED = algorithms_of("rows")["budgeted"]

@@ -17,8 +17,8 @@ from oracle import Question
 
 from skyband.core.operator import ENTER, Answer, Batch, ObjectOperator
 from skyband.kernels.panes import SAMPLE
-from skyband.problems.rows.algorithms.mintopk import MinTopK
-from skyband.problems.rows.algorithms.mintopk.state import STEPS
+from skyband.problems.rows.algorithms.mintopk.kernels.arrays import STEPS
+from skyband.problems.rows.algorithms.mintopk.state import MinTopK
 from skyband.problems.rows.operator import RowAlgorithm
 
 Floats = npt.NDArray[np.float64]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skyband.core.operator import CHANGES, WINDOWS, Batch, ObjectOperator, Spec
-from skyband.problems.rows.algorithms.mintopk import MinTopK
-from skyband.problems.rows.algorithms.relaxed import Relaxed
+from skyband.problems.rows.algorithms.mintopk.state import MinTopK
+from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.windows import Ticks
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)

@@ -19,9 +19,9 @@ from skyband.errors import InvalidExpression
 from skyband.expressions.many import QueryScore
 from skyband.kernels.compiling import inlined
 from skyband.kernels.generating import callee, filled, loop
+from skyband.kernels.heap import note_score as note
 from skyband.kernels.moving import row_at
 from skyband.kernels.widening import widen
-from skyband.problems.rows.algorithms.relaxed.block_kernels import note
 
 BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again,
 PART: Final = 32  # part by part

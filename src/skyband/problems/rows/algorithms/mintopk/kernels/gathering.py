@@ -13,7 +13,7 @@ from skyband.kernels.compiling import inlined, part
 from skyband.kernels.panes import NARROW, exceeding, largest
 from skyband.kernels.ranking import SMALL, ZERO
 from skyband.kernels.slabs import CLASSES, NONE, reserve
-from skyband.problems.rows.algorithms.mintopk.state import (
+from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     CLOSED,
     FREE_CELL,
     LANES,
@@ -22,38 +22,36 @@ from skyband.problems.rows.algorithms.mintopk.state import (
     TOTAL,
     UNRANKED,
     WANTED,
-    admit,
-    find_cell,
     gathers,
-    new_cell,
     room_needed,
 )
+from skyband.problems.rows.algorithms.mintopk.kernels.cells import admit, find_cell, new_cell
 
 CROWDED = 32  # rows in the bucket of a row, on average: then it is cheaper to sort them all
 
 
 @inlined
-def has_room_for_run(rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
+def has_room_for_run(config, pool, groups, cells, clock):
     """Is there room for k rows more and a cell more of every group? If not, ask for it."""
     free, cell = 0, clock[FREE_CELL]
     while cell != NONE and free < len(groups):
         free += 1
         cell = cells[cell].following
-    clock[WANTED] = 2 * len(groups) * (rule.limit + 8)
-    if free < len(groups) or len(pool.rows) - pool.free[CLASSES] < room_needed(rule, groups, clock):
+    clock[WANTED] = 2 * len(groups) * (config.limit + 8)
+    if free < len(groups) or len(pool.rows) - pool.free[CLASSES] < room_needed(config, groups, clock):
         return False
     clock[WANTED] = 0
     return True
 
 
 @part
-def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
+def take_run(score, time, group, first, i, end, pane, config, pool, groups, cells, clock, work):
     """Take rows [i, end), all of one pane: there are many of each group."""
     for g in range(len(groups)):
         index = find_cell(g, pane, groups, cells)
         work.bar[g] = cells[index].threshold if index != NONE else -np.inf
         work.gathered[g] = 0
-    clock[UNRANKED] += gather(score, time, group, i, end, rule, work)
+    clock[UNRANKED] += gather(score, time, group, i, end, config, work)
     for g in range(len(groups)):
         if work.gathered[g] == 0:
             continue
@@ -61,20 +59,20 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
         if index == NONE:
             index = new_cell(g, pane, groups, cells, clock)
             clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
-        if rule.k <= SMALL:
+        if config.k <= SMALL:
             n = work.gathered[g]
-            if n > 2 * rule.k:
-                n = raise_bar(g, n, rule.k, gathers(rule.k), time, work)
-            n = rank_gathered(g * gathers(rule.k), n, rule.k, time, work)
+            if n > 2 * config.k:
+                n = raise_bar(g, n, config.k, gathers(config.k), time, work)
+            n = rank_gathered(g * gathers(config.k), n, config.k, time, work)
         else:
-            n = select_gathered(g, rule.k, time, work)
-        deliver(n, cells[index], time, ZERO, first, rule, pool, clock, work)
+            n = select_gathered(g, config.k, time, work)
+        deliver(n, cells[index], time, ZERO, first, config, pool, clock, work)
 
 
 @part
-def gather(score, time, group, i, end, rule, work):  # type: ignore[no-untyped-def]
+def gather(score, time, group, i, end, config, work):
     """Put rows that reach their group's bar into its buffer. Returns how many rows have no score."""
-    bar, count, scores, rows, room = work.bar, work.gathered, work.scores, work.rows, np.uint64(gathers(rule.k))
+    bar, count, scores, rows, room = work.bar, work.gathered, work.scores, work.rows, np.uint64(gathers(config.k))
     unranked = 0
     for r in range(np.uint64(i), np.uint64(end)):
         # Indices without a sign: what might be negative is looked at twice by numba, and takes more than twice as long.
@@ -85,12 +83,12 @@ def gather(score, time, group, i, end, rule, work):  # type: ignore[no-untyped-d
         count[g] = n
         unranked += s != s
         if n == room:
-            count[g] = raise_bar(np.int64(g), np.int64(n), rule.k, gathers(rule.k), time, work)
+            count[g] = raise_bar(np.int64(g), np.int64(n), config.k, gathers(config.k), time, work)
     return unranked
 
 
 @part
-def raise_bar(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
+def raise_bar(g, n, k, room, time, work):
     """Raise the bar of a group that has gathered n rows, and drop what is below it; return how many rows are left.
 
     At least the k best are left, and at most twice as many.
@@ -116,7 +114,7 @@ def raise_bar(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def third_smallest_of_maxima(scores):  # type: ignore[no-untyped-def]
+def third_smallest_of_maxima(scores):
     """Of 3 (k + 2) scores, one that at least k reach and hardly ever many more, without sorting.
 
     It is the third smallest of the maxima of k + 2 parts, three scores each: so k maxima reach it.
@@ -134,7 +132,7 @@ def third_smallest_of_maxima(scores):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pad(some, n):  # type: ignore[no-untyped-def]
+def pad(some, n):
     """Fill the last lanes behind n scores with one that exceeds none; return how many there are then."""
     lanes = (n + LANES - 1) // LANES * LANES
     for j in range(n, lanes):
@@ -143,7 +141,7 @@ def pad(some, n):  # type: ignore[no-untyped-def]
 
 
 @part
-def keep_best(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
+def keep_best(g, n, k, room, time, work):
     """Keep exactly the k best of n rows, more than k, in a group's buffer, and make the worst of them its bar."""
     low, scores, rows, some, latest = g * room, work.scores, work.rows, work.some, work.which
     for j in range(n):
@@ -171,7 +169,7 @@ def keep_best(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def is_later(time, a, b):  # type: ignore[no-untyped-def]
+def is_later(time, a, b):
     """Is row a later than row b? Without times rows count in the order they came in."""
     if len(time) and time[a] != time[b]:
         return time[a] > time[b]
@@ -179,7 +177,7 @@ def is_later(time, a, b):  # type: ignore[no-untyped-def]
 
 
 @part
-def select_gathered(g, k, time, work):  # type: ignore[no-untyped-def]
+def select_gathered(g, k, time, work):
     """Write to `which` where a group's k best rows are, in any order; return how many that is."""
     n, low = work.gathered[g], g * gathers(k)
     if n > k:
@@ -190,14 +188,14 @@ def select_gathered(g, k, time, work):  # type: ignore[no-untyped-def]
 
 
 @part
-def deliver(n, cell, time, before, first, rule, pool, clock, work):  # type: ignore[no-untyped-def]
+def deliver(n, cell, time, before, first, config, pool, clock, work):
     """Put n gathered rows, those that `which` names, into a cell. By count, `before + r` of its group came before r."""
-    k, scores, rows, which = rule.k, work.scores, work.rows, work.which
+    k, scores, rows, which = config.k, work.scores, work.rows, work.which
     if cell.length > 0:
         for j in which[:n]:
             if scores[j] >= cell.threshold:
                 r = rows[j]
-                admit(cell, scores[j], time[r] if len(time) else before + r, first + r, rule, pool, clock)
+                admit(cell, scores[j], time[r] if len(time) else before + r, first + r, config, pool, clock)
         return
     reserve(pool, cell, n)
     worst = np.inf
@@ -214,7 +212,7 @@ def deliver(n, cell, time, before, first, rule, pool, clock, work):  # type: ign
 
 
 @part
-def rank_gathered(low, n, k, time, work):  # type: ignore[no-untyped-def]
+def rank_gathered(low, n, k, time, work):
     """Write to `which` where the best k of n gathered rows are, best first; return how many that is."""
     scores, some, which = work.scores[low : low + n], work.some, work.which
     for j in range(len(scores)):
@@ -230,7 +228,7 @@ def rank_gathered(low, n, k, time, work):  # type: ignore[no-untyped-def]
 
 
 @part
-def rank_one_by_one(low, n, k, time, work):  # type: ignore[no-untyped-def]
+def rank_one_by_one(low, n, k, time, work):
     """The same where scores are equal: from the last row to the first, so that most stay where they are put."""
     scores, rows, which = work.scores, work.rows, work.which
     ranked = 0
@@ -247,7 +245,7 @@ def rank_one_by_one(low, n, k, time, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def gathered_before(a, b, scores, rows, time):  # type: ignore[no-untyped-def]
+def gathered_before(a, b, scores, rows, time):
     """Does one gathered row rank before another?"""
     if scores[a] != scores[b]:
         return scores[a] > scores[b]
@@ -255,7 +253,7 @@ def gathered_before(a, b, scores, rows, time):  # type: ignore[no-untyped-def]
 
 
 @part
-def sort_gathered(low, n, time, work):  # type: ignore[no-untyped-def]
+def sort_gathered(low, n, time, work):
     """Write to `which` where n gathered rows are, best first. False: scores are too unevenly spread for that.
 
     They are dealt into as many buckets as there are rows, by score, and then put right one by one: neighbours only.
@@ -294,13 +292,13 @@ def sort_gathered(low, n, time, work):  # type: ignore[no-untyped-def]
 
 
 @part
-def gather_pane(score, i, end, bar, rule, work):  # type: ignore[no-untyped-def]
+def gather_pane(score, i, end, bar, config, work):
     """Gather the best rows of [i, end), all that reach the bar and perhaps not all below the k-th of them.
 
     Rows are in order of time. Returns how many there are, and how many rows have no score.
     """
     scores, rows, none = work.scores, work.rows, work.which[:0]
-    n, most, unranked = np.uint64(0), np.uint64(gathers(rule.k) - NARROW), 0
+    n, most, unranked = np.uint64(0), np.uint64(gathers(config.k) - NARROW), 0
     for low in range(i, end, NARROW):
         block, reached = score[low : min(low + NARROW, end)], 0
         for j in range(len(block)):
@@ -311,14 +309,14 @@ def gather_pane(score, i, end, bar, rule, work):  # type: ignore[no-untyped-def]
                 scores[n], rows[n] = block[j], low + j  # as in `gather`: overwritten unless it counts
                 n += np.uint64(block[j] >= bar)
             if n > most:
-                n = np.uint64(raise_bar(ZERO, np.int64(n), rule.k, np.int64(n), none, work))
+                n = np.uint64(raise_bar(ZERO, np.int64(n), config.k, np.int64(n), none, work))
                 bar = work.bar[0]
     work.gathered[0] = n
     return np.int64(n), unranked
 
 
 @part
-def expect(n, k, rows, missed, hint, work):  # type: ignore[no-untyped-def]
+def expect(n, k, rows, missed, hint, work):
     """Set a score that k of the next pane's rows probably reach and few more, if they are like these.
 
     n of `rows` rows were gathered, best first in `which`. In random order how many reach it varies by the square root

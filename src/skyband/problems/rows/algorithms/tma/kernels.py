@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from skyband.core.operator import ENTRIES
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.moving import row_at
 from skyband.kernels.queues import find, pop_front, push_in_order
-from skyband.kernels.ranking import ZERO, exceeds, select_best, sort_best_first
+from skyband.kernels.ranking import ZERO, select_best, sort_best_first
 from skyband.kernels.score_grid import (
     GRID_FIELDS,
     cell_of,
@@ -28,7 +27,6 @@ from skyband.kernels.score_grid import (
 )
 from skyband.kernels.skyband import first_row, insert, rank_of
 from skyband.kernels.slabs import give_slab, size_class, take_slab
-from skyband.problems.rows.algorithms.filtered.kernels import take_strict
 from skyband.problems.rows.drivers.row_driver import NEVER, row_index
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
 
@@ -39,23 +37,10 @@ class Tma(NamedTuple):
     most: int  # rows in the list: k
 
 
-class Sma(NamedTuple):
-    most: int  # a skyband of more rows is cut back to its first k
-    scratch: npt.NDArray[np.int64]  # for 2k numbers
-
-
 WINDOW_FIELDS: dict[str, int | float] = {
     "limit": -NEVER,  # rows before it have left the window
     "expires": NEVER,  # the earliest time in the first list, or an earlier one
     **GRID_FIELDS,
-}
-
-# Of sma: the row that was k-th when the skyband was last made anew or cut back; at first, one before all others.
-SMA_FIELDS: dict[str, int | float] = {
-    **WINDOW_FIELDS,
-    "score": np.inf,
-    "time": NEVER,
-    "position": NEVER,
 }
 
 
@@ -63,7 +48,7 @@ SMA_FIELDS: dict[str, int | float] = {
 
 
 @inlined
-def remember(g, score, time, position, pool, state):  # type: ignore[no-untyped-def]
+def remember(g, score, time, position, pool, state):
     """Put a row into the window and the grid. Rows that it comes before, being late, are numbered anew."""
     group, window, grid = state.groups[g], state.lists[WINDOW, g], state.lists[GRID, g]
     behind = rows_behind(time, position, window, pool)
@@ -78,7 +63,7 @@ def remember(g, score, time, position, pool, state):  # type: ignore[no-untyped-
 
 
 @inlined
-def rows_behind(time, position, window, pool):  # type: ignore[no-untyped-def]
+def rows_behind(time, position, window, pool):
     """How many rows of the window come after a row that is not in it: mostly none."""
     end = first_row(window) + window.length
     if window.length == 0 or not comes_before(time, position, pool.rows[end - 1]):
@@ -87,12 +72,12 @@ def rows_behind(time, position, window, pool):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def comes_before(time, position, row):  # type: ignore[no-untyped-def]
+def comes_before(time, position, row):
     return time < row.time or (time == row.time and position < row.position)
 
 
 @inlined
-def drop_expired(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+def drop_expired(kind, g, limit, config, pool, state):
     """Drop rows from the window. From the first list they go when it is shown: rows yet to come may push them out."""
     group, window, grid = state.groups[g], state.lists[WINDOW, g], state.lists[GRID, g]
     n = find(pool, window, limit, ZERO) - first_row(window)
@@ -109,12 +94,12 @@ def drop_expired(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-
 
 
 @inlined
-def skip_below(threshold, g, j, end, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+def skip_below(threshold, g, j, end, batch, config, pool, state):
     """Put rows into the window that have a score below the threshold, as long as they come in order and fit."""
     group, window, grid = state.groups[g], state.lists[WINDOW, g], state.lists[GRID, g]
     if window.length == 0 or grid.length == 0:
         return j
-    stop = quiet_until(group, group.oldest, j, end, batch, rule)
+    stop = quiet_until(group, group.oldest, j, end, batch, config)
     stop = min(stop, j + window.capacity - window.gap - window.length)
     rows, back, x = pool.rows, first_row(window) + window.length, j
     low, per_score, cells, cell_count = group.low, group.per_score, first_row(grid), grid.length
@@ -125,9 +110,9 @@ def skip_below(threshold, g, j, end, batch, rule, pool, state):  # type: ignore[
             break
         if score == score:
             i = row_index(batch, x)
-            time = first_arrival + x if rule.by_count else batch.time[i]
+            time = first_arrival + x if config.by_count else batch.time[i]
             position = batch.position[i] if len(batch.position) else batch.first + i
-            if not rule.by_count and comes_before(time, position, row_at(rows, back - 1)):
+            if not config.by_count and comes_before(time, position, row_at(rows, back - 1)):
                 break
             row, cell = row_at(rows, back), row_at(rows, cells + cell_of(score, low, per_score, cell_count))
             row.score, row.time, row.position, row.last, row.flag = score, time, position, cell.position, 0
@@ -140,7 +125,7 @@ def skip_below(threshold, g, j, end, batch, rule, pool, state):  # type: ignore[
 
 
 @part
-def take_best(group, top, window, grid, k, pool):  # type: ignore[no-untyped-def]
+def take_best(group, top, window, grid, k, pool):
     """Make `top` the k best rows of the window, best first: those of the best cells that have k in all.
 
     A cell is passed through from its newest row to its oldest, so that of equal scores, which are in one cell, the row
@@ -180,7 +165,7 @@ def take_best(group, top, window, grid, k, pool):  # type: ignore[no-untyped-def
 
 
 @part
-def earliest_time(top, pool):  # type: ignore[no-untyped-def]
+def earliest_time(top, pool):
     earliest = NEVER
     for r in range(first_row(top), first_row(top) + top.length):
         earliest = min(earliest, pool.rows[r].time)
@@ -188,7 +173,7 @@ def earliest_time(top, pool):  # type: ignore[no-untyped-def]
 
 
 @part
-def remember_shown(top, window, k, pool):  # type: ignore[no-untyped-def]
+def remember_shown(top, window, k, pool):
     """For entries: the first k rows are about to be shown. One that leaves the list and comes back has been."""
     for r in range(first_row(top), first_row(top) + min(k, top.length)):
         row = pool.rows[r]
@@ -200,132 +185,38 @@ def remember_shown(top, window, k, pool):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def tma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+def tma_take(kind, g, score, time, position, config, pool, state):
     remember(g, score, time, position, pool, state)
     group, top = state.groups[g], state.lists[TOP, g]
     rank = rank_of(pool, top, score, time, position)
     if rank >= kind.most:
         return False
-    insert(pool, top, rank, rule.k, score, time, position)
+    insert(pool, top, rank, config.k, score, time, position)
     top.length = min(top.length, kind.most)
     group.expires = min(group.expires, time)
     return True
 
 
 @inlined
-def tma_skip(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
+def tma_skip(kind, g, j, end, batch, config, pool, state, out):
     top = state.lists[TOP, g]
     if top.length < kind.most:
         return j
-    return skip_below(pool.rows[first_row(top) + top.length - 1].score, g, j, end, batch, rule, pool, state)
+    return skip_below(pool.rows[first_row(top) + top.length - 1].score, g, j, end, batch, config, pool, state)
 
 
 @inlined
-def tma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
+def tma_ready(kind, g, at, config, pool, state):
     group, top, window, grid = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g], state.lists[GRID, g]
     if is_outgrown(window, group):
         make_grid(window, grid, group, pool)
     if group.expires < group.limit:
         group.expires = earliest_time(top, pool)
         if group.expires < group.limit:
-            take_best(group, top, window, grid, rule.k, pool)
+            take_best(group, top, window, grid, config.k, pool)
             group.expires = earliest_time(top, pool)
-    if rule.emit == ENTRIES:
-        remember_shown(top, window, rule.k, pool)
-
-
-# -- sma -------------------------------------------------------------------------------------------------------------
-
-
-@inlined
-def sma_take(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
-    remember(g, score, time, position, pool, state)
-    group, band, window = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g]
-    rank = rule.k
-    if not exceeds(group, score, time, position):
-        rank = take_strict(band, score, time, position, rule.k, pool)
-        group.expires = min(group.expires, time)
-        if band.length > kind.most:
-            purge(band, group, pool)
-        if band.length > kind.most:
-            band.length = rule.k
-            set_threshold(band, group, pool)
-    return rank < rule.k or band.length < min(rule.k, window.length)
-
-
-@inlined
-def sma_skip(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
-    return skip_below(state.groups[g].score, g, j, end, batch, rule, pool, state)
-
-
-@inlined
-def sma_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
-    group, band, window, grid = state.groups[g], state.lists[TOP, g], state.lists[WINDOW, g], state.lists[GRID, g]
-    if is_outgrown(window, group):
-        make_grid(window, grid, group, pool)
-    purge(band, group, pool)
-    if band.length < min(rule.k, window.length):
-        take_best(group, band, window, grid, rule.k, pool)
-        count_outliving(pool.rows, first_row(band), band.length, kind.scratch)
-        group.expires = earliest_time(band, pool)
-        if band.length == rule.k:
-            set_threshold(band, group, pool)
-        else:
-            group.score, group.time, group.position = -np.inf, -NEVER, -1
-    if rule.emit == ENTRIES:
-        remember_shown(band, window, rule.k, pool)
-
-
-@inlined
-def set_threshold(band, group, pool):  # type: ignore[no-untyped-def]
-    row = pool.rows[first_row(band) + band.length - 1]
-    group.score, group.time, group.position = row.score, row.time, row.position
-
-
-@part
-def purge(band, group, pool):  # type: ignore[no-untyped-def]
-    """Drop expired rows from the skyband. They live shorter than all others, so they count nowhere as outliving."""
-    if group.expires >= group.limit:
-        return
-    rows, start = pool.rows, first_row(band)
-    kept, earliest = start, NEVER
-    for r in range(start, start + band.length):
-        time = rows[r].time
-        if time >= group.limit:
-            if kept != r:
-                rows[kept] = rows[r]
-            kept += 1
-            earliest = min(earliest, time)
-    band.length, group.expires = kept - start, earliest
-
-
-@part
-def count_outliving(rows, start, n, scratch):  # type: ignore[no-untyped-def]
-    """In the field `last` of each of n ranked rows: how many of those before it have its time or a later one.
-
-    Runs of 1, 2, 4, … rows, the latest first, are merged in pairs: when a row of the second run is next, those of the
-    first that went before it are the ones that outlive it. O(n log n).
-    """
-    for r in range(n):
-        rows[start + r].last = 0
-        scratch[r] = r
-    source, target, run = 0, n, 1
-    while run < n:
-        for low in range(0, n, 2 * run):
-            middle, high = min(low + run, n), min(low + 2 * run, n)
-            i, j = low, middle
-            for place in range(target + low, target + high):
-                if j == high or (
-                    i < middle and rows[start + scratch[source + i]].time >= rows[start + scratch[source + j]].time
-                ):
-                    scratch[place] = scratch[source + i]
-                    i += 1
-                else:
-                    scratch[place] = scratch[source + j]
-                    rows[start + scratch[source + j]].last += i - low
-                    j += 1
-        source, target, run = target, source, 2 * run
+    if config.emit == ENTRIES:
+        remember_shown(top, window, config.k, pool)
 
 
 steps(Tma, tma_take, drop_expired, tma_skip, tma_ready)
-steps(Sma, sma_take, drop_expired, sma_skip, sma_ready)

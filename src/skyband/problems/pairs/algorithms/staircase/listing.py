@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from skyband.core.operator import Arrays, Ints
-from skyband.problems.pairs.algorithms.staircase import Staircase
+from skyband.problems.pairs.algorithms.staircase.state import Staircase
 from skyband.problems.pairs.drivers.window_rows import Rows
 from skyband.problems.pairs.operator import Spec
 

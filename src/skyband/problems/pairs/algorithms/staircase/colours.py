@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import Ints
-from skyband.problems.pairs.algorithms.threshold.lists import TOO_MANY, Listing
+from skyband.problems.pairs.algorithms.staircase.listing import TOO_MANY, Listing
 from skyband.problems.pairs.drivers.window_rows import WindowRows
 from skyband.problems.pairs.operator import Spec
 

@@ -1,0 +1,50 @@
+"""The state of the hybrid: of each group the rows that may be shown, and a buffer of recent rows that it tests.
+
+It promises nothing: a test of some rows cannot tell what others will do, and what was turned away is gone. `budgeted`
+is for who needs a promise. A row that is turned away is still in the buffer when the next test is made, so of the rows
+since the test failed none is lost; of those before the buffer some are.
+
+There are two tests. The k-skyband of the buffer is to be as large as in random order; where scores fall, if only those
+of one of several sources, it is larger. And its scores are to cross their median as often (Wald and Wolfowitz); trends,
+waves, walks and bursts cross it less often. It starts exactly, until there is a buffer to test.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.core.operator import Spec
+from skyband.kernels.ranking import SMALL
+from skyband.problems.rows.algorithms.filtered.kernels import BUFFER, FILTER, PROBABILISTIC, QUERY, RELAXED
+from skyband.problems.rows.algorithms.filtered.state import MANY_ROWS, SIGMA, span_of
+from skyband.problems.rows.algorithms.hybrid.kernels import HYBRID_FIELDS, Hybrid
+from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
+from skyband.problems.rows.drivers.step_driver import Stepwise
+
+TESTED_ROWS = 1_024  # of a buffer
+
+
+class HybridSkyband(Stepwise):
+    def __init__(
+        self, spec: Spec, limit: int, *, gamma: float, buffer: int, patience: int, initial_room: int = 1024
+    ) -> None:
+        span = span_of(spec, buffer)
+        held = candidates(span if spec.window.by_count else MANY_ROWS, spec.k, SIGMA)
+        scores, best = np.empty(TESTED_ROWS), np.empty(2 * spec.k + SMALL)
+        kind = Hybrid(RELAXED, PROBABILISTIC, span, spec.k + held, gamma, limit, 0, patience, scores, best)
+        super().__init__(spec, kind, lists=3, fields=HYBRID_FIELDS, initial_room=initial_room)
+
+    @property
+    def exact_now(self) -> bool:
+        """Does every group run exactly at the moment?"""
+        return bool((self._state.groups["exact"] == 1).all())
+
+    def check(self) -> None:
+        super().check()
+        for g in range(len(self._state.groups)):
+            group, band, buffer = self._state.groups[g], self._list(QUERY, g), self._list(BUFFER, g)
+            assert (np.diff(buffer["time"]) >= 0).all(), "the buffer is in order of time"
+            assert (band["time"][: self.spec.k] >= group["limit"]).all(), "no expired row is among the first k"
+            if not group["exact"]:
+                assert len(band) <= self.spec.k + self._kind.limit, "by odds, a limited number of rows is held"
+                assert not len(self._list(FILTER, g)), "by odds there is no filter"

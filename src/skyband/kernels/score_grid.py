@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from skyband.kernels.compiling import inlined, part
-from skyband.kernels.moving import row_at
+from skyband.kernels.intrinsics import row_at
 from skyband.kernels.skyband import first_row
 from skyband.kernels.slabs import give_slab, size_class, take_slab
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 from numpy import format_float_positional as in_full
 
 from skyband.core.chooser import Choice, Plan
-from skyband.core.operator import EMIT_CODES, Spec
+from skyband.core.operator import EMIT_CODES
 from skyband.core.registry import algorithms_of, find
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.costs import Costs, known_costs
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.operator import RowAlgorithm, Spec
 from skyband.problems.rows.query import TopK
 from skyband.windows import FOREVER
 

@@ -6,7 +6,7 @@ import math
 from functools import singledispatch
 
 from skyband.core.chooser import Choice, Plan
-from skyband.core.operator import EMIT_CODES, Spec
+from skyband.core.operator import EMIT_CODES
 from skyband.core.planned_windows import ticks_of
 from skyband.expressions import many as many_expressions
 from skyband.expressions import pairs as pair_expressions
@@ -19,6 +19,7 @@ from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.operator import Spec as PairSpec
 from skyband.problems.pairs.query import TopKPairs
 from skyband.problems.rows import planning as objects
+from skyband.problems.rows.operator import Spec
 from skyband.problems.rows.query import TopK
 from skyband.problems.rules.drafting import Draft, Query, Step
 from skyband.problems.subscriptions import planning as many

@@ -6,7 +6,7 @@ import numpy as np
 
 from skyband.core.operator import ANSWER, CHANGES, ENTER, ENTRIES, LEAVE, Answer, Arrays, Ints
 from skyband.kernels.compiling import kernel
-from skyband.kernels.moving import copy_row
+from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.ranking import ROW, Rows, ranks_before
 from skyband.problems.subscriptions.drivers.list_kernels import Told, say
 

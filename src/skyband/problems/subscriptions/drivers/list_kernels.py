@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, Floats, Ints
 from skyband.kernels.compiling import allocating, inlined, kernel, part
-from skyband.kernels.moving import copy_row, move_rows, row_at
+from skyband.kernels.intrinsics import copy_row, move_rows, row_at
 from skyband.kernels.ranking import ROW, ranks_before, trails
 from skyband.kernels.slabs import CLASSES, HEADER, give_slab, reserve
 from skyband.windows import FOREVER

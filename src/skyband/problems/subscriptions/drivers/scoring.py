@@ -20,8 +20,7 @@ from skyband.expressions.many import QueryScore
 from skyband.kernels.compiling import inlined
 from skyband.kernels.generating import callee, filled, loop
 from skyband.kernels.heap import note_score as note
-from skyband.kernels.moving import row_at
-from skyband.kernels.widening import widen
+from skyband.kernels.intrinsics import row_at, widen
 
 BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again,
 PART: Final = 32  # part by part

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import Floats
-from skyband.problems.pairs.drivers.scoring import BLOCK
+from skyband.problems.pairs.drivers.loop_texts import BLOCK
 from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
 from skyband.problems.pairs.operator import Batch, Spec
 from skyband.windows import FOREVER

@@ -13,8 +13,8 @@ import numpy as np
 from skyband.core.operator import Arrays, Ints
 from skyband.problems.pairs.algorithms.staircase.kernels import merging, placing
 from skyband.problems.pairs.algorithms.staircase.kernels.arrays import NO_ROW, SHIFT
+from skyband.problems.pairs.drivers.loop_texts import BLOCK, SHORT, TILE
 from skyband.problems.pairs.drivers.row_driver import Arriving
-from skyband.problems.pairs.drivers.scoring import BLOCK, SHORT, TILE
 from skyband.problems.pairs.drivers.window_rows import SPARE, Rows
 from skyband.problems.pairs.operator import PAIR, Pairs, Spec, best_first
 

@@ -12,13 +12,13 @@ Choose it:  `error=` is given, in a window of arrivals that slides with each of 
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count, CountOrNone
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.budgeted.state import Budgeted
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAME = "budgeted"

@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import CHANGES, Answer, Arrays, Ints, Spec
+from skyband.core.operator import CHANGES, Answer, Arrays, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.drivers.emit_kernels import GONE, HOLE, OUT
+from skyband.problems.rows.operator import Spec
 
 
 def usual_rows(n: int, k: int) -> int:

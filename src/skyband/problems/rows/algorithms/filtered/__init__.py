@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count, Growth, Span
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.filtered.state import KINDS, Skyband, best_buffer
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAMES = tuple(f"{query}+{before}" for query in ("strict", "relaxed") for before in KINDS)

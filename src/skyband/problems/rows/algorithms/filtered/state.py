@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import Spec
 from skyband.problems.rows.algorithms.filtered.kernels import (
     BUFFER,
     FIELDS,
@@ -23,6 +22,7 @@ from skyband.problems.rows.algorithms.filtered.kernels import (
 )
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 KINDS = {"strict": STRICT, "relaxed": RELAXED, "probabilistic": PROBABILISTIC}

@@ -9,13 +9,13 @@ Choose it:  to compare others with; the planner does not.
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.options import Chance, Count, Growth, Span
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms import filtered, probabilistic
 from skyband.problems.rows.algorithms.hybrid.state import HybridSkyband
 from skyband.problems.rows.algorithms.probabilistic.state import SIGMA, candidates_of
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAME = "hybrid"

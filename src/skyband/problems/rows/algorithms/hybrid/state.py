@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import Spec
 from skyband.kernels.ranking import SMALL
 from skyband.problems.rows.algorithms.filtered.kernels import BUFFER, FILTER, PROBABILISTIC, QUERY, RELAXED
 from skyband.problems.rows.algorithms.filtered.state import MANY_ROWS, SIGMA, span_of
 from skyband.problems.rows.algorithms.hybrid.kernels import HYBRID_FIELDS, Hybrid
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 
 TESTED_ROWS = 1_024  # of a buffer
 

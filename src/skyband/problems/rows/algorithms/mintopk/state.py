@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
-from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
+from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Ints
 from skyband.errors import InvalidQuery, SnapshotMismatch
 from skyband.kernels import slabs
 from skyband.kernels.compiling import read_only
@@ -42,6 +42,7 @@ from skyband.problems.rows.algorithms.mintopk.kernels.closing import FEW, close_
 from skyband.problems.rows.algorithms.mintopk.kernels.pushing import push_by_count, push_by_value
 from skyband.problems.rows.drivers.emit_kernels import OUT
 from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import FOREVER
 
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms import relaxed
 from skyband.problems.rows.algorithms.partitioned.state import Partitioned
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAME = "partitioned"

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.pretopk.state import MOST_WINDOWS, PredictedTopK, windows_of
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 
 NAME = "pretopk"
 

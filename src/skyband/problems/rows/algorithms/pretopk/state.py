@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import Codes, Ints, Spec
+from skyband.core.operator import Codes, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.pretopk.kernels import ANSWER, PreTopK
 from skyband.problems.rows.drivers.row_driver import NEVER
 from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 MOST_WINDOWS = 4096  # that hold the same row

@@ -10,11 +10,11 @@ Choose it:  to compare others with, and where you know that scores come in rando
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.options import Chance, Count, CountOrNone
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.probabilistic.state import SIGMA, ProbabilisticSkyband, candidates_of
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 
 NAME = "probabilistic"
 

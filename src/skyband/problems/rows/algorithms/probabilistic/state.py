@@ -6,10 +6,10 @@ any other order nothing is promised: where scores fall it misses nearly every ro
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.algorithms.probabilistic.kernels import FIELDS, Probabilistic
 from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 SIGMA = 0.001  # unless it is given

@@ -8,10 +8,10 @@ Choose it:  to check another algorithm.
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.recompute.state import Recompute
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 
 NAME = "recompute"
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, WINDOWS, Answer, Arrays, Batch, Floats, Ints, Spec
+from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, WINDOWS, Answer, Arrays, Floats, Ints
+from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import FOREVER
 
 

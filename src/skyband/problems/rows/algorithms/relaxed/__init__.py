@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count, Growth
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.filtered.kernels import RELAXED
 from skyband.problems.rows.algorithms.filtered.state import Skyband
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAME = "relaxed"

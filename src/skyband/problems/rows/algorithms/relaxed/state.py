@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, Arrays, Codes, Ints, Spec
+from skyband.core.operator import CHANGES, Arrays, Codes, Ints
 from skyband.kernels import slabs
 from skyband.kernels.codes import order_by_code
 from skyband.kernels.compiling import read_only
@@ -26,6 +26,7 @@ from skyband.problems.rows.algorithms.relaxed.kernels.arrays import (
 )
 from skyband.problems.rows.algorithms.relaxed.kernels.pushing import expire_all, find_oldest, push, show_all
 from skyband.problems.rows.drivers.row_driver import NEED, NO_ORDER, NOW, Arriving, Input, running_maximum
+from skyband.problems.rows.operator import Spec
 
 
 class Relaxed(Arriving):

@@ -14,11 +14,11 @@ Choose it:  to compare others with; `mintopk` and `relaxed` keep no window, nor 
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.sma.state import SkybandMonitoring
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 
 NAME = "sma"
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import Spec
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.sma.kernels import SMA_FIELDS, Sma
 from skyband.problems.rows.algorithms.tma.kernels import TOP, WINDOW
 from skyband.problems.rows.algorithms.tma.state import WholeWindow
+from skyband.problems.rows.operator import Spec
 
 
 class SkybandMonitoring(WholeWindow):

@@ -10,12 +10,12 @@ Choose it:  rows come out of order, or many questions about any k and size are a
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
 from skyband.problems.rows.algorithms.staircase.state import Stairs, best_growth
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 
 NAME = "staircase"
 

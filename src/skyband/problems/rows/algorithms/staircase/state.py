@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from skyband.core.ad_hoc import Held
-from skyband.core.operator import Spec
 from skyband.kernels import slabs
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.staircase.kernels import BAND, FIELDS, GATHERED, NO_STAIR, Staircase, build_all
 from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 
 
 def best_growth(k: int) -> float:

@@ -12,11 +12,11 @@ Choose it:  to compare others with; `mintopk` and `relaxed` keep no window, nor 
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.tma.state import TopKMonitoring
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 
 NAME = "tma"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.core.operator import ENTRIES
 from skyband.kernels.compiling import inlined, part
-from skyband.kernels.moving import row_at
+from skyband.kernels.intrinsics import row_at
 from skyband.kernels.queues import find, pop_front, push_in_order
 from skyband.kernels.ranking import ZERO, select_best, sort_best_first
 from skyband.kernels.score_grid import (

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from skyband.core.operator import Arrays, Spec
+from skyband.core.operator import Arrays
 from skyband.kernels import slabs
 from skyband.kernels.ranking import ROW, best_first
 from skyband.kernels.score_grid import MOST_CELLS, cell_of
 from skyband.problems.rows.algorithms.tma.kernels import GRID, TOP, WINDOW, WINDOW_FIELDS, Tma
 from skyband.problems.rows.drivers.rescoring import Change, rescored
 from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 
 
 class WholeWindow(Stepwise):

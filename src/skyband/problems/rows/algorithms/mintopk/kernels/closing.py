@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import CHANGES, ENTER, LEAVE, WINDOWS
-from skyband.kernels.choosing import choose
 from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.intrinsics import choose
 from skyband.kernels.panes import last_window
 from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import ZERO, is_best_first, ranks_before, sort_best_first

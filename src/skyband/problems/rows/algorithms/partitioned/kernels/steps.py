@@ -14,7 +14,7 @@ import numpy as np
 
 from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.kernels.compiling import inlined, part
-from skyband.kernels.moving import copy_row
+from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.queues import make_room, pop_front, push_back, push_in_order, room_behind
 from skyband.kernels.ranking import ZERO, ranks_before
 from skyband.kernels.skyband import first_row, insert, rank_of, remove

@@ -33,7 +33,10 @@ def push_heap(heap, size, k, value):
 
 @inlined
 def note_score(best, count, k, s, threshold):
-    """Add a score to the best ones; return how many there are and what a score has to exceed."""
+    """Add a score to the k best so far; return how many are kept and the score that the next one has to exceed.
+
+    Few are kept in order, best first; of many, up to 2k gather before the k best are selected.
+    """
     if k <= SMALL:
         i = min(count, k - 1) if count < k else k - 1
         while i > 0 and best[i - 1] < s:

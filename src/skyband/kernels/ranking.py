@@ -1,7 +1,7 @@
 """Rows as kernels see them, their order, and selection and sorting by it, in place.
 
-Best first: the higher score; of equal scores the later time; of equal times the later arrival. Positions differ, so no
-two rows are equal and every algorithm that sorts by this order gives the same result.
+The higher score comes first; of equal scores the later time; of equal times the later arrival. Positions differ, so no
+two rows are equal, and every algorithm that sorts by this order gives the same result.
 """
 
 from __future__ import annotations

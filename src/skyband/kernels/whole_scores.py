@@ -42,7 +42,7 @@ def float_of(_: Any, number: Any) -> Any:
 
 @inlined
 def rank_key(number):
-    """The float64 by which a whole number is ranked; of null NaN."""
+    """The float64 by which a whole number is ranked; NaN for null."""
     magnitude = float_of(abs(number) + LIFT)
     return np.nan if number == NULL else (-magnitude if number < 0 else magnitude)
 
@@ -60,7 +60,7 @@ def distance_from(number, origin):
 
 @kernel
 def distances_from(bits, origin, out):
-    """The same of a column."""
+    """As `distance_from`, for a column."""
     for i in range(len(bits)):
         out[i] = distance_from(whole_of(bits[i]), origin)
 

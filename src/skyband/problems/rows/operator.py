@@ -51,11 +51,11 @@ class RowOperator(Operator[Batch, Answer], Protocol):
         ...
 
     def rows_held(self) -> int:
-        """How many those are, or a little more: without counting them one by one."""
+        """How many rows `held` has, or a little more, without counting them one by one."""
         ...
 
     def rescore(self, change: Callable[[Floats], Floats]) -> None:
-        """Put change(scores) in place of all scores held: others in the same order."""
+        """Replace all scores held by change(scores), which are in the same order."""
         ...
 
     def live_groups(self) -> npt.NDArray[np.bool_]:

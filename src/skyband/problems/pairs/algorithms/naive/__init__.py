@@ -1,4 +1,4 @@
-"""Naive: for each row its k best pairs with older rows; when one of these leaves the window, all are scored again.
+"""Naive: each row has its k best pairs with older rows; when one of these leaves the window, all are scored again.
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, section 7.1.2 (Naive).
 Invariant:  every row has its k best pairs with older rows of the window, so the k best of all are among these.

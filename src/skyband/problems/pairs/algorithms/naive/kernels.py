@@ -7,7 +7,7 @@ from skyband.kernels.compiling import kernel
 
 @kernel
 def best_partners(score, first, k, partner, partner_score):
-    """The k best of these scores, best first; of equal ones the younger partner. Partners are numbered from `first`."""
+    """Find the k best of these scores, best first, of equal ones the younger partner's; partners count from `first`."""
     n = 0
     for i in range(len(score)):
         s = score[i]

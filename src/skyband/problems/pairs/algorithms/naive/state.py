@@ -18,14 +18,14 @@ class Naive(Arriving):
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
         k = spec.k
-        # Of each row, by its index as in the window, its best partners by number, best first.
+        # By index of a row in the window: its best partners by number, best first, and the scores with them.
         self._partner = np.empty((0, k), np.int64)
         self._score = np.empty((0, k))
         self._known = np.empty(0, np.int64)  # how many of these there are
         self._entered: set[tuple[int, int]] = set()  # with entries: arrivals of pairs that have been shown
 
     def fill(self, values: Floats) -> None:
-        """A window of arrivals full of these rows, by column and row, without an answer for each: for benchmarks."""
+        """Fill a window of arrivals with these rows, by column and row, without an answer for each: for benchmarks."""
         position = np.arange(values.shape[1])
         self._append(Rows(values, np.empty((0, len(position))), position, position))
         self._seen = len(position) - 1
@@ -133,7 +133,7 @@ class Naive(Arriving):
     # -- inside ---------------------------------------------------------------------------------------------------
 
     def _move_down(self, rows: int) -> None:
-        """The window's rows have moved down by so many, or have more room."""
+        """Move what is known of each row: the window's rows have moved down by so many, or have more room."""
         room = self._rows.columns.shape[1]
         if not rows and len(self._known) == room:
             return

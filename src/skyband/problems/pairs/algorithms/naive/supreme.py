@@ -30,7 +30,7 @@ class Supreme:
         self._scores = np.empty(BLOCK)
 
     def fill(self, values: Floats) -> None:
-        """A window full of these rows, by column and row, without scoring their pairs."""
+        """Fill a window with these rows, by column and row, without scoring their pairs."""
         position = np.arange(values.shape[1])
         self._rows.append(Rows(values, np.empty((0, len(position))), position, position))
 

@@ -208,7 +208,7 @@ class Recompute:
         return [row for row in self._rows if self._closed is None or self._last_end(row.time) > self._closed]
 
     def _next_end(self) -> int | None:
-        """The end of the earliest open window that holds a row, or from which a pair is missed that was shown."""
+        """The end of the earliest open window that holds a row, or that a pair which was shown has left."""
         ends = [self._first_end(row.time) for row in self._open_rows()]
         if self._closed is not None:
             following = self._closed + self.spec.window.every
@@ -245,7 +245,7 @@ class Recompute:
         return float(score[0])
 
     def _show(self, at: int, rows: list[Row]) -> None:
-        """The answer is now the best of these rows' pairs: say so in the way the query asked for."""
+        """Emit the best of these rows' pairs as the new answer, in the way the query asked for."""
         before, after = self._shown, self._ranked(rows)[: self.spec.k]
         self._shown = after if self.spec.emit == CHANGES else []
         entered = list(enumerate(after, 1))
@@ -260,7 +260,7 @@ class Recompute:
         self._out += [(at, rank, p.score, p.a.position, p.b.position, ENTER) for rank, p in entered]
 
     def _asked(self, size: int | None) -> tuple[int, int, int]:
-        """What an ad-hoc question covers, as times [start, end), and what to call it."""
+        """The times [start, end) that an ad-hoc query covers, and the time that its answer carries."""
         window, now = self.spec.window, self._now
         assert now is not None
         if size is not None or not window.every:

@@ -1,8 +1,9 @@
-"""K-staircase: the K-skyband of all pairs of a window, and for each row what a pair with it must reach.
+"""K-staircase: the K-skyband of all pairs of a window, and for each row the score that a pair with it must reach.
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, sections 5.1 and 6 (SCase: Algorithms 3 and 4).
-Invariant:  every pair is held that fewer than k better pairs outlive. A pair leaves with its older row, so what a pair
-            must reach is one number for each older row; it only rises, so an old one still rules nothing out wrongly.
+Invariant:  it holds every pair that fewer than k better pairs outlive. A pair leaves with its older row, so one number
+            for each older row says what a pair must reach. The number only rises: one that is out of date rules no
+            pair out wrongly.
 Cost:       push O(n), one vectorised comparison beside the score of each pair; state n rows and, on random order,
             2k (ln n - ln sqrt k) pairs, at most k n.
 Choose it:  any score; and whenever `threshold` cannot be used or does not pay.

@@ -134,19 +134,19 @@ class PairBand(Arriving):
 
     @property
     def nbytes(self) -> int:
-        """What is kept, in bytes: the window's rows, pairs, and room to work in."""
+        """The bytes it keeps: the window's rows, pairs, and room to work in."""
         pairs = (self._band, self._other_band, self._heap)
         room = (self._found_row, self._found_other, self._found_score, self._slots, self._inner)
         return self._rows.nbytes + sum(array.nbytes for array in (*pairs, *room))
 
     def reserve_window(self, rows: int) -> None:
-        """Make room for as many rows as will come, and what it takes to let them pass."""
+        """Make room for so many rows, and for the spare ones that let rows pass."""
         self._rows.reserve(rows + rows // SPARE)
 
     # -- in order of time -----------------------------------------------------------------------------------------
 
     def _put(self, rows: Rows) -> tuple[int, Ints]:
-        """New rows behind the others; returns the index of the first, and room for where their partners begin."""
+        """Put new rows behind the others; returns the index of the first, and room for where their partners begin."""
         self._rows.append(rows)
         return self._rows.tail - rows.length, np.empty(rows.length, np.int64)
 
@@ -158,7 +158,7 @@ class PairBand(Arriving):
         )
 
     def _take_singly(self, at: int, head: int) -> None:
-        """The row at this index with all older ones, however many pairs pass: they are merged in between."""
+        """Take the row at this index with all older ones. However many pairs pass, it merges them in between."""
         heads, start = np.array([head]), head
         while start < at:
             n, start = self._sweep(at, heads, start)
@@ -179,7 +179,7 @@ class PairBand(Arriving):
             placing.renumber(self._shown, len(self._shown), numbers)
 
     def _find_late(self, at: Ints, heads: Ints) -> Ints | None:
-        """Candidates of the new rows at these indices with all that came before, in the order in which they came.
+        """Find the candidates of the new rows at these indices, in the order in which the rows came.
 
         Returns where those of each row start, and the last ones end; None: there is no room for so many.
         """
@@ -200,7 +200,7 @@ class PairBand(Arriving):
         return starts
 
     def _take_late(self, at: Ints, j: int, head: int) -> None:
-        """One of these rows, however many pairs pass: they are merged in between."""
+        """Take one of these rows. However many pairs pass, it merges them in between."""
         start, heads, order = head, np.array([head]), np.argsort(at)
         while start < self._rows.tail:
             n, start = PairBand._sweep_late(self, at[j : j + 1], heads, start, self._rows.tail)
@@ -227,7 +227,7 @@ class PairBand(Arriving):
     # -- merging --------------------------------------------------------------------------------------------------
 
     def _merge_all(self, n: int, *, whole: bool) -> None:
-        """Merge all candidates found; `whole`: and bring all limits up to date."""
+        """Merge all candidates found; with `whole`, bring all limits up to date too."""
         if not n:
             return
         keys = (self._found_row[:n] << SHIFT) | self._slots[:n]
@@ -265,13 +265,13 @@ class PairBand(Arriving):
         self._band, self._other_band = self._other_band, self._band
 
     def _first_due(self, rows: int) -> int:
-        """The first row that is due for a new limit, now that so many have come: twice as many rows half as often."""
+        """The first row that is due for a new limit after so many rows: one twice as old is due half as often."""
         after = self._merged + rows
         return max(self._rows.head, self._rows.tail - (self._step << (after ^ self._merged).bit_length()))
 
     @staticmethod
     def _unexpired(pairs: Pairs, start: int) -> int:
-        """How many of these pairs, of which the youngest older row comes first, have none before `start`."""
+        """How many of these pairs have no row before `start`; those with the youngest older row come first."""
         return len(pairs) - int(np.searchsorted(pairs["a"][::-1], start, "left"))
 
     def _mark_arrivals(self, a: Ints, b: Ints) -> None:

@@ -74,7 +74,7 @@ class Staircase(PairBand):
     # -- with each arrival ----------------------------------------------------------------------------------------
 
     def _arrive(self, rows: Rows) -> None:
-        """Rows are taken in batches; one in which all come in order is simpler than one with late rows."""
+        """Take rows in batches: a batch whose rows come in order is simpler than one with late rows."""
         i = 0
         while i < rows.length:
             part = rows.take(slice(i, i + self._batch))
@@ -111,7 +111,7 @@ class Staircase(PairBand):
         self._merged += m
 
     def _arrive_late(self, rows: Rows) -> None:
-        """All are put in their places at once; what each changes is then told in the order in which they came."""
+        """Put all rows in their places at once; then emit what each changes, in the order in which they came."""
         now = np.maximum.accumulate(np.maximum(rows.time, self._seen))
         self._seen = int(now[-1])
         at = self._place(rows)
@@ -137,7 +137,7 @@ class Staircase(PairBand):
         return window.head + np.searchsorted(window.time[window.head : window.tail], now - size, "right")
 
     def _absorb(self, n: int, first: int, heads: Ints, at: Ints, m: int) -> None:
-        """Candidates are found: what do they change in the answer, row by row?"""
+        """Emit what the candidates found change in the answer, row by row."""
         window, spec = self._rows, self.spec
         best = self._best_score[:m]
         answering.best_scores(self._found_other, self._found_score, n, self._inner, first, best)
@@ -152,7 +152,7 @@ class Staircase(PairBand):
         self._absorb_all(absorb, lambda low, high, head: self._merge(n, first, low, high, head), heads, m)
 
     def _absorb_late(self, starts: Ints, heads: Ints, at: Ints) -> None:
-        """The same for rows that may be late."""
+        """As `_absorb`, for rows that may be late."""
         window, spec, m = self._rows, self.spec, len(at)
 
         def absorb(low: int, refilled: bool) -> int:
@@ -170,7 +170,7 @@ class Staircase(PairBand):
     def _absorb_all(
         self, absorb: Callable[[int, bool], int], merge: Callable[[int, int, int], None], heads: Ints, m: int
     ) -> None:
-        """Row by row, until too few pairs are left in the answer: then what was found is merged, to fill it up."""
+        """Absorb row by row; when too few pairs are left in the answer, merge the candidates and fill it up."""
         self._reserve_out(2 * self.spec.k + 16_384)
         low, refilled = 0, False
         while True:
@@ -191,9 +191,9 @@ class Staircase(PairBand):
         self._emit_written()
 
     def _refill(self, head: int, rows: int) -> None:
-        """Fill the answer and its reserve up from the skyband; so many rows have come.
+        """Fill the answer and its reserve up from the skyband, after so many rows.
 
-        That takes a look at the whole skyband, so the reserve grows while it is needed soon again.
+        This looks at the whole skyband, so the reserve doubles while it is used up soon.
         """
         k, since = self.spec.k, rows - self._refilled_at
         if since < 4 * self._batch:
@@ -228,7 +228,7 @@ class Staircase(PairBand):
             self._out = np.empty(room, ANSWER)
 
     def _mark_written(self) -> None:
-        """With entries: what has been written is not to be written again."""
+        """With entries, mark the pairs that were written, so that they are not written again."""
         if self.spec.emit == ENTRIES and self._clock[OUT]:
             written = self._out[: self._clock[OUT]]
             self._mark_arrivals(written["a"], written["b"])

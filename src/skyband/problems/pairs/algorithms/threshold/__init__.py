@@ -1,8 +1,8 @@
-"""Threshold algorithm: of a new row's pairs, look only at those that may reach the staircase.
+"""Threshold algorithm: a new row looks only at the pairs that may reach the staircase.
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, section 5.2 (TA: Algorithm 5).
-Invariant:  that of `staircase`. Rows but for the latest are listed by the value of each column whose distance the score
-            depends on; no pair that was not scored could have reached what pairs of listed rows must reach.
+Invariant:  that of `staircase`. All rows but the latest are listed by value, for each column whose distance the score
+            depends on; no pair that was not scored could reach what pairs of listed rows must reach.
 Cost:       push sees about n^(d/(d+1)) pairs for d distances; state n rows, their place in d lists, and the skyband.
 Choose it:  the score only rises or only falls with each distance |a.x - b.x|, of few columns, and windows are large.
 """

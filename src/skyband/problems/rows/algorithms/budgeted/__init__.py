@@ -1,12 +1,12 @@
 """Budgeted k-skyband: the exact answer at every arrival, but for a few rows; never more than the query allows.
 
 Paper:      none for the budget; the rows it lets go are those of PA (Pripužić and others, TODS 2015, section 4.1), the
-            skyband is `relaxed`.
-Invariant:  the scores of every row that fewer than k better rows outlive are held, as by `relaxed`. Some of these rows
-            are let go: their columns are not held. Rows let go and rows missed are together at most error * N / n,
-            after N rows in windows of n, at any moment and on any stream.
-Cost:       push as `relaxed`; state as `relaxed`, but the columns of k + limit rows and of those that came since it was
-            pruned, once the budget allows it. 40 bytes stay of a row that is let go.
+            skyband is that of `relaxed`.
+Invariant:  it holds the score of every row that fewer than k better rows outlive, as `relaxed` does. It lets some of
+            these rows go: it no longer holds their columns. Rows let go and rows missed are together at most
+            error * N / n, after N rows in windows of n, at any moment and on any stream.
+Cost:       push as `relaxed`; state as `relaxed`, but with the columns of only k + limit rows, and of those that came
+            since the last pruning, once the budget allows it. A row that is let go keeps 40 bytes.
 Choose it:  `error=` is given, in a window of arrivals that slides with each of them.
 """
 
@@ -38,7 +38,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The first k and the candidates, once error * N / n is large enough."""
+    """It holds the first k and the candidates, once error * N / n is large enough."""
     skyband = skyband_rows(spec, window_rows)
     return min(skyband, spec.k + candidates(spec.window.size, spec.k, spec.error)) if spec.error else skyband
 
@@ -51,7 +51,7 @@ def open(
     slack: Count = 64,
     initial_room: Count = 1024,
 ) -> Budgeted:
-    """`limit` candidates behind the first k instead of those that the error asks for."""
+    """`limit`: how many candidates it holds behind the first k; by default as many as the error asks for."""
     return Budgeted(spec, limit, block, slack, initial_room)
 
 

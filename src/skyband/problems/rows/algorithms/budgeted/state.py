@@ -1,13 +1,14 @@
 """The state of the budgeted k-skyband: that of `relaxed`, and what each group has spent of its error.
 
-Why no row can be let go for less: if nothing but poor scores follow, every row of the k-skyband is shown before it
-leaves the window. So whoever lets more rows of it go than the error * N / n that may be missed breaks the promise on
-some stream. A row that is let go costs nothing in the end if k better rows come while it is in the window, which on
-random order nearly every row of a rank behind `limit` sees: the budget it took is free again. While the skyband is
-larger than random order makes it, scores fall, and no row is let go.
+No algorithm can let a row go for less. If only poor scores follow, every row of the k-skyband is shown before it leaves
+the window; whoever lets more of them go than the error * N / n that may be missed breaks the promise on some stream. A
+row that is let go costs nothing in the end if k better rows come while it is in the window: then its share of the
+budget is free again. On random order this happens to nearly every row that ranks behind `limit`. While the skyband is
+larger than random order makes it, scores fall, and the operator lets no row go.
 
-Since the scores are held, the exact answer is known: a row that is let go and belongs in it leaves a gap, it is counted
-when that happens, and no other row is shown in its place. With groups each has a budget of its own, from its own rows.
+The operator holds all scores, so it knows the exact answer. A row that was let go and belongs in the answer leaves a
+gap there; the operator counts it at that moment and shows no other row in its place. Each group has a budget of its
+own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from skyband.problems.rows.operator import Spec
 
 
 def usual_rows(n: int, k: int) -> int:
-    """On random order the k-skyband of n rows is hardly ever larger: four standard deviations above its mean.
+    """A size that the k-skyband of n rows hardly ever exceeds on random order: four deviations above its mean.
 
     The i-th newest row is in it with a chance of min(1, k/i), whatever the others do.
     """
@@ -98,7 +99,7 @@ class Budgeted(Relaxed):
         return super()._take_answer()
 
     def _with_columns(self, answer: Answer) -> npt.NDArray[np.bool_]:
-        """Which rows of an answer are not let go."""
+        """Which rows of an answer still have their columns."""
         rows = self._rows()[1]
         return np.isin(answer.position, rows["position"][rows["flag"] >= GONE], invert=True)
 

@@ -29,7 +29,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The buffer, and what a k-skyband has of the rows before it: k (1 + ln(n/b))."""
+    """It holds the buffer, and a k-skyband of the rows before it, which has k (1 + ln(n/b)) rows."""
     if spec.window.size == FOREVER:
         return min(spec.k, window_rows)
     share = min(best_buffer(spec), (spec.window.size + 1) // 2) / spec.window.size
@@ -37,7 +37,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 
 def opener(name: str) -> Callable[..., Skyband]:
-    """Opens the composition of that name."""
+    """What opens the composition of that name."""
     query, before = (KINDS[part] for part in name.split("+"))
 
     def open(spec: Spec, *, gamma: Growth = 0.2, buffer: Span = 0, initial_room: Count = 1024) -> Skyband:

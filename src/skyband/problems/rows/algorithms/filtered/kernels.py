@@ -1,7 +1,7 @@
 """The compiled steps of k-skybands with or without a filter before them: strict, relaxed and their compositions.
 
-A filter sees the rows of a buffer, the more recent half of the window or less. A row that is not among the best k of
-the filter when it arrives is not offered to the query's skyband then, and when it leaves the buffer only if it is among
+A filter sees the rows of a buffer, the more recent half of the window or less. The query's skyband is offered a row
+twice at most: when it arrives, if it is among the best k of the filter, and when it leaves the buffer, if it is among
 the best k of what the filter holds by then, all of it more recent. So most rows never reach the skyband.
 """
 
@@ -51,7 +51,7 @@ FIELDS: dict[str, int | float] = {
 def take_strict(band, score, time, position, k, pool):
     """Insert a row, unless k better ones outlive it, and drop those that it is the k-th to dominate.
 
-    In a row's field `last`: how many better rows live as long. Returns the row's rank, or k or more.
+    A row's field `last` counts the better rows that live as long. Returns the row's rank, or k or more.
     """
     rank = rank_of(pool, band, score, time, position)
     rows, start, n = pool.rows, first_row(band), band.length
@@ -150,7 +150,7 @@ def offer(kind, g, score, time, position, config, pool, state):
 def take_row(kind, g, score, time, position, config, pool, state):
     group = state.groups[g]
     if kind.filter == NONE or time < group.latest:
-        # A row out of order does not outlive those that came before it: the filter knows nothing of it.
+        # A row out of order does not outlive those that came before it, so the filter does not take it.
         changed = offer(kind, g, score, time, position, config, pool, state)
     else:
         group.latest = time
@@ -207,7 +207,7 @@ def drop_rows(kind, g, limit, config, pool, state):
 
 @inlined
 def look_ahead(kind, g, config, pool, state):
-    """Set from which window start on something has to be dropped again."""
+    """Set `oldest`: the window start from which on a row has to be dropped again."""
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     group.oldest = group.expires
     if kind.filter != NONE and buffer.length > 0 and config.size != FOREVER:

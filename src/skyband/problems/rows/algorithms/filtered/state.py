@@ -1,8 +1,8 @@
 """The state of k-skybands with a filter: of each group the query's skyband, a buffer of recent rows, and the filter.
 
-A filter is any subset of the buffer: a strict or relaxed skyband of it, or its best rows, as many as the probabilistic
-skyband would hold. The buffer is at most half of the window (b <= (n + 1) / 2), so a row cannot become one of the best
-k while it is there, unless it was when it came.
+A filter is any subset of the buffer: its strict or relaxed skyband, or as many of its best rows as the probabilistic
+skyband would hold. The buffer is at most half of the window (b <= (n + 1) / 2), so a row in it is among the best k now
+only if it was when it came.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skyband.windows import FOREVER
 KINDS = {"strict": STRICT, "relaxed": RELAXED, "probabilistic": PROBABILISTIC}
 
 SIGMA = 0.001  # of a probabilistic filter, which makes no errors: it only turns away more or fewer rows
-MANY_ROWS = 1_000_000  # by value nobody knows how many rows a buffer has; a few candidates too many do no harm
+MANY_ROWS = 1_000_000  # by value a buffer may hold any number of rows; a few candidates too many do no harm
 
 
 class Skyband(Stepwise):
@@ -71,14 +71,14 @@ class Skyband(Stepwise):
 
 
 def span_of(spec: Spec, buffer: int) -> int:
-    """How long rows stay in the buffer: what is asked for, or what is best, but at most half of the window."""
+    """How long rows stay in the buffer: as long as the caller says, or as is best, but at most half of the window."""
     return min((spec.window.size + 1) // 2, buffer or best_buffer(spec))
 
 
 def best_buffer(spec: Spec) -> int:
-    """By count: rows enough for few of them to enter the filter; by value: an eighth of the window.
+    """By count, so many rows that few of them enter the filter; by value, an eighth of the window.
 
-    docs/algorithms.md has what shorter and longer ones cost.
+    docs/algorithms.md says what shorter and longer buffers cost.
     """
     if not spec.window.by_count:
         return max(1, spec.window.size // 8)

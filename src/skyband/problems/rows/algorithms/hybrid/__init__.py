@@ -1,9 +1,9 @@
-"""Hybrid: by odds while scores come in random order, exactly while they do not.
+"""Hybrid: a probabilistic skyband while scores come in random order, an exact one while they do not.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, named in section 10 as future work; the parts are PA and RAPF.
-Invariant:  a buffer holds the recent rows. While a test of it finds no order, the k + limit best rows are held as by
-            `probabilistic`; from when it does until it no longer does, those of `relaxed+probabilistic`.
-Cost:       those of the part that runs, and two passes over the buffer for every half of it that is new.
+Invariant:  a buffer holds the recent rows. While a test of the buffer finds no order, the hybrid holds the k + limit
+            best rows, as `probabilistic` does; while the test finds one, those that `relaxed+probabilistic` holds.
+Cost:       that of the part that runs, and two passes over the buffer for every half of it that is new.
 Choose it:  to compare others with; the planner does not.
 """
 
@@ -41,7 +41,7 @@ def open(
     patience: Count = 64,
     initial_room: Count = 1024,
 ) -> HybridSkyband:
-    """`patience`: at least so many rows from one test to the next. The others as for the two parts."""
+    """`patience`: at least so many rows come between two tests. The other options are those of the two parts."""
     limit = candidates_of(spec, sigma or SIGMA) if limit is None else limit
     return HybridSkyband(spec, limit, gamma=gamma, buffer=buffer, patience=patience, initial_room=initial_room)
 

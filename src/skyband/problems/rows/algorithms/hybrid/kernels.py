@@ -59,8 +59,8 @@ def looks_random(buffer, k, scores, best, pool):
 def usual_skyband(buffer, k, best, pool):
     """Is the k-skyband of the buffer as large as it would be in random order?
 
-    It has the rows that may yet be shown, so where scores of only one of several sources fall, it is larger. In random
-    order the i-th newest row is in it with a chance of min(1, k/i), whatever the others do.
+    The skyband holds the rows that may yet be shown, so it is larger where the scores of even one source fall. In
+    random order the i-th newest row is in it with a chance of min(1, k/i), whatever the others do.
     """
     n, start, rows = buffer.length, first_row(buffer), pool.rows
     if n <= k:
@@ -80,7 +80,7 @@ def usual_skyband(buffer, k, best, pool):
 def usual_runs(buffer, scores, pool):
     """Wald and Wolfowitz: do the scores of the buffer cross their median as often as they would in random order?
 
-    Of a long buffer every so many rows are looked at: what makes it not random shows at most distances.
+    Of a long buffer it looks at every so many rows: what makes a buffer not random shows at most distances.
     """
     n, start, rows = min(buffer.length, len(scores)), first_row(buffer), pool.rows
     for i in range(n):
@@ -102,7 +102,7 @@ def usual_runs(buffer, scores, pool):
 
 @part
 def change_over(kind, g, exact, config, pool, state):
-    """Go on exactly, or by odds. What waits in the buffer is offered first, so that nothing of it is lost."""
+    """Go on with the exact skyband or with the probabilistic one; it gets all rows that wait in the buffer first."""
     group, band, buffer = state.groups[g], state.lists[QUERY, g], state.lists[BUFFER, g]
     if group.exact == exact:
         return False

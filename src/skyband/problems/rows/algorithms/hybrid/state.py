@@ -1,12 +1,13 @@
 """The state of the hybrid: of each group the rows that may be shown, and a buffer of recent rows that it tests.
 
-It promises nothing: a test of some rows cannot tell what others will do, and what was turned away is gone. `budgeted`
-is for who needs a promise. A row that is turned away is still in the buffer when the next test is made, so of the rows
-since the test failed none is lost; of those before the buffer some are.
+The hybrid promises nothing: a test of some rows cannot tell what other rows will do, and a row that was turned away is
+gone. Whoever needs a promise uses `budgeted`. A row that was turned away is still in the buffer at the next test, so
+the hybrid loses no row that came since a test failed; it loses some that left the buffer before.
 
-There are two tests. The k-skyband of the buffer is to be as large as in random order; where scores fall, if only those
-of one of several sources, it is larger. And its scores are to cross their median as often (Wald and Wolfowitz); trends,
-waves, walks and bursts cross it less often. It starts exactly, until there is a buffer to test.
+The hybrid makes two tests. The first asks whether the k-skyband of the buffer is as large as in random order; it is
+larger where scores fall, if only those of one of several sources. The second asks whether scores cross their median as
+often (Wald and Wolfowitz); trends, waves, walks and bursts cross it less often. The hybrid starts exact, and stays
+exact until the buffer has rows to test.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class HybridSkyband(Stepwise):
 
     @property
     def exact_now(self) -> bool:
-        """Does every group run exactly at the moment?"""
+        """Is every group exact at the moment?"""
         return bool((self._state.groups["exact"] == 1).all())
 
     def check(self) -> None:
@@ -46,5 +47,7 @@ class HybridSkyband(Stepwise):
             assert (np.diff(buffer["time"]) >= 0).all(), "the buffer is in order of time"
             assert (band["time"][: self.spec.k] >= group["limit"]).all(), "no expired row is among the first k"
             if not group["exact"]:
-                assert len(band) <= self.spec.k + self._kind.limit, "by odds, a limited number of rows is held"
-                assert not len(self._list(FILTER, g)), "by odds there is no filter"
+                assert len(band) <= self.spec.k + self._kind.limit, (
+                    "a probabilistic group holds a limited number of rows"
+                )
+                assert not len(self._list(FILTER, g)), "a probabilistic group has no filter"

@@ -1,9 +1,9 @@
 """MinTopK: exact top-k of windows that slide by panes, from the fewest rows possible.
 
 Paper:      Yang, Shastri, Rundensteiner, Ward, EDBT 2011, section 5 (the super-top-k list).
-Invariant:  for each group, the rows of closed panes that some future window may show, best first, each with its last
-            window; and of each open pane its k best so far. A row is dropped when k better ones live as long as it;
-            where a pane has few rows, those of recent panes wait in a list of their own to be dropped together.
+Invariant:  each group has the rows of closed panes that some future window may show, best first, each with its last
+            window; and the k best rows so far of each open pane. A row is dropped when k better ones live as long;
+            where panes have few rows, those of recent panes wait in a list of their own, to be dropped together.
 Cost:       push one comparison a row, O(log k) for a row that enters its pane's best k; a slide with n rows of its pane
             O(k + n log n + sqrt(n s)), however many slides make a window; state s is 2k to 3.5k rows per group on
             random order, never more than k for each pane of the window, and sqrt(n s) young rows.
@@ -33,7 +33,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """k of the open pane, and of each earlier slide what as many later ones leave: k, k/2, k/3, … on random order."""
+    """The open pane has k rows; the slides before it have k, k/2, k/3, … left, on random order."""
     slides = 2 if spec.window.size == FOREVER else math.ceil(spec.window.size / spec.window.every)
     harmonic = sum(1 / i for i in range(1, min(slides, 1000))) + math.log(max(1.0, slides / 1000))
     return min(window_rows, spec.k * (1 + harmonic))

@@ -219,11 +219,11 @@ class MinTopK:
         return self._groups, self._young, self._cells, self._clock, self._out
 
     def _lists(self) -> tuple[slabs.Headers, ...]:
-        """Where rows are: of each group, of each group's recent panes, of its open ones."""
+        """Where rows are: in the lists of groups, in those of their recent panes, and in those of their open panes."""
         return self._groups, self._young, self._open_cells()
 
     def _fit_work(self, rows: int) -> None:
-        """Make room for a run of so many rows, if it can be one."""
+        """Make room for a run of so many rows, if so many make one."""
         groups = len(self._groups)
         if self.spec.grouped and len(self._work.bar) < groups and rows >= MANY * self.spec.k * groups:
             self._work = new_work(self._config, groups)
@@ -249,7 +249,7 @@ class MinTopK:
             self._make_room()
 
     def _last_window_with_rows(self) -> int:
-        """Of the latest row, also if it has no score and so is not held."""
+        """The last window of the latest row, even if that row has no score and is not held."""
         now = int(self._clock[NOW])
         if now == -NEVER:
             return -NEVER
@@ -292,7 +292,7 @@ class MinTopK:
         return asked
 
     def _refuse(self, size: Ints) -> None:
-        """Refuse sizes that reach back to where no open window begins, of any group, if it has rows left or not."""
+        """Refuse sizes that reach back to where no open window of some group begins, even of one without rows."""
         every, window = self._shape.every, self.spec.window
         if window.by_count:
             end = self._groups["arrivals"][self._groups["arrivals"] > 0]

@@ -31,7 +31,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The k-skyband, a quarter as many rows in gaps, and half a partition."""
+    """It holds the k-skyband, a quarter as many rows in gaps, and half a partition."""
     if spec.window.size == FOREVER:
         return min(spec.k, window_rows)
     return min(window_rows, 1.25 * relaxed.expected_rows(spec, window_rows) + math.sqrt(spec.k * window_rows))

@@ -12,7 +12,8 @@ from skyband.core.operator import CHANGES, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.ranking import Rows, best_first
-from skyband.problems.rows.algorithms.partitioned.kernels.arrays import EXPIRY, FIELDS, PARTS, RANKED, STORE, Partitions
+from skyband.problems.rows.algorithms.partitioned.kernels.arrays import EXPIRY, FIELDS, PARTS, RANKED, STORE
+from skyband.problems.rows.algorithms.partitioned.kernels.steps import Partitions
 from skyband.problems.rows.drivers.rescoring import Change, rescored
 from skyband.problems.rows.drivers.step_driver import Stepwise
 from skyband.problems.rows.operator import Spec

@@ -31,7 +31,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """Of one slide, of two, …, of the whole window: the k best."""
+    """It holds the k best rows of one slide, of two, …, of the whole window."""
     windows = max(1, windows_of(spec))
     return float(np.minimum(spec.k, np.arange(1, windows + 1) * (window_rows / windows)).sum())
 

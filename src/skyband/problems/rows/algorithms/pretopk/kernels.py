@@ -1,7 +1,7 @@
 """The compiled steps of `pretopk`: a predicted answer for each window that a row may be in.
 
-Of a group's lists the first is the answer of the window that closed last; behind it each open window has one, window w
-in slot w modulo their number. From the start (landmark) there is only the first: all windows hold the same rows.
+A group's first list is the answer of the window that closed last. Behind it each open window has a list, window w
+that in slot w modulo their number. A landmark window has the first list only: all its windows hold the same rows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def take_row(kind, g, score, time, position, config, pool, state):
     if config.size == FOREVER:
         return predict(state.lists[ANSWER, g], score, time, position, config.k, pool)
     first, last = max(time // kind.every, kind.closed), (time + config.size) // kind.every - 1
-    # Of the rows so far an earlier window holds all that a later one does: what that one turns away, it does too.
+    # So far an earlier window holds every row that a later one does, so a later one turns away what this one does.
     for window in range(last, first - 1, -1):
         if not predict(state.lists[slot(kind, window), g], score, time, position, config.k, pool):
             break
@@ -61,7 +61,7 @@ def drop_rows(kind, g, limit, config, pool, state):
 
 @inlined
 def close_window(kind, g, at, config, pool, state):
-    """The list predicted for the window that ends here becomes the answer; its slot is for a window to come."""
+    """Make the list predicted for the window that ends here the answer; its slot is free for a later window."""
     if config.size == FOREVER:
         return
     window = at // kind.every - 1
@@ -78,7 +78,7 @@ def close_window(kind, g, at, config, pool, state):
 
 @part
 def remember_shown(kind, g, row, window, config, pool, state):
-    """Say in the lists of later windows that a row of this one is shown."""
+    """Mark in the lists of later windows that a row of this one is shown."""
     for later in range(window + 1, (row.time + config.size) // kind.every):
         predicted = state.lists[slot(kind, later), g]
         rank = rank_of(pool, predicted, row.score, row.time, row.position)

@@ -1,11 +1,11 @@
 """Probabilistic k-skyband: top-k at every arrival, now and then wrong, from a fixed number of rows.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.1 (PA).
-Invariant:  of the rows seen, the k + limit best are held, more or less: a row is turned away when its rank is so poor
-            that with all such rows together less than sigma of them are ever shown.
+Invariant:  it holds about the k + limit best of the rows seen. It turns a row away when its rank is so poor that of
+            all such rows together less than sigma is ever shown.
 Cost:       push one comparison for a row that is turned away; state k + limit rows, however large the window.
-Choose it:  to compare others with, and where you know that scores come in random order. The planner does not: `error`
-            is promised on any stream, which `budgeted` keeps.
+Choose it:  to compare others with, and where you know that scores come in random order. The planner never chooses it:
+            `error` is promised on any stream, and `budgeted` keeps that promise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The first k and the candidates."""
+    """It holds the first k and the candidates."""
     return min(window_rows, spec.k + candidates_of(spec, SIGMA))
 
 
@@ -38,7 +38,7 @@ def open(
     additional: CountOrNone = 0,
     initial_room: Count = 1024,
 ) -> ProbabilisticSkyband:
-    """`limit` candidates instead of those that sigma asks for."""
+    """`limit`: how many candidates it holds; by default as many as sigma asks for."""
     limit = candidates_of(spec, sigma or SIGMA) if limit is None else limit
     return ProbabilisticSkyband(spec, limit, additional, initial_room)
 

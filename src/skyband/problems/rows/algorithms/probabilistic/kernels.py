@@ -63,7 +63,7 @@ def expire_likely(kind, g, limit, config, pool, state):
 
 @inlined
 def lowered(threshold, difference):
-    """The threshold less this difference of two scores; infinite ones have none, and then every score reaches it."""
+    """The threshold less this difference of two scores; infinite scores have none, and then every score reaches it."""
     lower = threshold - difference
     return lower if lower == lower else -np.inf
 

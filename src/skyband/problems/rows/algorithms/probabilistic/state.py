@@ -1,7 +1,7 @@
 """The state of the probabilistic k-skyband: of each group one ranked list of limited length.
 
-On random order fewer than sigma N / n of N rows are missed, and fewer than 1.5 times as many shown in their place. On
-any other order nothing is promised: where scores fall it misses nearly every row.
+On random order it misses fewer than sigma N / n of N rows, and shows fewer than 1.5 times as many in their place. On
+any other order it promises nothing: where scores fall it misses nearly every row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 SIGMA = 0.001  # unless it is given
-MANY_ROWS = 1_000_000_000  # by value nobody knows how many rows a window has; a few candidates too many do no harm
+MANY_ROWS = 1_000_000_000  # by value a window may hold any number of rows; a few candidates too many do no harm
 
 
 def candidates_of(spec: Spec, sigma: float) -> int:

@@ -65,7 +65,7 @@ class Recompute:
     def finish(self) -> Answer:
         window = self.spec.window
         if window.every and not window.by_count and self._now is not None:
-            # Up to the last window of the latest row, also if it has no score.
+            # The last window of the latest row closes too, even if that row has no score.
             endless = window.size == FOREVER
             last = max(self._first_end(self._now), self._due or self._now) if endless else self._last_end(self._now)
             self._close_until(last)
@@ -197,7 +197,7 @@ class Recompute:
         return [row for row in self._rows if self._closed is None or self._last_end(row.time) > self._closed]
 
     def _next_end(self) -> int | None:
-        """The end of the earliest open window that holds a row, or from which a row is missed that was shown before."""
+        """The end of the earliest open window that holds a row, or that a row which was shown before has left."""
         ends = [self._first_end(row.time) for row in self._open_rows()]
         if self._closed is not None:
             following = self._closed + self.spec.window.every
@@ -224,7 +224,7 @@ class Recompute:
     # -- answers --------------------------------------------------------------------------------------------------
 
     def _show(self, at: int, group: int, live: list[Row]) -> None:
-        """The answer is now the best of `live`: say so in the way the query asked for."""
+        """Emit the best of `live` as the new answer, in the way the query asked for."""
         before = self._shown.pop(group, [])
         after = sorted(live, key=best_first)[: self.spec.k]
         if after:
@@ -242,7 +242,7 @@ class Recompute:
             self._shown.clear()
 
     def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:
-        """What an ad-hoc question covers, as times [start, end), and what to call it."""
+        """The times [start, end) that an ad-hoc query covers, and the time that its answer carries."""
         window = self.spec.window
         now = self._arrivals[group] if window.by_count else self._now
         assert now is not None

@@ -1,8 +1,8 @@
 """Relaxed k-skyband: exact top-k at every arrival, with lazy pruning.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.2 (RA).
-Invariant:  every row that fewer than k better rows outlive is held, the k best of them in front; some others may be
-            held too.
+Invariant:  it holds every row that fewer than k better rows outlive, the k best of them in front; it may hold some
+            others too.
 Cost:       push about three comparisons a row and O(log s) for a row that k later rows of its block do not outrank;
             state s is at most twice the k-skyband, which has k (1 + ln(n/k)) rows on random order, and `slack` rows.
 Choose it:  the answer is wanted with each arrival, or `top(k, size)` for any size.
@@ -38,7 +38,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 def open(
     spec: Spec, *, block: Count = 32768, slack: Count = 64, initial_room: Count = 1024, gamma: Growth | None = None
 ) -> Relaxed | Skyband:
-    """With gamma: row by row as published, pruned when there are (1 + gamma) times as many candidates as last time."""
+    """With gamma it goes row by row, as published, and prunes at (1 + gamma) times the candidates of the last time."""
     if gamma is not None:
         return Skyband(spec, RELAXED, gamma=gamma, initial_room=initial_room)
     return Relaxed(spec, block=block, slack=slack, initial_room=initial_room)

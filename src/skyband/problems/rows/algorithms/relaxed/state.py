@@ -39,9 +39,9 @@ class Relaxed(Arriving):
         initial_room: int = 1024,
         budget: tuple[float, int, int] = (0.0, 0, 0),
     ) -> None:
-        """Rows are taken `block` at a time; a group of s rows is pruned again when it holds 2 s + `slack`.
+        """It takes `block` rows at a time, and prunes a group of s rows again when it holds 2 s + `slack`.
 
-        `budget`: how much error is allowed, and how it is spent; see budgeted.py.
+        `budget`: how much error is allowed, and how it is spent; see `budgeted`.
         """
         super().__init__(spec, initial_room)
         window = spec.window
@@ -61,7 +61,7 @@ class Relaxed(Arriving):
 
     def rows_held(self) -> int:
         state = self._state
-        # A row that was shown and has left since is held until that is said; most of those shown are counted twice.
+        # With changes a row that was shown is held until it is seen leaving; most rows shown are counted twice here.
         lists = (state.groups, state.recent, state.shown) if self.spec.emit == CHANGES else (state.groups, state.recent)
         return sum(int(headers["length"].sum()) for headers in lists) + len(self._pending)
 
@@ -141,7 +141,7 @@ class Relaxed(Arriving):
         return int(expired_at(now, self.spec.window.size))
 
     def _new_spent(self, groups: int) -> npt.NDArray[Any]:
-        """What groups have spent of the error allowed: nothing yet. Where none is, there is nothing to count."""
+        """What new groups have spent of their error, which is nothing; without an error there is nothing to count."""
         return np.full(groups if self._config.error > 0 else 0, np.array((0, 0, -np.inf), SPENT))
 
     def _know_groups(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""SMA: the whole window, and of its best rows those that may still be shown.
+"""SMA: the whole window, and those of its best rows that may still be shown.
 
 Paper:      Mouratidis, Bakiras, Papadias, SIGMOD 2006, section 5 (Skyband Monitoring Algorithm), on one score; the
             baseline of Yang and others, EDBT 2011.

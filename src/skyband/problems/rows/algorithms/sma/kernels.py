@@ -37,7 +37,7 @@ class Sma(NamedTuple):
     scratch: npt.NDArray[np.int64]  # for 2k numbers
 
 
-# Of sma: the row that was k-th when the skyband was last made anew or cut back; at first, one before all others.
+# The threshold: the row that was k-th when the skyband was last made anew or cut back; at first, one before all others.
 SMA_FIELDS: dict[str, int | float] = {
     **WINDOW_FIELDS,
     "score": np.inf,
@@ -93,7 +93,7 @@ def set_threshold(band, group, pool):
 
 @part
 def purge(band, group, pool):
-    """Drop expired rows from the skyband. They live shorter than all others, so they count nowhere as outliving."""
+    """Drop expired rows from the skyband. They outlive no other row, so no count changes."""
     if group.expires >= group.limit:
         return
     rows, start = pool.rows, first_row(band)
@@ -112,8 +112,8 @@ def purge(band, group, pool):
 def count_outliving(rows, start, n, scratch):
     """In the field `last` of each of n ranked rows: how many of those before it have its time or a later one.
 
-    Runs of 1, 2, 4, … rows, the latest first, are merged in pairs: when a row of the second run is next, those of the
-    first that went before it are the ones that outlive it. O(n log n).
+    It merges runs of 1, 2, 4, … rows, the latest first, in pairs: when a row of the second run is next, the rows of the
+    first run that went before it are those that outlive it. O(n log n).
     """
     for r in range(n):
         rows[start + r].last = 0

@@ -1,10 +1,10 @@
 """The state of SMA: that of algorithms that keep the whole window, and a skyband of its best rows.
 
-As published, the grid is over all columns that a score may be made from. Here there is one score, so it is over that.
-It has 512 cells at most, so of windows of more than 512 * 512 rows a cell has n / 512 instead of sqrt(n).
+The published grid is over all columns that a score is made from; this one is over the score itself. It has 512 cells at
+most, so in windows of more than 512 * 512 rows a cell has n / 512 rows instead of sqrt(n).
 
-As published, the threshold never rises between two looks at the window, which starts full. Here it starts empty, so the
-threshold rises when the skyband has more than 2k + 16 rows: it is cut back to its first k.
+The published window starts full, and the threshold never rises between two looks at it. This window starts empty, so
+the threshold rises when the skyband has more than 2k + 16 rows: the skyband is then cut back to its first k.
 """
 
 from __future__ import annotations

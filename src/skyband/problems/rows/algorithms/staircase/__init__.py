@@ -25,7 +25,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The k-skyband and, on average, half of what may wait."""
+    """It holds the k-skyband and, on average, half of the rows that may wait."""
     return min(window_rows, (1 + best_growth(spec.k) / 2) * skyband_rows(spec, window_rows))
 
 

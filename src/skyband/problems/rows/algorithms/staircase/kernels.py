@@ -1,9 +1,9 @@
 """The compiled steps of the k-skyband with its k-staircase.
 
-The staircase lies in the skyband itself. In a row's field `last` is its stair: the k-th latest time among it and the
-rows that rank before it, when the staircase was last built. Stairs only rise from the best row to the worst. A row of
-that time or an earlier one that ranks behind is dominated: k better rows outlive it. A row put in since has the stair
-of the row before it, which is not too late for it either.
+The staircase lies in the skyband itself. A row's field `last` is its stair: the k-th latest time among the row and
+those that ranked before it when the staircase was last built. Stairs only rise from the best row to the worst. A new
+row that ranks behind a stair and is not later than it is dominated: k better rows outlive it. A row put in since has
+the stair of the row before it, which is not too late for it either.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Stairs(Stepwise):
                 assert best_first(first)[0] == 0, "no row gathered ranks before the last of the first k"
             assert (stairs[:-1] <= stairs[1:]).all(), "stairs rise from the best row to the worst"
             for r in np.flatnonzero((stairs != NO_STAIR) & (stairs >= groups["limit"][g])):
-                # Of a stair before the limit some of the rows that made it may have gone.
+                # Some rows that made a stair before the limit may have gone.
                 outlives = (band["time"][: r + 1] >= stairs[r]).sum()
                 assert outlives >= k, "a stair is the time of which k rows up to there have a later one or the same"
 
@@ -60,7 +60,7 @@ class Stairs(Stepwise):
 
     def _ask(self) -> Held:
         if self._held is None:
-            # What is gathered has to be ranked once, whether now or later.
+            # The rows gathered have to be ranked once, whether now or later.
             g = 0
             while (g := build_all(g, self._rule, self._pool, self._state)) < len(self._state.groups):
                 self._pool = slabs.grown_pool(self._pool, len(self._pool.rows))

@@ -1,8 +1,8 @@
 """The compiled steps of algorithms that keep the whole window: `tma` and `sma`.
 
-A group has three lists: what the answer is taken from, best first; the rows of its window, in order of time; and the
-cells of a grid over their scores (score_grid.py). When the first has not enough rows, it is made anew from the best
-cells. Every row is put into its cell when it comes, and taken out when it leaves the window.
+A group has three lists: the rows that answers come from, best first; the rows of its window, in order of time; and the
+cells of a grid over their scores (kernels/score_grid.py). When the first list is too short, it is made anew from the
+best cells. A row is put into its cell when it comes, and taken out when it leaves the window.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WINDOW_FIELDS: dict[str, int | float] = {
 
 @inlined
 def remember(g, score, time, position, pool, state):
-    """Put a row into the window and the grid. Rows that it comes before, being late, are numbered anew."""
+    """Put a row into the window and the grid. If it is late, the rows behind it get new numbers."""
     group, window, grid = state.groups[g], state.lists[WINDOW, g], state.lists[GRID, g]
     behind = rows_behind(time, position, window, pool)
     if grid.length > 0:
@@ -78,7 +78,7 @@ def comes_before(time, position, row):
 
 @inlined
 def drop_expired(kind, g, limit, config, pool, state):
-    """Drop rows from the window. From the first list they go when it is shown: rows yet to come may push them out."""
+    """Drop rows from the window. They leave the first list when it is shown: others may push them out before."""
     group, window, grid = state.groups[g], state.lists[WINDOW, g], state.lists[GRID, g]
     n = find(pool, window, limit, ZERO) - first_row(window)
     purge_oldest(n, window, grid, group, pool.rows)
@@ -128,9 +128,9 @@ def skip_below(threshold, g, j, end, batch, config, pool, state):
 def take_best(group, top, window, grid, k, pool):
     """Make `top` the k best rows of the window, best first: those of the best cells that have k in all.
 
-    A cell is passed through from its newest row to its oldest, so that of equal scores, which are in one cell, the row
-    met first ranks first: once there are k, a row must have a better score than the k-th of those met. 2k are gathered
-    before the k-th is looked for again.
+    The loop goes through a cell from its newest row to its oldest. Equal scores are in one cell, so of two equal rows
+    the one met first ranks first: once k rows are met, another must have a better score than the k-th. The loop gathers
+    2k rows before it looks for the k-th again.
     """
     n, wanted = window.length, min(k, window.length)
     gathered = min(2 * k, n)
@@ -174,7 +174,7 @@ def earliest_time(top, pool):
 
 @part
 def remember_shown(top, window, k, pool):
-    """For entries: the first k rows are about to be shown. One that leaves the list and comes back has been."""
+    """With entries, mark in the window that the first k rows are shown: one may leave the list and come back."""
     for r in range(first_row(top), first_row(top) + min(k, top.length)):
         row = pool.rows[r]
         if not row.flag:

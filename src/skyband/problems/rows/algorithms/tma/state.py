@@ -1,7 +1,7 @@
 """The state of algorithms that keep the whole window, and of TMA among them.
 
-As published, the grid is over all columns that a score may be made from. Here there is one score, so it is over that.
-It has 512 cells at most, so of windows of more than 512 * 512 rows a cell has n / 512 instead of sqrt(n).
+The published grid is over all columns that a score is made from; this one is over the score itself. It has 512 cells at
+most, so in windows of more than 512 * 512 rows a cell has n / 512 rows instead of sqrt(n).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from skyband.problems.rows.operator import Spec
 
 
 class WholeWindow(Stepwise):
-    """The window, in order of time, and a list from which answers are taken, made from it when it has not enough."""
+    """The window, in order of time, and a list that answers come from; the list is made anew when it is too short."""
 
     def __init__(self, spec: Spec, kind: Any, *, fields: dict[str, int | float], initial_room: int) -> None:
-        # The window may move, its grid be made anew, and lists of a few k rows move.
+        # In one step the window may move, its grid may be made anew, and lists of a few k rows may move.
         room = (32 * spec.k + 256 + MOST_CELLS, 4)
         super().__init__(spec, kind, lists=3, fields=fields, room=room, initial_room=initial_room)
         self._repeats = False
@@ -44,7 +44,7 @@ class WholeWindow(Stepwise):
 
     def rescore(self, change: Change) -> None:
         grid, state = f"list{GRID}", self.state()
-        # Its cells are ranges of scores: it is made anew with the next answer.
+        # The cells of the grid are ranges of scores: the next answer makes the grid anew.
         state[f"{grid}_length"][:], state[f"{grid}_rows"] = 0, np.empty(0, ROW)
         state["groups"]["made_of"] = 0
         self.restore(rescored(state, change, other=("low", "per_score")))
@@ -75,7 +75,7 @@ class WholeWindow(Stepwise):
                 chain.append(number - int(group["left"]))
                 assert 0 <= chain[-1] < len(window), "a chain stays in the window"
                 number = int(window[chain[-1]]["last"])
-            # Of all cells together: every row of the window is in one chain, which is that of its cell.
+            # Over all cells this says that every row of the window is in one chain, that of its cell.
             assert chain == np.flatnonzero(cell == c)[::-1].tolist(), "a cell's chain has its rows, the newest first"
 
     def _lists(self) -> list[slabs.Headers]:

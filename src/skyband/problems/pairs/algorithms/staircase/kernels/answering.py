@@ -1,7 +1,7 @@
-"""The answer, with each arrival.
+"""How the answer changes with each arrival.
 
-The answer is followed by a reserve: the pairs that rank next. While there are k, none that is left out ranks before any
-of these, so pairs may leave the answer without another look at the skyband.
+Behind the answer lies a reserve: the pairs that rank next. As long as there are k pairs in all, no other pair ranks
+before one of them, so pairs may leave the answer without another look at the skyband.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skyband.problems.pairs.algorithms.staircase.kernels.arrays import (
 
 @part
 def enter(k, most, top, clock, score, a, b, a_position, b_position):
-    """Put a pair into the answer or its reserve if it belongs there; is it in the answer?"""
+    """Put a pair into the answer or its reserve, if it belongs there; say whether it is in the answer."""
     n = clock[TOP]
     follows = n == 0 or not ranks_before(score, a, b, top[n - 1].score, top[n - 1].a, top[n - 1].b)
     if follows and (n == most or clock[COMPLETE] == 0):
@@ -48,7 +48,7 @@ def enter(k, most, top, clock, score, a, b, a_position, b_position):
 
 @part
 def leave(k, top, clock, start):
-    """Pairs whose older row is before `start` leave; was one of them in the answer?"""
+    """Drop the pairs whose older row is before `start`; say whether one of them was in the answer."""
     kept, changed, oldest = 0, False, NO_ROW
     for r in range(clock[TOP]):
         if top[r].a < start:
@@ -86,10 +86,11 @@ def absorb(
     k, most, emit, low, high, refilled, first, heads, at, row, other, score, n, inner, best, base, position,
     top, shown, clock, out,
 ):  # fmt: skip
-    """New rows [low, high) one after the other: what each changes in the answer is written out.
+    """Take new rows [low, high) one after the other, and write out what each changes in the answer.
 
-    Stops at a row with which too many pairs leave, for the answer to be filled up from the skyband; `refilled`: that
-    has just been done for the first one. Returns where it stopped. best[j] is no less than any score of row j.
+    It stops at a row with which too many pairs leave, so that the caller fills the answer up from the skyband;
+    `refilled`: the caller has just done so for the first row. Returns where it stopped. No score of row j is above
+    best[j].
     """
     by_count = len(position) == 0
     for j in range(low, high):
@@ -179,7 +180,7 @@ def show_answer(k, emit, at, top, shown, clock, out):
 
 @kernel
 def best_scores(other, score, n, inner, first, best):
-    """For each new row the best score of its candidates."""
+    """Write the best score of each new row's candidates."""
     m = len(best)
     for j in range(m):
         best[j] = -np.inf

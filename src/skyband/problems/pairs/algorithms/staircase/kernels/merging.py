@@ -1,9 +1,9 @@
 """The compiled steps of the K-skyband of pairs and its staircase.
 
-The skyband lies in one array, ordered by older row, the youngest first, since that is how pairs leave the window. A
+The skyband lies in one array, ordered by older row, the youngest first, because pairs leave the window in that order. A
 pair belongs to it if fewer than k pairs whose older row is as young or younger rank before it. So one pass from the
-youngest older row to the oldest, with the k best pairs seen so far in a heap, finds the skyband; and the worst of these
-k is what a pair with that older row, or an older one, has to beat: the staircase, one number a row of the window.
+youngest older row to the oldest, with the k best pairs so far in a heap, finds the skyband. A pair with the present
+older row, or an older one, has to beat the worst of these k: that is the staircase, one number a row of the window.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def sift_up(heap, i, score, a, b, slot):
 
 @kernel
 def select(most, band, n, start, heap, top, clock):
-    """The best of the band's pairs whose older row is not before `start`, so many at most, best first, into `top`."""
+    """Write to `top`, best first, the best pairs of the band whose older row is not before `start`, at most so many."""
     in_heap, seen = 0, 0
     for r in range(n):
         pair = band[r]
@@ -96,7 +96,7 @@ def select(most, band, n, start, heap, top, clock):
 
 @inlined
 def worst_of(k, in_heap):
-    """Where the worst of the k best stands: few are simply kept in order, best first, and many in a heap."""
+    """Where the worst of the k best stands: a few are kept in order, best first, and many in a heap."""
     return in_heap - 1 if k <= FEW else 0
 
 
@@ -137,8 +137,8 @@ def merge(
     Returns how many pairs there are, and which of the skyband's follow as they are.
 
     Candidates are those in `keys`, which are sorted, and the pairs of new rows [first, first + high) in `inner` whose
-    younger row is none of the first `low`. The limits of rows from `refresh` on are set anew. The younger row of every
-    candidate is numbered `new` or later, of no other pair.
+    younger row is none of the first `low`. The loop sets the limits of rows from `refresh` on anew. The younger row of
+    a candidate has the number `new` or a later one, that of any other pair an earlier one.
     """
     i, j, t = 0, len(keys) - 1, high - 2
     in_heap, n = 0, 0

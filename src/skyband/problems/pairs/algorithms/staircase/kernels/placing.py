@@ -1,4 +1,4 @@
-"""Late rows: pairs are numbered anew behind them, and told in the order in which the rows came."""
+"""Late rows: the rows behind them get new numbers, and their pairs are taken in the order in which the rows came."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from skyband.kernels.compiling import inlined, kernel
 
 @inlined
 def moved_up(number, numbers):
-    """The number of a row now that others were put in before these, ascending."""
+    """The new number of a row, after others were put in before these numbers, ascending."""
     low, high = 0, len(numbers)
     while low < high:
         middle = (low + high) >> 1
@@ -20,7 +20,7 @@ def moved_up(number, numbers):
 
 @kernel
 def renumber(pairs, n, numbers):
-    """Rows were put in before these numbers, ascending: pairs of the rows behind them are numbered anew."""
+    """Give pairs the new numbers of their rows, after rows were put in before these numbers, ascending."""
     for r in range(n):
         pair = pairs[r]
         pair.a = moved_up(pair.a, numbers)
@@ -44,9 +44,9 @@ def arrival_of(index, last, in_order, arrival):
 
 @kernel
 def drop_unborn(row, other, by, score, n, at, in_order, arrival, finder):
-    """Of pairs that one new row found, drop those with a new row that comes after it; returns how many stay.
+    """Drop the pairs of one new row with new rows that come after it; returns how many stay.
 
-    New rows are at the indices `at`, and in order at `in_order`, of which arrival[i] says which of them it is.
+    New rows are at the indices `at`, and in order at `in_order`; arrival[i] says which new row is at in_order[i].
     """
     kept, last = 0, in_order[-1] + 1
     for c in range(n):
@@ -60,10 +60,10 @@ def drop_unborn(row, other, by, score, n, at, in_order, arrival, finder):
 
 @kernel
 def by_arrival(row, other, by, score, n, at, last, in_order, arrival, starts, out_row, out_other, out_score):
-    """Pairs in the order in which the later of their rows comes: those of the j-th new row begin at starts[j].
+    """Sort pairs by the arrival of the later row: those of the j-th new row begin at starts[j].
 
-    New rows from index `last` on were found by others, not the others by them; of two new rows before it each has found
-    the other, which counts once.
+    A new row from index `last` on was found by others, and found none itself. Two new rows before it have found each
+    other; the pair counts once.
     """
     m = len(at)
     for j in range(m + 1):

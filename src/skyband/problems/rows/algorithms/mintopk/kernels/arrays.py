@@ -37,18 +37,18 @@ class Config(NamedTuple):
     emit: int
 
 
-# The flag of a listed row: was it shown, as elsewhere; and how many better rows live as long, or longer.
+# The flag of a listed row says whether it was shown, and how many better rows live as long, or longer.
 SHOWN, DOMINATOR = 1, 2
 
 LANES = 16  # scores are counted so many at a time
 
-# By group code, beside the list of its rows of older panes, best first.
+# By group code: what the loops know of a group, and the list of its rows of older panes, best first.
 GROUP = np.dtype(
     [
         ("cell", np.int64),  # its first open pane, or NONE
         ("arrivals", np.int64),  # by count: rows so far
         ("until", np.int64),  # no row of a closed pane has a later last window
-        ("listed", np.int64),  # nor has one of the list than this; every young row has
+        ("listed", np.int64),  # no row of the list has a later last window than this; every young row has
         ("shown", np.int64),  # rows of the last answer,
         ("stays", np.int64),  # the window until which all of them live
         ("worst", np.float64),  # and the lowest of their scores
@@ -74,11 +74,11 @@ CELL = np.dtype(
 
 @inlined
 def gathers(k):
-    """Rows that a group gathers before its bar is raised: at most 2k of them are left then."""
+    """How many rows a group gathers before its bar is raised; at most 2k of them stay then."""
     return 3 * (k + 2)
 
 
-# What is expected of the next pane after those seen. It makes no difference but to speed.
+# What the panes so far let us expect of the next one. It changes the speed, never the answer.
 HINT = np.dtype(
     [
         ("bar", np.float64),  # somewhat more than k rows will reach it,
@@ -90,7 +90,7 @@ MARGIN = 4.0
 
 
 class Work(NamedTuple):
-    """Scratch for kernels, which do not allocate: they need no references counted, and run much faster so."""
+    """Scratch for kernels. They do not allocate, so numba counts no references, and they run much faster."""
 
     counts: npt.NDArray[np.int64]  # to sort rows, by bucket
     found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
@@ -105,7 +105,7 @@ class Work(NamedTuple):
 
 
 def new_work(config: Config, groups: int) -> Work:
-    """For runs of rows of so many groups."""
+    """Scratch for runs of rows of so many groups."""
     room = gathers(config.k)
     return Work(
         np.empty(room + 1, np.int64),
@@ -124,8 +124,8 @@ def new_work(config: Config, groups: int) -> Work:
 def room_needed(config, groups, clock):
     """Pool entries that are enough to admit a row and to close one window of all groups.
 
-    A slab has at most twice the entries asked for. In the end each group has its rows in a new one. Before that, panes
-    may move a list between two slabs with room for all that is due; the next group uses these again.
+    A slab has at most twice the entries asked for. In the end each group has its rows in a new slab. Before that, panes
+    may move a list between two slabs that have room for all that is due; the next group uses these two again.
     """
     return 6 * clock[TOTAL] + 16 * len(groups) + 8 * config.limit + clock[WANTED]
 

@@ -12,7 +12,7 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import FREE_CELL, T
 
 @part
 def tighten(cell, config, pool, clock):
-    """Cut the cell back to its k best rows; the worst of them is what a row has to reach from now on."""
+    """Cut the cell back to its k best rows; from now on a row has to reach the worst of them."""
     clock[TOTAL] -= cell.length - config.k
     select_best(pool.rows, cell.offset, cell.offset + cell.length, config.k)
     cell.length = config.k
@@ -29,7 +29,7 @@ def find_cell(g, pane, groups, cells):
 
 @part
 def new_cell(g, pane, groups, cells, clock):
-    """An empty cell, the group's first: rows mostly come in order, so the newest pane is looked for most."""
+    """Make an empty cell the group's first: rows mostly come in order, so the newest pane is looked for most."""
     cell = clock[FREE_CELL]
     clock[FREE_CELL] = cells[cell].following
     cells[cell].group = g

@@ -1,8 +1,9 @@
 """How MinTopK closes a window: panes that are complete join the group's rows, whose best k are shown.
 
-A group has two lists, both best first: of rows of older panes, and of young ones, which all outlive those. A pane is
-merged into the young list, which is short; that is merged into the other when the two would otherwise cost more. So a
-slide takes O(k) steps and O(sqrt(n s)) for n rows of a pane and s rows of the list, however many panes a window has.
+A group has two lists, both best first: one of rows of older panes, and one of young rows, which outlive all of them. A
+pane is merged into the young list, which is short; the young list is merged into the other when two lists would cost
+more. So a slide takes O(k + sqrt(n s)) steps for n rows of a pane and s rows of the list, however many panes a window
+has.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def close_window(shape, config, pool, groups, young, cells, clock, out):
 
 @inlined
 def fetch_ahead(group, pool, cells):
-    """The group's rows will be needed next: with many groups they are not in the cache."""
+    """Bring the rows of the group that is next into the cache: with many groups they are not there."""
     for j in range(group.offset, group.offset + group.length, 2):
         prefetch(pool.rows, j)
     if group.cell != NONE:
@@ -79,7 +80,7 @@ def fetch_ahead(group, pool, cells):
 
 @part
 def close_group(g, window, at, shape, config, pool, groups, young, cells, clock, out):
-    """Take in what was seen of the window's panes, show the best k rows, and drop what no window will show."""
+    """Take in the rows of the window's panes, show the best k, and drop those that no window will show."""
     group, recent = groups[g], young[g]
     panes, more, late = look_at_due(g, window, shape, config, groups, cells)
     if panes == 1 and recent.length == 0 and (late or group.length <= FEW * more):
@@ -118,11 +119,11 @@ def close_at_once(g, window, at, shape, config, pool, groups, cells, clock, out)
     best = pool.rows[cell.offset].score if n > 0 else -np.inf
     if n > 0 or config.emit == WINDOWS or may_differ(group, window, best, config):
         outlive = last > group.until
-        tally = start_telling(group, config, clock)
+        tally = start_emitting(group, config, clock)
         tally = merge(
             group, cell.offset, n, last, outlive, window, ZERO, True, g, window, at, tally, config, pool, clock, out
         )
-        end_telling(group, tally, config, clock, out)
+        end_emitting(group, tally, config, clock, out)
         if n > 0:
             group.until = max(group.until, last)
             group.listed = group.until
@@ -131,7 +132,7 @@ def close_at_once(g, window, at, shape, config, pool, groups, cells, clock, out)
 
 @inlined
 def drop_outlived(window, group, recent, config, pool, clock):
-    """Are all rows in no window after this one? Then drop them. With changes, not before they were seen leaving."""
+    """Drop all rows if none is in a later window than this one; with changes, only after they were seen leaving."""
     if group.until > window or (config.emit == CHANGES and group.shown > 0):
         return False
     clock[TOTAL] -= group.length + recent.length
@@ -142,7 +143,7 @@ def drop_outlived(window, group, recent, config, pool, clock):
 
 @inlined
 def take_due(g, window, groups, cells):
-    """A cell of the group whose pane is in the window, no longer among its cells; NONE: there is none."""
+    """Take a cell whose pane is in the window out of the group's cells, and return it; NONE: there is none."""
     previous, cell = NONE, groups[g].cell
     while cell != NONE and cells[cell].pane >> 1 > window:
         previous, cell = cell, cells[cell].following
@@ -156,7 +157,7 @@ def take_due(g, window, groups, cells):
 
 @inlined
 def look_at_due(g, window, shape, config, groups, cells):
-    """Of the group's panes in the window: how many, how many rows they bring, and does the list outlive one of them?"""
+    """How many panes of the group are in the window, with how many rows, and does the list outlive one of them."""
     panes, n, late, cell = ZERO, ZERO, False, groups[g].cell
     while cell != NONE:
         if cells[cell].pane >> 1 <= window:
@@ -177,7 +178,7 @@ def free_cell(cell, pool, cells, clock):
 
 @part
 def rank_pane(cell, last, group, config, pool, clock):
-    """Rank a cell's rows, and say of each its last window and how many better ones live as long; return how many."""
+    """Rank a cell's rows, give each its last window and its count of better rows that live as long; return how many."""
     if cell.length > config.k:
         tighten(cell, config, pool, clock)
     start, n, rows = cell.offset, cell.length, pool.rows
@@ -213,7 +214,7 @@ def take_pane(cell, n, last, window, late, more, group, recent, config, pool, cl
 
 @part
 def unite(group, recent, gone, more, config, pool, clock, out):
-    """Make one list of the group's two, of what windows after `gone` may show, with room for `more` rows."""
+    """Make one list of the group's two, with the rows that windows after `gone` may show, and room for `more` rows."""
     if group.length == 0:
         give_slab(pool, group)
         group.offset, group.length, group.capacity = recent.offset, recent.length, recent.capacity
@@ -227,7 +228,7 @@ def unite(group, recent, gone, more, config, pool, clock, out):
 
 @part
 def merge_silently(older, start, n, last, outlive, gone, more, config, pool, clock, out):
-    tally = start_telling_nothing()
+    tally = emit_nothing()
     merge(older, start, n, last, outlive, gone, more, False, ZERO, ZERO, ZERO, tally, config, pool, clock, out)
 
 
@@ -235,23 +236,25 @@ def merge_silently(older, start, n, last, outlive, gone, more, config, pool, clo
 def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tally, config, pool, clock, out):
     """Merge into a list n rows from `start` on, both best first, without those that no window after `gone` will show.
 
-    The n rows have `last` as their last window, or the list's rows earlier ones; if they `outlive` the list, both is
-    so. A row is outlived when k better rows have its last window or a later one: they are enough for every window it
-    is in. Of its own list each row knows how many there are. Rows shown just now stay, for changes, to be seen leaving.
-    The list's slab gets room for `more` rows. If it `shows`, the best k live rows are told on the way.
+    Either the last window of all n rows is `last`, or the list's rows have earlier ones; if the n rows `outlive` the
+    list, both hold. A row is outlived when k better rows have its last window or a later one: they are enough for every
+    window it is in. Each row has already counted those of its own list. With changes, a row that was shown just now
+    stays until it is seen leaving. The list's slab gets room for `more` rows. If it `shows`, the loop emits the best k
+    live rows on its way.
     """
     k, rows, changes = config.k, pool.rows, config.emit == CHANGES
     before = older.length + n
     c = size_class(before + more + 1)  # one more, where a row is written that does not stay
     new = take_slab(pool, c)
-    # Indices without a sign, as in mintopk_gathering.py.
+    # Indices without a sign, as in gathering.py.
     a, b, to = np.uint64(older.offset), np.uint64(start), np.uint64(new)
     end_a, end_b = a + np.uint64(older.length), b + np.uint64(n)
     better, longer = ZERO, ZERO  # so far: rows of the n, and rows of the list that live as long as those
-    # Behind k rows that outlive the list all of it is outlived.
+    # Once k rows that outlive the list are merged, every row of the list behind them is outlived.
     outlives_all = outlive and n >= k and not changes
     while b < end_b or (a < end_a and not outlives_all):
-        # Which list is next, and whether the row stays, nobody can guess: where it matters, there is no branch.
+        # The processor cannot guess which list is next, nor whether the row stays: where it matters, there is no
+        # branch.
         from_list = (b == end_b) | ((a < end_a) & ranks_before(rows[a], rows[b]))
         row = rows[choose(from_list, a, b)]
         lives_until, mark = row.last, row.flag
@@ -260,7 +263,7 @@ def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tall
         longer += from_list & (lives_until >= last)
         better += not from_list
         if shows:
-            mark, tally = tell(row, mark, g, window, at, tally, config, out)
+            mark, tally = emit_row(row, mark, g, window, at, tally, config, out)
         target = rows[to]
         target.score, target.time, target.position = row.score, row.time, row.position
         target.last, target.flag = lives_until, mark
@@ -277,53 +280,53 @@ def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tall
 
 @part
 def show(g, window, at, group, recent, config, pool, clock, out):
-    """Tell the k best live rows of both lists. Returns how many rows were met that have left the window."""
+    """Emit the k best live rows of both lists. Returns how many of the rows it met have left the window."""
     k, rows, changes, one = config.k, pool.rows, config.emit == CHANGES, np.uint64(1)
     a, b = np.uint64(group.offset), np.uint64(recent.offset)
     end_a, end_b = a + np.uint64(group.length), b + np.uint64(recent.length)
-    tally = start_telling(group, config, clock)
+    tally = start_emitting(group, config, clock)
     while (tally[0] < k or (changes and tally[1] < group.shown)) and (a < end_a or b < end_b):
-        # Most rows shown are of the list: a branch is guessed well here, and the next row need not wait for it.
+        # Most rows shown come from the list: the processor guesses this branch well, and reads the next row meanwhile.
         row = rows[a]
         if b < end_b and (a == end_a or not ranks_before(row, rows[b])):
             row = rows[b]
             b += one
         else:
             a += one
-        mark, tally = tell(row, row.flag, g, window, at, tally, config, out)
+        mark, tally = emit_row(row, row.flag, g, window, at, tally, config, out)
         if config.emit != WINDOWS:
             row.flag = mark
     clock[STEPS] += np.int64(a - np.uint64(group.offset)) + np.int64(b - np.uint64(recent.offset))
-    return end_telling(group, tally, config, clock, out)
+    return end_emitting(group, tally, config, clock, out)
 
 
-# -- telling: the whole answer, what is new in it, or how it differs from the last one. A tally has, so far: live rows;
+# -- emitting the whole answer, what is new in it, or how it differs from the last one. A tally has, so far: live rows;
 # rows met that were shown last; where the next that leaves and the next that enters are written; until when all shown
 # live; the score of the last of them; and rows met that have left the window.
 
 
 @inlined
 def may_differ(group, window, best, config):
-    """May the answer differ from the last one? It does not if k rows were shown that all live, and none is better."""
+    """May the answer differ from the last one? It does not if it had k rows, all of them live, and none is better."""
     return group.shown < config.k or group.stays < window or not best < group.worst
 
 
 @inlined
-def start_telling_nothing():
+def emit_nothing():
     return ZERO, ZERO, np.uint64(0), np.uint64(0), ZERO + FOREVER, -np.inf, ZERO
 
 
 @inlined
-def start_telling(group, config, clock):
-    """Leaving comes before entering, and both are met by rank: what enters is written behind all that may leave."""
+def start_emitting(group, config, clock):
+    """Leaving comes before entering, and the loop meets both by rank: it writes entries behind all that may leave."""
     leave = np.uint64(clock[OUT])
     enter = leave + np.uint64(group.shown if config.emit == CHANGES else 0)
     return ZERO, ZERO, leave, enter, ZERO + FOREVER, -np.inf, ZERO
 
 
 @inlined
-def tell(row, mark, g, window, at, tally, config, out):
-    """Tell what there is to tell of the next row by rank; return its flag as it is now, and the tally."""
+def emit_row(row, mark, g, window, at, tally, config, out):
+    """Emit what the next row by rank changes; return its new flag, and the tally."""
     rank, shown_rank, leave, enter, stays, worst, left = tally
     was_shown = mark & SHOWN
     shown_rank += was_shown
@@ -345,8 +348,8 @@ def tell(row, mark, g, window, at, tally, config, out):
 
 
 @inlined
-def end_telling(group, tally, config, clock, out):
-    """Close the gap between what leaves and what enters. Returns how many rows were met that have left the window."""
+def end_emitting(group, tally, config, clock, out):
+    """Close the gap between what leaves and what enters. Returns how many of the rows met have left the window."""
     rank, _, leave, enter, stays, worst, left = tally
     if config.emit == CHANGES:
         first = np.uint64(clock[OUT] + group.shown)

@@ -1,8 +1,8 @@
 """Many rows of one pane, of many groups, taken together.
 
-Each group has a buffer. A row that reaches its group's bar is put there, without a branch that the processor would have
-to guess: of rows in random order a third reach what the group's k best so far ask for, and nobody knows which. When a
-buffer is full, the bar is raised and what is below it goes. Rows are ranked once, at the end, when few are left.
+Each group has a buffer, and a bar that a row has to reach to get there. Putting a row there takes no branch: in random
+order a third of the rows reach the bar, and the processor cannot guess which. When a buffer is full, its bar is raised
+and the rows below it go. The rows that are left at the end, which are few, are ranked once.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def gather(score, time, group, i, end, config, work):
     bar, count, scores, rows, room = work.bar, work.gathered, work.scores, work.rows, np.uint64(gathers(config.k))
     unranked = 0
     for r in range(np.uint64(i), np.uint64(end)):
-        # Indices without a sign: what might be negative is looked at twice by numba, and takes more than twice as long.
+        # Indices without a sign: numba looks twice at an index that might be negative, which more than doubles the
+        # time.
         g, s = np.uint64(group[r]), score[r]
         n = np.uint64(count[g])
         scores[g * room + n], rows[g * room + n] = s, r  # overwritten by the next one unless this one counts
@@ -115,9 +116,9 @@ def raise_bar(g, n, k, room, time, work):
 
 @inlined
 def third_smallest_of_maxima(scores):
-    """Of 3 (k + 2) scores, one that at least k reach and hardly ever many more, without sorting.
+    """A score that at least k of 3 (k + 2) scores reach, and hardly ever many more, without sorting.
 
-    It is the third smallest of the maxima of k + 2 parts, three scores each: so k maxima reach it.
+    The scores are taken in k + 2 parts of three. It is the third smallest maximum of a part, so k maxima reach it.
     """
     third = len(scores) // 3
     first, second, last = scores[:third], scores[third : 2 * third], scores[2 * third :]
@@ -133,7 +134,7 @@ def third_smallest_of_maxima(scores):
 
 @inlined
 def pad(some, n):
-    """Fill the last lanes behind n scores with one that exceeds none; return how many there are then."""
+    """Fill the last lanes behind n scores with a score that exceeds none; return how many there are then."""
     lanes = (n + LANES - 1) // LANES * LANES
     for j in range(n, lanes):
         some[j] = -np.inf
@@ -148,7 +149,7 @@ def keep_best(g, n, k, room, time, work):
         some[j] = scores[low + j]
     bar = largest(some[:n], k - 1)
     spare = k - exceeding(scores[low : low + n], bar)
-    # Of those at the bar the most recent ones, which mostly are the last.
+    # Among rows at the bar it keeps the most recent ones, which mostly come last.
     found = 0
     for j in range(low + n - 1, low - 1, -1):
         if scores[j] == bar and (found < spare or is_later(time, rows[j], latest[spare - 1])):
@@ -229,7 +230,7 @@ def rank_gathered(low, n, k, time, work):
 
 @part
 def rank_one_by_one(low, n, k, time, work):
-    """The same where scores are equal: from the last row to the first, so that most stay where they are put."""
+    """As `rank_gathered`, where scores are equal: from the last row to the first, so most stay where they are put."""
     scores, rows, which = work.scores, work.rows, work.which
     ranked = 0
     for j in range(low + n - 1, low - 1, -1):
@@ -256,7 +257,7 @@ def gathered_before(a, b, scores, rows, time):
 def sort_gathered(low, n, time, work):
     """Write to `which` where n gathered rows are, best first. False: scores are too unevenly spread for that.
 
-    They are dealt into as many buckets as there are rows, by score, and then put right one by one: neighbours only.
+    It deals rows by score into as many buckets as there are rows, and then swaps neighbours until all are in order.
     """
     scores, rows, which, ranked, start = work.scores[low : low + n], work.rows, work.which, work.some, work.counts
     highest, lowest = -np.inf, np.inf
@@ -293,7 +294,7 @@ def sort_gathered(low, n, time, work):
 
 @part
 def gather_pane(score, i, end, bar, config, work):
-    """Gather the best rows of [i, end), all that reach the bar and perhaps not all below the k-th of them.
+    """Gather the rows of [i, end) that reach the bar; where they are many, perhaps not all below the k-th best.
 
     Rows are in order of time. Returns how many there are, and how many rows have no score.
     """
@@ -319,8 +320,8 @@ def gather_pane(score, i, end, bar, config, work):
 def expect(n, k, rows, missed, hint, work):
     """Set a score that k of the next pane's rows probably reach and few more, if they are like these.
 
-    n of `rows` rows were gathered, best first in `which`. In random order how many reach it varies by the square root
-    of 2k; we start with nearly three times that on the safe side, and take more where a guess has `missed`.
+    n of `rows` rows were gathered, best first in `which`. In random order the number of rows that reach a score varies
+    by the square root of 2k. The margin starts at nearly three times that, and doubles where a guess has `missed`.
     """
     scores, which = work.scores, work.which
     hint.margin = min(2 * hint.margin, np.sqrt(k)) if missed else max(0.95 * hint.margin, MARGIN)

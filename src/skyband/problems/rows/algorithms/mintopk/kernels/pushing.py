@@ -49,7 +49,7 @@ from skyband.windows import FOREVER
 def push_by_value(score, time, group, first, i, shape, config, pool, groups, young, cells, clock, out, work):
     """Take rows from i on; return the first one not taken.
 
-    `group` is None where there are no groups: numba leaves out what is asked of it then.
+    `group` is None where there are no groups: numba then compiles the loop without what concerns them.
     """
     low, high, pane = 0, 0, 0  # the pane of the last row: [low, high) is empty until there is one
     g, cell = 0, NONE
@@ -157,7 +157,7 @@ def push_by_count(score, group, first, i, shape, config, pool, groups, young, ce
 
 @part
 def fill_cell(score, first, start, end, g, pane, config, pool, groups, cells, clock, work, sample):
-    """Admit what belongs of rows [start, end), all arrivals of group g in one pane."""
+    """Admit those of rows [start, end), all arrivals of group g in one pane, that reach the cell's threshold."""
     before, found = groups[g].arrivals - start, work.found  # of row j, before + j rows came earlier
     index = find_cell(g, pane, groups, cells)
     if index == NONE:
@@ -180,7 +180,7 @@ def fill_cell(score, first, start, end, g, pane, config, pool, groups, cells, cl
 def fill_at_once(score, before, first, start, end, cell, config, pool, clock, work, sample):
     """Fill an empty cell with the k best of rows [start, end), ranked once, from those that reach a guessed score.
 
-    The guess is what the pane before suggests, or a sample. If fewer than k rows reach it, there is another guess.
+    It guesses from the pane before, or from a sample. If fewer than k rows reach the guess, it guesses again.
     """
     rows, none, hint = end - start, work.which[:0], work.hint[0]
     bar = hint.bar if rows >= hint.rows else guess_threshold(score, start, end, config.k, sample)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.ranking import ZERO
@@ -65,10 +62,3 @@ def count_ranked(group, rows, at, n):
         else:
             high = middle
     return low
-
-
-class Partitions(NamedTuple):
-    stores: bool  # without: nothing expires, and the ranked list is all there is
-    slack: int  # the ranked list is filled up to k + slack rows, and cut to that when there are more than k + 2 slack
-    partition: int  # rows of a partition, at least
-    scores: npt.NDArray[np.float64]  # scratch for k scores

@@ -5,12 +5,15 @@ partition that is filling, in order of time, behind the closed ones, each of the
 threshold is put at the end of the store, and that is all. When so many ranked rows have expired that fewer than k are
 left, the threshold is lowered: closed partitions are merged from where it cuts them, and the one that is filling is
 closed early if its rows are wanted too. When too many rows rank before the threshold, it is raised. The store is in
-partitioned_store.py.
+store.py.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.kernels.compiling import inlined, part
@@ -24,7 +27,6 @@ from skyband.problems.rows.algorithms.partitioned.kernels.arrays import (
     PARTS,
     RANKED,
     STORE,
-    Partitions,
     count_ranked,
     reaches_threshold,
 )
@@ -39,6 +41,14 @@ from skyband.problems.rows.algorithms.partitioned.kernels.store import (
 from skyband.problems.rows.drivers.emit_kernels import OUT, put
 from skyband.problems.rows.drivers.row_driver import NEVER, row_index
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
+
+
+class Partitions(NamedTuple):
+    stores: bool  # without: nothing expires, and the ranked list is all there is
+    slack: int  # the ranked list is filled up to k + slack rows, and cut to that when there are more than k + 2 slack
+    partition: int  # rows of a partition, at least
+    scores: npt.NDArray[np.float64]  # scratch for k scores
+
 
 # -- the steps --------------------------------------------------------------------------------------------------------
 
@@ -97,7 +107,7 @@ def drop_rows(kind, g, limit, config, pool, state):
 
 @inlined
 def skip_rows(kind, g, j, end, batch, config, pool, state, out):
-    """Rows below the threshold, as long as nothing leaves the window, and then as long as the best of all rows does."""
+    """Take rows below the threshold, while nothing leaves the window, and then while only the best of all rows does."""
     group = state.groups[g]
     if j >= end or not batch.score[j] < group.threshold:
         return j
@@ -121,7 +131,7 @@ def skip_rows(kind, g, j, end, batch, config, pool, state, out):
 def best_leave(g, n, arrivals, config, pool, state, out):
     """With how many of the next n rows, one after the other, the best row leaves the window, and k ranked ones stay.
 
-    When scores fall, that is with every row. As many as there is room to show.
+    When scores fall, that happens with every row. No more than there is room to show.
     """
     ranked, expiry = state.lists[RANKED, g], state.lists[EXPIRY, g]
     n = min(n, ranked.length - config.k)
@@ -141,8 +151,7 @@ def best_leave(g, n, arrivals, config, pool, state, out):
 
 @inlined
 def drop_best(g, j, n, arrivals, batch, config, pool, state, out):
-    """The best row left the window, and none but the next of the ranked ones entered the answer, n times: with each of
-    the rows from j on."""
+    """With each of n rows from j on, the best row leaves the window and the next ranked one enters the answer."""
     group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
     if config.each:
         show_next(g, j, n, arrivals, batch, config, pool, state, out)
@@ -154,7 +163,7 @@ def drop_best(g, j, n, arrivals, batch, config, pool, state, out):
 
 @inlined
 def show_next(g, j, n, arrivals, batch, config, pool, state, out):
-    """Write what that does to the answer."""
+    """Write what that changes in the answer."""
     start, shown, clock = first_row(state.lists[RANKED, g]), state.shown[g], state.clock
     leaving, entering = pool.rows[start:][:n], pool.rows[start + config.k :][:n]
     written, w, one = out[clock[OUT] :], np.uint64(0), np.uint64(1)
@@ -272,7 +281,7 @@ def rank_rows(g, first, n, pool, state):
 
 @part
 def set_cursors(g, pool, state):
-    """Say of each closed partition how many of its rows rank at or before the threshold."""
+    """Count for each closed partition the rows that rank at or before the threshold."""
     parts, at = state.lists[PARTS, g], first_row(state.lists[STORE, g])
     for p in range(first_row(parts), first_row(parts) + parts.length):
         entry = pool.rows[p]

@@ -20,7 +20,7 @@ from skyband.windows import FOREVER
 def store_rows(g, j, end, arrivals, batch, config, pool, state):
     """Put rows [j, end), up to the first that is not below the threshold, at the end of the store; return how many.
 
-    As long as there is room, and the partition that is filling is not full.
+    It stops when there is no room, or when the partition that is filling is full.
     """
     group, store = state.groups[g], state.lists[STORE, g]
     back = first_row(store) + store.length
@@ -84,11 +84,11 @@ def close_partition(kind, g, config, pool, state):
 
 @part
 def keep_skyband(rows, low, high, k, scores):
-    """Of rows in order of time, keep those that fewer than k later ones outrank, from `low` on; return how many."""
+    """Keep, from `low` on, the rows that fewer than k later ones outrank, in order of time; return how many."""
     in_heap, kept = ZERO, high
     for r in range(high - 1, low - 1, -1):
         score = rows[r].score
-        # Of equal scores the later row ranks before.
+        # The later of two rows with equal scores ranks first.
         if in_heap == k and scores[0] >= score:
             continue
         in_heap = push_heap(scores, in_heap, k, score)
@@ -103,8 +103,10 @@ def keep_skyband(rows, low, high, k, scores):
 
 @part
 def cut_older(rows, low, n, k, start, parts, at):
-    """Take from the closed partitions what k rows outrank of the n sorted ones at `low`, and outlive: those that are
-    not before `start`, when the last of these partitions closed."""
+    """Cut from the closed partitions the rows that k of the n sorted rows at `low` outrank and outlive.
+
+    A row outlives all closed partitions if it is not before `start`, when the last of them closed.
+    """
     found, r = 0, low
     while r < low + n:
         found += rows[r].time >= start
@@ -166,7 +168,7 @@ def forget_partitions(g, limit, pool, state):
 
 @part
 def forget_all(g, state):
-    """No row is live."""
+    """Forget every row: none is live."""
     group = state.groups[g]
     state.lists[STORE, g].length = state.lists[PARTS, g].length = 0
     group.closed = group.came = 0

@@ -20,8 +20,8 @@ FEW = 16  # expiries in a block
 GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), ("pruned", np.int64), *BAND])
 LIST = np.dtype(HEADER)
 
-# What a group has spent of the error it is allowed (budgeted.py): rows of its band that are let go and were not missed,
-# rows that were missed, and the best score of those let go.
+# What a group of `budgeted` has spent of its error: rows of its band that it let go and did not miss yet, rows that it
+# missed, and the best score of those it let go.
 SPENT = np.dtype([("gone", np.int64), ("missed", np.int64), ("best", np.float64)])
 
 
@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch of one block, used anew by each."""
+    """Scratch of one block; the next block uses it again."""
 
     score: npt.NDArray[np.float64]
     best: npt.NDArray[np.float64]  # the largest scores met so far, looking backwards

@@ -21,7 +21,7 @@ from skyband.windows import FOREVER
 def take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out):
     """Bring the first k up to date with rows [carried, m) of the scratch; return the first row not taken.
 
-    clock[NEED] = 0 says that it stopped early, for lack of output room, if only before an expiry after the last row.
+    It stops early if the output has no room, be it only for an expiry after the last row; then clock[NEED] = 0.
     """
     group, clock, score = state.groups[g], state.clock, work.score
     x, alive = carried, ZERO  # rows before `alive` have expired
@@ -47,7 +47,8 @@ def take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out)
                 alive += 1
             refills += 1
             if refills > FEW:
-                # On falling scores every row expires one and none of the scratch replaces it: worth knowing beforehand.
+                # When scores fall, every row expires one, and none of the scratch replaces it: the bound says so at
+                # once.
                 for y in range(bounded, x):
                     bound = max(bound, score[y]) if score[y] == score[y] else bound
                 bounded = x
@@ -107,7 +108,7 @@ def first_reaching(score, x, end, threshold):
 
 @inlined
 def expire(group, k, expired, pool):
-    """Take the expired rows out of the first k; return how many are left of these."""
+    """Take the expired rows out of the first k; return how many of the first k are left."""
     rank, first = ZERO, min(k, group.length)
     while rank < first:
         if pool.rows[first_row(group) + rank].time <= expired:
@@ -120,9 +121,9 @@ def expire(group, k, expired, pool):
 
 @part
 def refill(g, first, alive, x, bound, j, carried, now, batch, config, pool, state, score):
-    """Make the best row behind the first ones, from the band or from rows [alive, x) of the scratch, the next of them.
+    """Put the best other row, from the band or from rows [alive, x) of the scratch, behind the first ones.
 
-    No row of these has a score above `bound`. False: there is none to take.
+    No such row of the scratch has a score above `bound`. False: there is no other row.
     """
     group, recent, rows = state.groups[g], state.recent[g], pool.rows
     while group.length > first and rows[first_row(group) + first].time <= expired_at(now, config.size):

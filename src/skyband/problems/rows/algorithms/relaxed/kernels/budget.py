@@ -14,10 +14,10 @@ MISSED = 2 * GONE  # in the flag of a row that is let go: it belonged in an answ
 
 @part
 def let_go(g, config, pool, state):
-    """Right after the band was pruned: mark its worst rows as gone, as many as may still be missed.
+    """Mark the worst rows of a band that was just pruned as gone, as many as may still be missed.
 
-    Every row of the band may be shown one day, so each that is gone counts as if it were missed, until it is dominated.
-    Where scores fall most of them are shown: no more are let go then.
+    Every row of the band may be shown one day, so each that is gone counts as missed until k better rows outlive it.
+    Where scores fall, most rows of the band are shown: then it lets no more go.
     """
     group, spent, rows = state.groups[g], state.spent[g], pool.rows
     allowed = np.int64(config.error * group.arrivals / config.size) - spent.missed
@@ -41,7 +41,7 @@ def let_go(g, config, pool, state):
 
 @inlined
 def count_missed(g, n, config, pool, state):
-    """Before the first n rows are shown: which of these are gone is known, and so is every miss as it happens."""
+    """Count those of the first n rows that are gone, just before the n are shown: each is missed now."""
     group, spent, rows = state.groups[g], state.spent[g], pool.rows
     start = first_row(group)
     if spent.gone == 0 or (n == config.k and rows[start + n - 1].score > spent.best):

@@ -1,9 +1,9 @@
 """The compiled loops of the relaxed k-skyband.
 
-Rows of a group are taken in blocks. Within a block only two things change the answer: a row that reaches the worst of
-the first k, and the expiry of one of these. Both are found without looking at the other rows one by one, so a block
-costs three vectorised passes: copy its scores, look for rows that enter, and at its end, backwards, for those that k
-later rows do not outrank. Only these are merged into the group's band.
+The loop takes the rows of a group in blocks. Within a block only two things change the answer: a row that reaches the
+worst of the first k, and the expiry of one of the first k. The loop finds both without looking at the other rows one by
+one. A block costs three vectorised passes: one copies its scores, one looks for rows that enter, and one looks
+backwards, at the block's end, for rows that fewer than k later ones outrank. Only these join the group's band.
 
 The scratch array of a block starts with the group's recent rows, which an earlier block left unmerged, because they
 were few. Scores of rows that are in the band, or dead, are NaN in it. A row that comes before its predecessor in time
@@ -96,7 +96,7 @@ def push_group(g, j, end, batch, config, pool, state, work, out):
 
 @part
 def enough_room(rows, config, pool, clock, out):
-    """Is there room to take a block that makes so many rows of the group? If not, clock[NEED] says what is missing."""
+    """Is there room for a block that brings the group to so many rows? If not, clock[NEED] says what is missing."""
     clock[NEED] = 16 * (rows + 2 * config.k)
     if len(pool.rows) - pool.free[CLASSES] < clock[NEED]:
         return False
@@ -142,7 +142,7 @@ def fill(g, j, end, batch, config, pool, state, score):
 
 @part
 def end_of_order(batch, j, end, latest):
-    """The first of rows j to end of the group that is before its predecessor in time; that of j is at `latest`."""
+    """The first of rows j to end of the group that is before its predecessor in time; before j that is `latest`."""
     while j < end:
         if len(batch.order) == 0 and j + WIDE < end and batch.time[j] >= latest:
             times, falls = batch.time[j : j + WIDE + 1], 0
@@ -183,7 +183,7 @@ def late_rows(batch, j, end, size):
 
 @part
 def unranked_rows(batch, j, end, config):
-    """How many of the group's rows have no score, those that are late apart."""
+    """How many of the group's rows have no score, not counting late ones."""
     unranked = 0
     if len(batch.order) == 0 and config.by_count:
         scores = batch.score[j:end]
@@ -235,6 +235,6 @@ def show_all(at, g, config, pool, state, out):
 
 @kernel
 def find_oldest(groups, k, pool):
-    """Set `oldest` of every group; for restoring."""
+    """Set `oldest` of every group, after a restore."""
     for g in range(len(groups)):
         groups[g].oldest = oldest_of(groups[g], k, pool)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from skyband.api import join_aggregate, top_k, top_k_across, top_k_pairs
+from skyband.core.explain import explain
 from skyband.core.session import Session, Stats
 from skyband.errors import (
     AggregateOverflow,
@@ -27,7 +28,6 @@ from skyband.errors import (
 )
 from skyband.expressions.functions import function
 from skyband.problems.across.query import TopKAcross
-from skyband.problems.explain import explain
 from skyband.problems.joins.costs import Statistics
 from skyband.problems.joins.query import JoinAggregate, relation, stream_input
 from skyband.problems.pairs.query import TopKPairs

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 import pyarrow as pa
 
 from skyband.core.checks import Emit, Order
+from skyband.core.registry import problem_of
+from skyband.engines.data_kinds import is_spark
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across import session as across
 from skyband.problems.across.query import Bounds, Repeat, TopKAcross
@@ -155,7 +157,7 @@ def top_k(
         if is_spark(for_each):
             if not is_spark(data):
                 raise InvalidQuery("The rows are not a Spark DataFrame, so the queries are none: queries.toArrow().")
-            from skyband.problems import spark
+            from skyband.problems.subscriptions import spark
 
             for_each, changes = spark.queries_of(for_each)
         _refuse_with_queries(per=per or None, error=error, expect=expect)
@@ -176,9 +178,7 @@ def top_k(
             max_jump=max_jump,
         )
         if is_spark(data):
-            from skyband.problems import spark
-
-            return spark.top_k_for_each(data, many_queries, changes)
+            return problem_of(many_queries).run_on_spark(data, many_queries, changes)
         return many.top_k(data, many_queries)
     if key is not None or size is not None or every or where or backfill or isinstance(k, str):
         raise InvalidQuery(
@@ -186,9 +186,9 @@ def top_k(
         )
     column = None
     if on_spark := is_spark(data):
-        from skyband.problems import spark
+        from skyband.problems.rows import spark as rows_on_spark
 
-        column, by = spark.as_column(by)
+        column, by = rows_on_spark.as_column(by)
     query = TopK(
         k=k,
         by=by,
@@ -202,7 +202,7 @@ def top_k(
         expect=expect,
         max_jump=max_jump,
     )
-    return spark.top_k(data, query, column) if on_spark else objects.top_k(data, query)
+    return problem_of(query).run_on_spark(data, query, column) if on_spark else objects.top_k(data, query)
 
 
 @overload
@@ -290,9 +290,7 @@ def top_k_pairs(
         algorithm=algorithm,
     )
     if is_spark(data):
-        from skyband.problems import spark
-
-        return spark.top_k_pairs(data, query)
+        return problem_of(query).run_on_spark(data, query)
     return pairs.top_k_pairs(data, query)
 
 
@@ -427,9 +425,7 @@ def top_k_across(
         algorithm=algorithm,
     )
     if is_spark(next(iter(data.values()), None) if isinstance(data, Mapping) else data):
-        from skyband.problems import spark
-
-        return spark.top_k_across(data, query)
+        return problem_of(query).run_on_spark(data, query)
     return across.top_k_across(data, query)
 
 
@@ -540,9 +536,7 @@ def join_aggregate(
         plan=plan,
     )
     if isinstance(data, Mapping) and any(is_spark(each) for each in data.values()):
-        from skyband.problems import spark
-
-        return spark.join_aggregate(data, query)
+        return problem_of(query).run_on_spark(data, query)
     return joins.join_aggregate(data, query)
 
 
@@ -550,10 +544,3 @@ def _refuse_with_queries(**options: object) -> None:
     for name, value in options.items():
         if value is not None:
             raise InvalidQuery(f"{name}={value!r} cannot go with for_each=: every query has a ranking of its own.")
-
-
-def is_spark(data: object) -> bool:
-    """Is it a Spark DataFrame, classic or Connect? Asked by name, so that pyspark is not imported for others."""
-    return any(
-        base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql") for base in type(data).__mro__
-    )

@@ -290,7 +290,7 @@ def explain(
 
     For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`
     """
-    from skyband.problems.explain import explain as explain_query
+    from skyband.core.explain import explain as explain_query
     from skyband.problems.rows.query import TopK
     from skyband.windows import landmark, sliding
 

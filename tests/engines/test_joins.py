@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.problems.joins.algorithms import plans
+from skyband.problems.joins.planning import open_plan
 from skyband.problems.joins.session import JoinSession
 
 AUCTIONS = pa.table({"ts": [0, 1, 5, 12], "auctionID": [1, 2, 3, 4], "sellerID": [7, 8, 7, 9]})
@@ -219,7 +219,7 @@ def test_every_row_matches_every_other_and_nothing_explodes() -> None:
 @pytest.mark.parametrize("plan", [None, "late", "early:a"])
 def test_groups_that_explode_are_refused(plan: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pair is a group of its own, which no plan can hold in less."""
-    monkeypatch.setattr("skyband.problems.joins.planning.plans.open", partial(plans.open, most_groups=800))
+    monkeypatch.setattr("skyband.problems.joins.session.open_plan", partial(open_plan, most_groups=800))
     table = pa.table({"t": range(40), "one": [1] * 40, "x": range(40), "y": range(40)})
     session = sb.JoinAggregate(
         inputs={"a": sb.landmark(on="t"), "b": sb.landmark(on="t")},
@@ -255,7 +255,7 @@ def test_groups_that_are_gone_do_not_count() -> None:
         session.push(table.slice(start, 100), "a")
         answer = session.push(table.slice(start, 100), "b")
         assert all(row["low"] == row["x"] for row in answer.slice(answer.num_rows - 4).to_pylist())
-    assert len(session._operator._groups) < 2 * 4096
+    assert len(session._operator._groups.rows) < 2 * 4096
     session.check()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import skyband as sb
 from skyband.problems.joins import costs as join_costs
+from skyband.problems.joins.candidates import name_of
 from skyband.problems.joins.costs import (
     Constants,
     Statistics,
@@ -24,7 +25,6 @@ from skyband.problems.joins.costs import (
     hashed,
     nested_loop,
 )
-from skyband.problems.joins.planning import name_of
 
 PLANS = {"LAP": (False, False), "EAP10": (True, False), "EAP01": (False, True), "EAP11": (True, True)}
 TUNING = Tuning(probe=1.0, window=1.0, group=1.0)
@@ -164,7 +164,7 @@ def test_a_session_switches_when_another_plan_has_become_cheaper(monkeypatch: py
 
 def run_with(monkeypatch: pytest.MonkeyPatch, constants: Constants, run: Any) -> Any:
     """With these constants, but for the choice of the first plan."""
-    monkeypatch.setattr("skyband.problems.joins.planning.known_constants", lambda: constants)
+    monkeypatch.setattr("skyband.problems.joins.costs.known_constants", lambda: constants)
     monkeypatch.setattr("skyband.problems.joins.session.choose", lambda query, spec: "early:a,p")
     return run()
 
@@ -181,7 +181,7 @@ def plans_of(monkeypatch: pytest.MonkeyPatch, each_step: Any) -> tuple[list[str]
     """The plan of FEW_OF_MANY after each 1,000 rows. Most of a have keys of their own; b has many of the others."""
     monkeypatch.setattr("skyband.problems.joins.session._LOOK_AT", 10_000)
     monkeypatch.setattr(
-        "skyband.problems.joins.planning.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
+        "skyband.problems.joins.costs.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
     )
     monkeypatch.setattr("skyband.problems.joins.session.choose", lambda query, spec: "late")
     schema = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("x", pa.int64())])
@@ -221,7 +221,7 @@ def test_no_plan_is_chosen_before_a_window_has_closed(monkeypatch: pytest.Monkey
     """Nothing has come to the windows then; the choice waits, but not for another so many rows."""
     monkeypatch.setattr("skyband.problems.joins.session._LOOK_AT", 1_000)
     monkeypatch.setattr(
-        "skyband.problems.joins.planning.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
+        "skyband.problems.joins.costs.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
     )
     monkeypatch.setattr("skyband.problems.joins.session.choose", lambda query, spec: "late")
     rows = pa.table({"t": np.arange(3_000) // 40, "id": np.arange(3_000) % 7, "x": np.arange(3_000)})

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.core.planned_windows import ticks_of
-from skyband.problems.distribution import spread
+from skyband.core.registry import problem_of
 
 
 def asked(queries: int, columns: int, by: str | None = None) -> sb.TopKForEach:
@@ -52,7 +51,7 @@ def test_the_planner_chooses_by_queries_and_columns(query: sb.TopKForEach, chose
 def test_on_spark_a_condition_may_say_where_rows_go(window: sb.Window, where: str, why: str) -> None:
     queries = pa.table({"id": [1], "s": ["a"], "n": [1]})
     query = sb.TopKForEach(queries=queries, k=9, by="x0", where=where, window=window)
-    assert why in spread(query, ticks_of(window)).why
+    assert why in problem_of(query).distribution(query).why
 
 
 def test_explain_says_what_queries_share_and_what_that_holds() -> None:

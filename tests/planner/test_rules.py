@@ -10,8 +10,9 @@ import pytest
 from planner.test_explain import COSTS, PAIR_COSTS
 
 import skyband as sb
+from skyband.core.draft import Draft, Measured, Read
+from skyband.core.rules import RULES
 from skyband.problems.joins.costs import Constants
-from skyband.problems.rules import RULES, Draft, Measured, Read
 
 GOLDEN = Path(__file__).parent / "rules"
 JOIN_COSTS: Final = Constants(
@@ -96,7 +97,7 @@ def decided(name: str) -> str:
 def test_decided(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skyband.problems.rows.planning.known_costs", lambda: COSTS)
     monkeypatch.setattr("skyband.problems.pairs.planning.known_pair_costs", lambda: PAIR_COSTS)
-    monkeypatch.setattr("skyband.problems.joins.planning.known_constants", lambda: JOIN_COSTS)
+    monkeypatch.setattr("skyband.problems.joins.costs.known_constants", lambda: JOIN_COSTS)
     assert decided(name) == (GOLDEN / f"{name}.txt").read_text()
 
 

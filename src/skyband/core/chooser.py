@@ -1,31 +1,98 @@
-"""What the planner of every problem comes to: what will run, and what else was considered."""
+"""The chooser: every algorithm's refusal and cost, the cheapest, and why. EXPLAIN prints what it chose.
+
+What a row costs is what `skyband calibrate` has measured or, of an algorithm that nobody has measured, what the
+algorithm says itself (`expected_ns`). Of algorithms that cost about the same, the one that holds fewest rows is chosen.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from skyband.core.plan import Choice, Plan
+from skyband.core.registry import Algorithm, algorithms_of, find
+from skyband.errors import InvalidQuery
+from skyband.windows import FOREVER, Ticks
+
+S = TypeVar("S")  # what the problem calls a query in numbers
+AnyAlgorithm: TypeAlias = Algorithm[Any, Any]
+
+BY_NAME = "asked for by name"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One algorithm, or one plan of a join, considered."""
+class WindowRows(NamedTuple):
+    """How many rows a window holds."""
 
-    algorithm: str
-    refused: str | None = None  # why it cannot answer the query
-    rows: float = math.nan  # expected to be held per group, on random order; NaN if it cannot, or if nobody knows
-    ns: float = math.nan  # expected to be spent on a row; NaN if it cannot, or if nobody knows
-    for_comparing: bool = False  # never chosen
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What will run, and what else was considered."""
-
-    algorithm: str
-    why: str
     rows: float
-    ns: float
-    window_rows: float
-    assumed: bool  # nobody said how many rows a window holds, or what the inputs are like
-    considered: tuple[Choice, ...]
-    pairs: float = 0.0  # expected to be held, if scores come in random order
+    assumed: bool  # nobody said it
+
+
+def window_rows(window: Ticks, said: float | None, otherwise: int) -> WindowRows:
+    """As somebody said, or as a window of arrivals knows, or else as is assumed."""
+    assumed = said is None and (not window.by_count or window.size == FOREVER)
+    return WindowRows(float(said or (otherwise if assumed else window.size)), assumed)
+
+
+def choose(
+    problem: str,
+    spec: S,
+    asked_for: str | None,
+    window: WindowRows,
+    *,
+    reason: Callable[[Choice, list[Choice]], str],
+    measured_ns: Callable[[str], float] = lambda name: math.nan,
+    refuses: Callable[[AnyAlgorithm], str | None] | None = None,
+    check_asked: Callable[[AnyAlgorithm], None] = lambda algorithm: None,
+    unable: Mapping[str, str] | None = None,
+    shows_rows: bool = True,
+    near: float = 1.0,
+) -> Plan:
+    """The algorithm asked for by name, or else the cheapest; of those about as cheap, the one that holds least.
+
+    reason       of the choice, and of all that can answer, in words.
+    measured_ns  what a row costs with the algorithm of that name; NaN: nobody has measured it.
+    refuses      why an algorithm is not chosen, where that is more than what it refuses itself; asked for, it may run.
+    check_asked  raises if an algorithm that could answer may not be asked for.
+    unable       names that answer nothing, and why.
+    shows_rows   do algorithms differ in the rows that they hold?
+    near         how many times the least may cost what holds fewer rows.
+    """
+
+    def considered(algorithm: AnyAlgorithm, refused: str | None) -> Choice:
+        if refused:
+            return Choice(algorithm.name, refused, for_comparing=algorithm.for_comparing)
+        ns = measured_ns(algorithm.base)
+        if math.isnan(ns) and algorithm.expected_ns is not None:
+            ns = algorithm.expected_ns(spec, window.rows)
+        rows = algorithm.expected_rows(spec, window.rows) if shows_rows else math.nan
+        return Choice(algorithm.name, None, rows, ns, algorithm.for_comparing)
+
+    refuses = refuses or (lambda algorithm: algorithm.refuses(spec))
+    choices = tuple(considered(each, refuses(each)) for each in algorithms_of(problem).values())
+    if asked_for is None:
+        able = [choice for choice in choices if not choice.refused and not choice.for_comparing]
+        chosen = cheapest(able, near)
+        return _plan(chosen, reason(chosen, able), window, choices)
+    possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
+    name = asked_for.partition("(")[0].strip() if isinstance(asked_for, str) else ""
+    if why := (unable or {}).get(name):
+        raise InvalidQuery(f"{name!r} cannot answer this: {why}. Possible here: {possible}.")
+    algorithm = find(asked_for, problem)
+    if refused := algorithm.refuses(spec):
+        raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
+    check_asked(algorithm)
+    return _plan(considered(algorithm, None), BY_NAME, window, choices)
+
+
+def _plan(chosen: Choice, why: str, window: WindowRows, choices: tuple[Choice, ...]) -> Plan:
+    return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, window.rows, window.assumed, choices)
+
+
+def cheapest(able: Iterable[Choice], near: float = 1.0) -> Choice:
+    """Of those that cost at most `near` times the least, the one that holds fewest rows; where nobody knows any cost,
+    of all."""
+    able = list(able)
+    least = min((choice.ns for choice in able if not math.isnan(choice.ns)), default=math.nan)
+    near_it = [choice for choice in able if choice.ns <= near * least] or able
+    return min(near_it, key=lambda choice: (math.isnan(choice.rows), choice.rows))

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from skyband.core.options import declared
+from skyband.core.problem import Problem
 from skyband.errors import InvalidQuery
 
 S = TypeVar("S")  # what the problem calls a query in numbers
@@ -39,9 +40,36 @@ class Algorithm(Generic[S, Op]):
     for_comparing: bool = False  # an oracle, a baseline, or what a successor does better: never chosen
 
     @property
+    def base(self) -> str:
+        """The name without the options behind it."""
+        return self.name.partition("(")[0]
+
+    @property
     def options(self) -> tuple[str, ...]:
         parameters = inspect.signature(self.open).parameters.values()
         return tuple(parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+@cache
+def problems() -> Mapping[str, Problem[Any]]:
+    """Every problem, by name."""
+    package = importlib.import_module("skyband.problems")
+    names = [found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg]
+    found = [importlib.import_module(f"{package.__name__}.{name}.problem").PROBLEM for name in names]
+    return {each.name: each for each in found}
+
+
+def is_query(value: object) -> bool:
+    """Is it a query of any problem?"""
+    return any(isinstance(value, problem.query) for problem in problems().values())
+
+
+def problem_of(query: object) -> Problem[Any]:
+    """The problem that `query` is of. Nothing else dispatches on the kind of a query."""
+    for problem in problems().values():
+        if isinstance(query, problem.query):
+            return problem
+    raise InvalidQuery(f"A query such as sb.TopK(…) is needed, got {type(query).__name__}.")
 
 
 @cache

@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from skyband.dialect.text import read, write
 from skyband.errors import PipelineChanged
 from skyband.pipelines.model import Pipeline, Query
-from skyband.sql.text import read, write
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from skyband.problems.joins.algorithms.plans import Plan
 from skyband.problems.joins.operator import (
     ALL,
     COUNT,
@@ -21,6 +20,7 @@ from skyband.problems.joins.operator import (
     Batch,
     Cells,
     Input,
+    Plan,
     Rows,
     Spec,
 )

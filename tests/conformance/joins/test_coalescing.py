@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.problems.joins.drivers.lifetimes import SAMPLE, Coming, coalesced, one_for_each_pane, windows_of
+from skyband.problems.joins.drivers.kernels import SAMPLE
+from skyband.problems.joins.drivers.lifetimes import Coming, coalesced, one_for_each_pane, windows_of
 from skyband.problems.joins.operator import ADDED, HIGHEST, HIGHEST_FLOAT, LOWEST, LOWEST_FLOAT, Rows
 from skyband.windows import FOREVER
 

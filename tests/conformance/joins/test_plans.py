@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skyband.problems.joins.algorithms import plans, recompute
-from skyband.problems.joins.algorithms.plans import Plan
+from skyband.problems.joins.operator import Plan
 
 SIZES = st.lists(st.sampled_from([0, 1, 1, 2, 5, 11]), max_size=12)
 

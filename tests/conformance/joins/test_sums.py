@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import skyband as sb
 from skyband.problems.joins.algorithms import plans
-from skyband.problems.joins.algorithms.plans.layout import Term, moved
-from skyband.problems.joins.algorithms.plans.sums_kernels import BITS, MASK
+from skyband.problems.joins.algorithms.plans.config import Term, moved
+from skyband.problems.joins.algorithms.plans.kernels.sums import BITS, MASK
 from skyband.problems.joins.operator import COUNT, SUM, Aggregate, Batch, Cells, Input, Rows, Spec
 from skyband.windows import FOREVER
 

@@ -101,7 +101,7 @@ class Driver:
         for number in numbers:
             self.asked[number] = self.asked[number]._replace(removed=len(self.events))
         self.alive = [self.alive[i] for i in kept]
-        self.operator.remove(np.array(kept, np.int64))
+        self.operator.compact(np.array(kept, np.int64))
 
     def feed(self, events: Sequence[Event]) -> None:
         """Rows as one batch, up to a clock tick."""

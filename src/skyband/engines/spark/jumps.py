@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from datetime import timedelta
+from typing import Final, Protocol
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
@@ -10,15 +11,23 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from skyband.engines.spark.clock import wall_clock_us
 from skyband.engines.spark.recipe import PREFIX, arrow_schema, quoted, tie
-from skyband.problems.across.query import TopKAcross
-from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions.query import TopKForEach
+from skyband.windows import Window as RowsWindow
 from skyband.windows import span_ticks
 
 _GAP: Final = PREFIX + "gap"
 
 
-def without_jumps(df: DataFrame, query: TopK | TopKForEach | TopKAcross) -> DataFrame:
+class DoubtsTimes(Protocol):
+    """A query that may drop rows by their time."""
+
+    @property
+    def window(self) -> RowsWindow: ...
+
+    @property
+    def max_jump(self) -> int | timedelta | None: ...
+
+
+def without_jumps(df: DataFrame, query: DoubtsTimes) -> DataFrame:
     """The rows of a batch that `max_jump` believes: in the order of their times, those at most so much later than the
     row before them. For that, the times of all rows come to one place. (On a stream, `max_jump` is refused.)"""
     on = query.window.on

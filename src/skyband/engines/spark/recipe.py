@@ -19,10 +19,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
+from skyband.core.distribution import by_pane
 from skyband.core.session import Stats
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import functions
-from skyband.problems.distribution import by_pane
 from skyband.windows import Ticks, Window
 
 if TYPE_CHECKING:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 
-from skyband.core.chooser import Choice, Plan
+from skyband.core import chooser
 from skyband.core.operator import EMIT_CODES
-from skyband.core.registry import algorithms_of, find
-from skyband.errors import InvalidQuery
-from skyband.problems.across.operator import ONCE, REPEAT_CODES, AcrossAlgorithm, AcrossSpec
+from skyband.core.plan import Choice, Plan
+from skyband.core.registry import algorithms_of
+from skyband.problems.across.operator import ONCE, REPEAT_CODES, AcrossSpec
 from skyband.problems.across.query import TopKAcross
-from skyband.problems.rows.planning import ASSUMED_WINDOW_ROWS
 from skyband.windows import FOREVER, Ticks, span_ticks
+
+ASSUMED_WINDOW_ROWS: Final = 1_000_000  # of a window by value, when nobody says how many rows it holds
 
 
 def specify(query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> AcrossSpec:
@@ -49,38 +50,12 @@ def in_numbers(query: TopKAcross, ticks: Ticks, idle_after: int = 0) -> AcrossSp
 
 def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:
     """The algorithm asked for by name, or else the one that holds fewest rows of those that can."""
-    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
-    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
-    choices = tuple(_consider(algorithm, spec, rows) for algorithm in algorithms_of("across").values())
-    if asked_for is not None:
-        chosen, why = _asked(asked_for, spec, rows, choices), "asked for by name"
-    else:
-        able = [
-            choice
-            for choice in choices
-            if not choice.refused and not algorithms_of("across")[choice.algorithm].for_comparing
-        ]
-        chosen = min(able, key=lambda choice: choice.rows)
-        why = _reason(spec, algorithms_of("across")[chosen.algorithm].exact)
-    return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, rows, assumed, choices)
+    window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
+    return chooser.choose("across", spec, asked_for, window, reason=lambda chosen, able: _reason(spec, chosen))
 
 
-def _consider(algorithm: AcrossAlgorithm, spec: AcrossSpec, window_rows: float) -> Choice:
-    refused = algorithm.refuses(spec)
-    rows = math.nan if refused else algorithm.expected_rows(spec, window_rows)
-    return Choice(algorithm.name, refused, rows, for_comparing=algorithm.for_comparing)
-
-
-def _asked(name: str, spec: AcrossSpec, window_rows: float, choices: tuple[Choice, ...]) -> Choice:
-    algorithm = find(name, "across")
-    if refused := algorithm.refuses(spec):
-        possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
-        raise InvalidQuery(f"{name!r} cannot answer this: {refused}. Possible here: {possible}.")
-    return Choice(name, None, algorithm.expected_rows(spec, window_rows))
-
-
-def _reason(spec: AcrossSpec, exact: bool) -> str:
-    if not exact:
+def _reason(spec: AcrossSpec, chosen: Choice) -> str:
+    if not algorithms_of("across")[chosen.algorithm].exact:
         return (
             f"{spec.recall:g} of the objects are enough, so what is not worth its place is forgotten; it takes 4 to 8 "
             "times as long as an exact answer, so it pays only where memory is short"

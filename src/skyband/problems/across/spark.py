@@ -22,8 +22,7 @@ from pyspark.sql.types import StructType
 
 from skyband.core.checks import but
 from skyband.core.encoding.output import across_layout, best_of_parts
-from skyband.engines.spark.candidates import pane_tally, times_of
-from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.part import Merge, Part
@@ -33,9 +32,9 @@ from skyband.expressions import as_floats, check_exact
 from skyband.kernels.panes import shape_of
 from skyband.problems.across.operator import AcrossAnswer
 from skyband.problems.across.planning import idle_ticks, plan, specify
+from skyband.problems.across.problem import PROBLEM
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import TopKAcrossSession
-from skyband.problems.distribution import spread
 
 STREAM: Final = PREFIX + "stream"
 LATEST: Final = PREFIX + "latest"  # when an object's most recent row was: decides between equal scores
@@ -161,7 +160,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
         output=output.append(pa.field(LATEST, pa.int64())),
         sources=(*[None] * 4, query.id, *[None] * (len(output) - 5), None),
         changes=query.emit != "windows",
-        is_spread=spread(query, ticks).is_spread,
+        is_spread=PROBLEM.distribution(query).is_spread,
         fingerprint=query.fingerprint(whole),
         # Asked of a bucket: a column names the stream of each row, and Spark does the waiting.
         query=but(query, stream=stream, lateness=None, idle_after=None, max_jump=None),

@@ -8,7 +8,7 @@ m = σw in a window and n = min(σw, g) in an aggregation set of α = min(w, g/�
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from itertools import accumulate
@@ -18,12 +18,14 @@ from typing import Final
 
 from skyband.core import cost_files
 from skyband.errors import InvalidQuery
-from skyband.problems.joins.algorithms.plans import Plan
+from skyband.problems.joins.operator import Plan, Spec
 
 FILE: Final = "joins"
 MOST_ENUMERATED: Final = 6  # inputs whose plans are all looked at; beyond, inputs are made early one by one
 BUCKETS: Final = 1021  # of the paper's hash tables
 NEAR: Final = 2000.0  # entries and groups that a processor finds in its nearest memory
+ASSUMED_RATE: Final = 10_000.0  # rows a slide
+ASSUMED_ROWS: Final = 100_000.0  # of each input
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +122,42 @@ def groups_of(inputs: Sequence[Statistics]) -> float:
     )
 
 
+def expected_ns(
+    plan: Plan, spec: Spec, inputs: Sequence[Statistics] | None = None, window_rows: float | None = None
+) -> float:
+    """Nanoseconds that a row costs; `inputs` says what they are like, else their windows hold so many rows in all."""
+    if inputs is None:
+        inputs = assumed(spec, ASSUMED_ROWS if window_rows is None else window_rows / len(spec.inputs))
+    # Rates are in rows a slide; with each arrival, nothing is gathered.
+    slide = 1.0 if spec.every else 0.0
+    rate = max(sum(each.rate for each in inputs), 1.0)
+    return cost(plan, inputs, known_constants(), slide, linear=spec.linear) / rate
+
+
+def assumed(spec: Spec, rows: float = ASSUMED_ROWS) -> list[Statistics]:
+    """What the planner assumes of inputs that nobody has seen: many rows of each key, in some groups."""
+    return [Statistics(0.0 if each.relation else ASSUMED_RATE, rows, rows / 10, rows / 20) for each in spec.inputs]
+
+
+def worth_considering(inputs: int, estimate: Callable[[Plan], float], *, linear: bool) -> list[Plan]:
+    """All plans; of many inputs, those that making inputs early one after the other, the best first, leads to."""
+    if inputs <= MOST_ENUMERATED:
+        return enumerate_plans(inputs, linear=linear)
+    found = [Plan((False,) * inputs)]
+    while not all(found[-1].early):
+        early = found[-1].early
+        more = [Plan((*early[:i], True, *early[i + 1 :])) for i in range(inputs) if not early[i]]
+        found.append(min(more, key=estimate))
+    return found + ([Plan((True,) * inputs, multiply=True)] if linear else [])
+
+
 def best(inputs: Sequence[Statistics], constants: Constants, *, linear: bool, slide: float = 0.0) -> Plan:
-    """The cheapest plan; of many inputs, the one that making inputs early one after the other leads to."""
+    """The cheapest of the plans that are worth considering."""
 
     def estimate(plan: Plan) -> float:
         return cost(plan, inputs, constants, slide, linear=linear)
 
-    if len(inputs) <= MOST_ENUMERATED:
-        return min(enumerate_plans(len(inputs), linear=linear), key=estimate)
-    chosen = Plan((False,) * len(inputs))
-    while True:
-        more = [
-            Plan((*chosen.early[:i], True, *chosen.early[i + 1 :])) for i, early in enumerate(chosen.early) if not early
-        ]
-        better = min(more, key=estimate, default=chosen)
-        if estimate(better) >= estimate(chosen):
-            break
-        chosen = better
-    multiplied = [Plan((True,) * len(inputs), multiply=True)] if linear else []
-    return min([chosen, *multiplied], key=estimate)
+    return min(worth_considering(len(inputs), estimate, linear=linear), key=estimate)
 
 
 def cache_file() -> Path:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Codes, Ints, Operator
+from skyband.core.registry import Algorithm
 
 COUNT, SUM, AVG, MIN, MAX = 0, 1, 2, 3, 4
 FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX}
@@ -83,6 +84,13 @@ class Spec:
             else:
                 return None
         return tuple(found)
+
+
+class Plan(NamedTuple):
+    """How a query is run."""
+
+    early: tuple[bool, ...]  # by input: are its rows aggregated before the join?
+    multiply: bool = False  # join what a slide changed of a cell, all at once
 
 
 class Cells(NamedTuple):
@@ -178,6 +186,9 @@ class JoinOperator(Operator[Batch, Answer], Protocol):
         Other cells are forgotten, and groups get other codes.
         """
         ...
+
+
+JoinAlgorithm = Algorithm[Spec, JoinOperator]
 
 
 def is_float(spec: Spec, aggregate: Aggregate) -> bool:

@@ -7,21 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from skyband.core.chooser import Choice
-from skyband.core.chooser import Plan as Choices
+from skyband.core.chooser import BY_NAME, cheapest
+from skyband.core.plan import Choice
+from skyband.core.plan import Plan as ChosenPlan
 from skyband.errors import InvalidQuery
-from skyband.problems.joins.algorithms import plans, recompute
-from skyband.problems.joins.algorithms.plans import Plan
+from skyband.problems.joins.algorithms.plans import MULTIPLY
+from skyband.problems.joins.candidates import candidates, find, find_for, with_statistics
 from skyband.problems.joins.columns import BoundJoin
-from skyband.problems.joins.costs import Statistics, best, cost, enumerate_plans, known_constants
-from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinOperator, Spec
+from skyband.problems.joins.costs import Statistics, assumed
+from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinAlgorithm, JoinOperator, Spec
 from skyband.problems.joins.query import JoinAggregate, Relation
 from skyband.windows import FOREVER
 
-LATE, EARLY, MULTIPLY = "late", "early", "multiply"
-
-ASSUMED_RATE: Final = 10_000.0  # rows a slide
-ASSUMED_ROWS: Final = 100_000.0
 WORTH: Final = 1.5  # a plan has to be so many times cheaper for a switch
 
 
@@ -77,97 +74,45 @@ def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[tuple[int, ...] |
     return tuple(None if named else spec.as_one(i) for i in range(len(spec.inputs)))
 
 
-def plan_named(name: str, query: JoinAggregate, spec: Spec) -> Plan | None:
-    """The plan of that name, if it can answer the query; None: recompute."""
-    kind, _, of = name.partition(":")
-    chosen = [word.strip() for word in of.split(",") if word.strip()]
-    for each in chosen:
-        if each not in query.names:
-            raise InvalidQuery(f"plan={name!r} names no input: {each!r}. Inputs: {', '.join(query.names)}.")
-    if kind == recompute.NAME and not of:
-        return None
-    if kind == LATE and not of:
-        return Plan(tuple(False for _ in query.names))
-    if kind == EARLY:
-        early = tuple(not chosen or each in chosen for each in query.names)
-        return Plan(early)
-    if kind == MULTIPLY and not of:
-        plan = Plan(tuple(True for _ in query.names), multiply=True)
-        if refused := plans.refuses(spec, plan):
-            raise InvalidQuery(f"plan={name!r} cannot answer this: {refused}. Possible here: late, early:….")
-        return plan
-    raise InvalidQuery(f"No plan {name!r}. There are: late, early:{','.join(query.names)}, multiply, recompute.")
-
-
-def name_of(plan: Plan, names: tuple[str, ...]) -> str:
-    if plan.multiply:
-        return MULTIPLY
-    early = [name for name, is_early in zip(names, plan.early, strict=True) if is_early]
-    return f"{EARLY}:{','.join(early)}" if early else LATE
-
-
 def choose(query: JoinAggregate, spec: Spec) -> str:
     """The plan to begin with: the one asked for, or one that suits what is assumed of the inputs."""
     if query.plan is not None:
-        plan_named(query.plan, query, spec)
+        find_for(query.plan, query.names, spec)
         return query.plan
-    return name_of(best(assumed(spec), known_constants(), linear=spec.linear, slide=_slide(spec)), query.names)
+    return plan(query, spec=spec).algorithm
 
 
 def better(name: str, query: JoinAggregate, spec: Spec, inputs: Sequence[Statistics]) -> str | None:
     """A plan that is worth the switch, now that the inputs are known; None: stay."""
-    running = plan_named(name, query, spec)
-    if running is None:
-        return None
-    constants, slide = known_constants(), _slide(spec)
-    found = best(inputs, constants, linear=spec.linear, slide=slide)
-    costs = [cost(plan, inputs, constants, slide, linear=spec.linear) for plan in (running, found)]
-    if costs[0] <= WORTH * costs[1]:
-        return None
-    return name_of(found, query.names)
+    running = _considered(with_statistics(find(name, query.names), query.names, inputs), spec)
+    choices = (_considered(each, spec) for each in candidates(spec, query.names, inputs))
+    found = cheapest(choice for choice in choices if not choice.refused)
+    return found.algorithm if running.ns > WORTH * found.ns else None
 
 
-def assumed(spec: Spec) -> list[Statistics]:
-    """What is taken for granted of inputs that nobody has seen: many rows of each key, in some groups."""
-    return [
-        Statistics(0.0 if each.relation else ASSUMED_RATE, ASSUMED_ROWS, ASSUMED_ROWS / 10, ASSUMED_ROWS / 20)
-        for each in spec.inputs
-    ]
+def _considered(algorithm: JoinAlgorithm, spec: Spec) -> Choice:
+    ns = math.nan if algorithm.expected_ns is None else algorithm.expected_ns(spec, math.nan)
+    return Choice(algorithm.name, algorithm.refuses(spec), ns=ns, for_comparing=algorithm.for_comparing)
 
 
-def _slide(spec: Spec) -> float:
-    """Rates are in rows a slide; with each arrival, nothing is gathered."""
-    return 1.0 if spec.every else 0.0
-
-
-def explain_join(query: JoinAggregate, statistics: Mapping[str, Statistics] | None = None) -> Choices:
+def plan(
+    query: JoinAggregate, statistics: Mapping[str, Statistics] | None = None, spec: Spec | None = None
+) -> ChosenPlan:
     """Which plan runs `query`, and what all of them are estimated to cost, per row that arrives.
 
-    `statistics` says what each input is like, by its name; rates are in rows a slide.
+    `statistics` says what each input is like, by its name; rates are in rows a slide. `spec` is the query in numbers,
+    once its columns are known.
     """
-    spec, inputs = _shape(query), inputs_of(query, statistics)
-    rate = max(sum(each.rate for each in inputs), 1.0)
-    constants, slide = known_constants(), _slide(spec)
-    choices = [
-        Choice(
-            name_of(plan, query.names),
-            plans.refuses(spec, plan),
-            ns=cost(plan, inputs, constants, slide, linear=spec.linear) / rate,
-        )
-        for plan in enumerate_plans(len(inputs), linear=True)
-    ]
+    spec, inputs = spec or _shape(query), inputs_of(query, statistics)
+    choices = [_considered(each, spec) for each in candidates(spec, query.names, inputs)]
     choices.sort(key=lambda choice: (choice.refused is not None, choice.ns))
     if query.plan is None:
-        chosen, why = (
-            name_of(best(inputs, constants, linear=spec.linear, slide=slide), query.names),
-            "a row costs least",
-        )
+        chosen, why = cheapest(choice for choice in choices if not choice.refused), "a row costs least"
     else:
-        asked = plan_named(query.plan, query, spec)
-        chosen, why = query.plan if asked is None else name_of(asked, query.names), "asked for by name"
-    ns = next((choice.ns for choice in choices if choice.algorithm == chosen), math.nan)
+        asked = find_for(query.plan, query.names, spec)
+        chosen, why = _considered(with_statistics(asked, query.names, inputs), spec), BY_NAME
     rows = sum(each.rows for each in inputs)
-    return Choices(chosen, why, rows, ns, rows, statistics is None, tuple(choices))
+    return ChosenPlan(chosen.algorithm, why, rows, chosen.ns, rows, statistics is None, tuple(choices))
 
 
 def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None) -> list[Statistics]:
@@ -186,6 +131,6 @@ def _shape(query: JoinAggregate) -> Spec:
     return Spec(inputs, aggregates, int(query.every is not None))
 
 
-def open_plan(name: str, query: JoinAggregate, spec: Spec) -> JoinOperator:
-    plan = plan_named(name, query, spec)
-    return recompute.open(spec) if plan is None else plans.open(spec, plan)
+def open_plan(name: str, query: JoinAggregate, spec: Spec, **options: int) -> JoinOperator:
+    """The operator of the plan that is called so; `options` are the algorithm's."""
+    return find_for(name, query.names, spec).open(spec, **options)

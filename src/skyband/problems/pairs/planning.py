@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 
-from skyband.core.chooser import Choice, Plan
+from skyband.core import chooser
 from skyband.core.operator import EMIT_CODES
-from skyband.core.registry import algorithms_of, find
-from skyband.errors import InvalidQuery
+from skyband.core.plan import Plan
 from skyband.problems.pairs.algorithms import staircase, threshold
 from skyband.problems.pairs.algorithms.naive import supreme
 from skyband.problems.pairs.algorithms.staircase import expected_pairs
@@ -36,30 +34,19 @@ def plan(
     spec: Spec, asked_for: str | None = None, *, window_rows: float | None = None, costs: PairCosts | None = None
 ) -> Plan:
     """The algorithm asked for by name, or else the one whose rows cost least."""
-    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
-    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
+    window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     figures = costs or known_pair_costs()
-    choices = tuple(
-        Choice(
-            name,
-            refused := algorithm.refuses(spec),
-            ns=math.nan if refused or algorithm.for_comparing else _cost(name, spec, rows, figures),
-            for_comparing=algorithm.for_comparing,
-        )
-        for name, algorithm in algorithms_of("pairs").items()
+    found = chooser.choose(
+        "pairs",
+        spec,
+        asked_for,
+        window,
+        reason=lambda chosen, able: _reason(spec, len(able), chosen.algorithm),
+        measured_ns=lambda name: _cost(name, spec, window.rows, figures),
+        unable={supreme.NAME: supreme.WHY_NOT},
+        shows_rows=False,  # each holds all rows of the window
     )
-    if asked_for is not None:
-        name, why = _asked(asked_for, spec, choices), "asked for by name"
-    else:
-        able = [
-            choice
-            for choice in choices
-            if not choice.refused and not algorithms_of("pairs")[choice.algorithm].for_comparing
-        ]
-        name = min(able, key=lambda choice: math.inf if math.isnan(choice.ns) else choice.ns).algorithm
-        why = _reason(spec, len(able), name)
-    ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
-    return Plan(name, why, rows, ns, rows, assumed, choices, expected_pairs(spec.k, rows))
+    return replace(found, rows=window.rows, pairs=expected_pairs(spec.k, window.rows))
 
 
 FEW_DISTANCES: Final = 8  # beyond so many no row is near by all of them, and every list is walked to its end
@@ -83,15 +70,6 @@ def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:
 
 def _is_restricted(spec: Spec) -> bool:
     return spec.scoring.same or spec.scoring.different or spec.scoring.score.has_where
-
-
-def _asked(asked_for: str, spec: Spec, choices: tuple[Choice, ...]) -> str:
-    possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
-    if asked_for.partition("(")[0].strip() == supreme.NAME:
-        raise InvalidQuery(f"'supreme' cannot answer this: {supreme.WHY_NOT}. Possible here: {possible}.")
-    if refused := find(asked_for, "pairs").refuses(spec):
-        raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
-    return asked_for
 
 
 def _reason(spec: Spec, able: int, name: str) -> str:

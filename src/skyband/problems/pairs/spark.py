@@ -30,10 +30,10 @@ from skyband.engines.spark.part import Merge, Part
 from skyband.engines.spark.plan import output_type, run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket, check_order, quoted, tie
 from skyband.expressions import pairs as pair_expressions
-from skyband.problems.distribution import spread
 from skyband.problems.pairs.columns import with_score_type
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.planning import plan, specify
+from skyband.problems.pairs.problem import PROBLEM
 from skyband.problems.pairs.query import TopKPairs
 from skyband.problems.pairs.session import PairsSession
 
@@ -87,7 +87,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
     score = pair_expressions.bind(query.by, query.where, query.ascending, schema)
     scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
     plan(specify(query, schema, scoring), query.algorithm)  # refuses an algorithm that cannot answer
-    is_spread = spread(query, ticks).is_spread
+    is_spread = PROBLEM.distribution(query).is_spread
     added = [pa.field(ROW, pa.int64())] if is_spread else []
     where = query.where
     if is_spread and not query.same:

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pyarrow as pa
 from numpy import format_float_positional as in_full
 
-from skyband.core.chooser import Choice, Plan
+from skyband.core import chooser
 from skyband.core.operator import EMIT_CODES
-from skyband.core.registry import algorithms_of, find
+from skyband.core.plan import Choice, Plan
+from skyband.core.registry import algorithms_of
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.costs import Costs, known_costs
@@ -46,36 +47,38 @@ def plan(
 
     `expect`: the order in which scores come (costs.ORDERS), if somebody says.
     """
-    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
-    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
+    window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     figures = costs or known_costs()
-    choices = tuple(_consider(algorithm, spec, rows, expect, figures) for algorithm in algorithms_of("rows").values())
-    able = [
-        choice for choice in choices if not choice.refused and not algorithms_of("rows")[choice.algorithm].for_comparing
-    ]
-    if asked_for is not None:
-        chosen, why = _asked(asked_for, spec, rows, expect, figures, choices), "asked for by name"
-        why += _on_error(spec, chosen)
-    else:
-        cheapest = min((choice.ns for choice in able if not math.isnan(choice.ns)), default=math.nan)
-        factor = NEAR_IF_ASKED if spec.ad_hoc else NEAR
-        near = [choice for choice in able if choice.ns <= factor * cheapest] or able
-        chosen = min(near, key=lambda choice: choice.rows)
-        why = _reason(spec, chosen, cheapest) + _on_error(spec, chosen)
-    return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, rows, assumed, choices)
+    near = NEAR_IF_ASKED if spec.ad_hoc else NEAR
+
+    def measured_ns(name: str) -> float:
+        return figures.ns_per_row(MEASURED_AS.get(name, name), spec, window.rows, expect)
+
+    found = chooser.choose(
+        "rows",
+        spec,
+        asked_for,
+        window,
+        reason=lambda chosen, able: _reason(spec, chosen, able, near),
+        measured_ns=measured_ns,
+        refuses=lambda algorithm: _refused(algorithm, spec, expect),
+        check_asked=lambda algorithm: _check_asked(algorithm, spec),
+        near=near,
+    )
+    return replace(found, why=found.why + _on_error(spec, found.base))
 
 
-def _consider(algorithm: RowAlgorithm, spec: Spec, window_rows: float, expect: str | None, costs: Costs) -> Choice:
-    if not algorithm.exact and not spec.error:
-        refused: str | None = "it may miss rows, and the query allows no error"
-    else:
-        refused = algorithm.refuses(spec) or breaks_promise(algorithm, spec)
-    if refused is None and not algorithm.exact and expect not in (None, "random"):
-        refused = f"which rows it may let go is known for random order, and {expect} scores are expected"
-    if refused:
-        return Choice(algorithm.name, refused, for_comparing=algorithm.for_comparing)
-    ns = costs.ns_per_row(MEASURED_AS.get(algorithm.name, algorithm.name), spec, window_rows, expect)
-    return Choice(algorithm.name, None, algorithm.expected_rows(spec, window_rows), ns, algorithm.for_comparing)
+def _refused(algorithm: RowAlgorithm, spec: Spec, expect: str | None) -> str | None:
+    """Why an algorithm is not chosen, or None. One that is not exact needs an `error` that it keeps."""
+    if algorithm.exact:
+        return algorithm.refuses(spec)
+    if not spec.error:
+        return "it may miss rows, and the query allows no error"
+    if refused := algorithm.refuses(spec) or breaks_promise(algorithm, spec):
+        return refused
+    if expect not in (None, "random"):
+        return f"which rows it may let go is known for random order, and {expect} scores are expected"
+    return None
 
 
 def breaks_promise(algorithm: RowAlgorithm, spec: Spec) -> str | None:
@@ -85,24 +88,16 @@ def breaks_promise(algorithm: RowAlgorithm, spec: Spec) -> str | None:
     return None
 
 
-def _asked(
-    name: str, spec: Spec, window_rows: float, expect: str | None, costs: Costs, choices: tuple[Choice, ...]
-) -> Choice:
-    """The algorithm asked for, if it can. One that may be wrong can be asked for also where no error is allowed."""
-    algorithm = find(name, "rows")
-    if refused := algorithm.refuses(spec):
-        possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
-        raise InvalidQuery(f"{name!r} cannot answer this: {refused}. Possible here: {possible}.")
+def _check_asked(algorithm: RowAlgorithm, spec: Spec) -> None:
+    """Raise if `error` is promised and this algorithm may break it. Where none is promised, it can be asked for."""
     if broken := breaks_promise(algorithm, spec):
         raise InvalidQuery(
-            f"{name!r} cannot be asked for together with error={spec.error:g}: {broken}. Leave `algorithm` out, or, to "
-            f"study it, leave `error` out and write '{name.partition('(')[0]}(sigma={in_full(spec.error)})'."
+            f"{algorithm.name!r} cannot be asked for together with error={spec.error:g}: {broken}. Leave `algorithm` "
+            f"out, or, to study it, leave `error` out and write '{algorithm.base}(sigma={in_full(spec.error)})'."
         )
-    ns = costs.ns_per_row(MEASURED_AS.get(name, name), spec, window_rows, expect)
-    return Choice(name, None, algorithm.expected_rows(spec, window_rows), ns)
 
 
-def _reason(spec: Spec, chosen: Choice, cheapest: float) -> str:
+def _reason(spec: Spec, chosen: Choice, able: list[Choice], near: float) -> str:
     if spec.ad_hoc:
         what = "ad-hoc questions look through the rows held, and may start anywhere in the window"
     elif spec.slides_with_each_arrival:
@@ -111,17 +106,16 @@ def _reason(spec: Spec, chosen: Choice, cheapest: float) -> str:
         what = "the window slides by panes"
     if math.isnan(chosen.ns):
         return f"{what}; it holds the fewest rows"
-    if chosen.ns <= cheapest:
+    if chosen.ns <= min(choice.ns for choice in able if not math.isnan(choice.ns)):
         return f"{what}; a row costs least"
-    factor = NEAR_IF_ASKED if spec.ad_hoc else NEAR
-    return f"{what}; a row costs at most {factor:.2g}x the least, and it holds fewer rows"
+    return f"{what}; a row costs at most {near:.2g}x the least, and it holds fewer rows"
 
 
-def _on_error(spec: Spec, chosen: Choice) -> str:
+def _on_error(spec: Spec, chosen: str) -> str:
     """How the `error` that the query allows is used."""
     if not spec.error:
         return ""
-    if algorithms_of("rows")[chosen.algorithm.partition("(")[0]].exact:
+    if algorithms_of("rows")[chosen].exact:
         return "; it misses no row, so it keeps any error"
     first = math.ceil(1 / spec.error)
     return f"; it lets no row go in the first {first:,} windows, and later no more than error={spec.error:g} allows"

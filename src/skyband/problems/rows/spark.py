@@ -20,8 +20,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NumericType
 
 from skyband import expressions
+from skyband.core.distribution import by_pane
 from skyband.core.encoding.output import layout
-from skyband.engines.spark.candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.part import Part
@@ -29,10 +29,11 @@ from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
 from skyband.expressions import Score
-from skyband.problems.distribution import by_pane, spread
 from skyband.problems.rows.planning import plan, specify
+from skyband.problems.rows.problem import PROBLEM
 from skyband.problems.rows.query import TopK
 from skyband.problems.rows.session import TopKSession
+from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
 from skyband.windows import Ticks
 
 
@@ -142,7 +143,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         output=output.schema,
         sources=(*[None] * added_first, *query.per, None, None, *others),
         changes=query.emit != "windows",
-        is_spread=spread(query, ticks).is_spread and not _ends_for_all(df, query, ticks),
+        is_spread=PROBLEM.distribution(query).is_spread and not _ends_for_all(df, query, ticks),
         fingerprint=query.fingerprint(schema),
         query=asked_of_a_bucket,
         score=function,

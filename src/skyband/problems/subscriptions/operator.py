@@ -54,7 +54,7 @@ class ManyOperator(Operator[Batch, Answer], Protocol):
         """
         ...
 
-    def remove(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         """Query kept[i] becomes query i; the others are forgotten. `kept` is ascending."""
         ...
 

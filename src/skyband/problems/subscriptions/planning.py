@@ -9,15 +9,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.chooser import Choice, Plan
+from skyband.core import chooser
 from skyband.core.operator import EMIT_CODES
-from skyband.core.registry import algorithms_of, find
-from skyband.errors import InvalidQuery
+from skyband.core.plan import Plan
 from skyband.expressions.many import QueryScore
-from skyband.problems.subscriptions.algorithms import cells
-from skyband.problems.subscriptions.algorithms.boxes import ROWS, SPLIT
+from skyband.problems.subscriptions.algorithms import boxes, cells, scan, shared, shared_score
 from skyband.problems.subscriptions.costs import known_many_costs
-from skyband.problems.subscriptions.drivers.list_kernels import listed
+from skyband.problems.subscriptions.drivers.kernels.lists import listed
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 from skyband.problems.subscriptions.operator import Spec
 from skyband.problems.subscriptions.query import TopKForEach
@@ -56,37 +54,30 @@ def plan(
 
     `topics`: how many of the queries ask for different scores; 0: it is not known, so all of them.
     """
-    assumed = window_rows is None and (not spec.window.by_count or spec.window.size == FOREVER)
-    rows = float(window_rows or (ASSUMED_WINDOW_ROWS if assumed else spec.window.size))
+    window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     queries, k = queries or ASSUMED_QUERIES, spec.k or ASSUMED_K
-    choices = tuple(
-        Choice(
-            name,
-            refused := algorithm.refuses(spec) or (_own_scores(spec, queries, topics) if name == "shared" else None),
-            ns=math.nan if refused else _cost(name, spec, queries, topics or queries, k, rows),
-            for_comparing=algorithm.for_comparing,
-        )
-        for name, algorithm in algorithms_of("subscriptions").items()
+    found = chooser.choose(
+        "subscriptions",
+        spec,
+        asked_for,
+        window,
+        reason=lambda chosen, able: _reason(chosen.algorithm, spec, topics),
+        measured_ns=lambda name: _cost(name, spec, queries, topics or queries, k, window.rows),
+        refuses=lambda algorithm: algorithm.refuses(spec) or _own_scores(algorithm.name, spec, queries, topics),
+        shows_rows=False,
     )
-    if asked_for is not None:
-        if refused := find(asked_for, "subscriptions").refuses(spec):
-            possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
-            raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
-        name, why = asked_for, "asked for by name"
-    else:
-        able = [choice for choice in choices if not choice.refused and not choice.for_comparing]
-        name = min(able, key=lambda choice: choice.ns).algorithm
-        why = _shared(spec, topics) if name == "shared" else _REASONS[name]
-    ns = next((choice.ns for choice in choices if choice.algorithm == name.partition("(")[0]), math.nan)
-    held = _held(k, topics, rows) if name.partition("(")[0] == "shared" else math.nan
-    return Plan(name, why, held, ns, rows, assumed, choices)
+    return replace(found, rows=_held(k, topics, window.rows) if found.base == shared.NAME else math.nan)
+
+
+def _reason(name: str, spec: Spec, topics: int) -> str:
+    return _shared(spec, topics) if name == shared.NAME else _REASONS.get(name, "a row costs least")
 
 
 _REASONS: Final = {
-    "once": "a row is worth the same to all queries that see it, so it is scored once",
-    "scan": "to score each row for each query costs least",
-    "cells": "most rows meet only the few queries of the cell they are in",
-    "boxes": "most rows are known to be no answer to most queries by the box they are in",
+    shared_score.NAME: "a row is worth the same to all queries that see it, so it is scored once",
+    scan.NAME: "to score each row for each query costs least",
+    cells.NAME: "most rows meet only the few queries of the cell they are in",
+    boxes.NAME: "most rows are known to be no answer to most queries by the box they are in",
 }
 
 
@@ -107,9 +98,9 @@ def _held(k: int, topics: int, rows: float) -> float:
     return min(rows, topics * k * (1 + math.log(max(1.0, rows / topics / k))))
 
 
-def _own_scores(spec: Spec, queries: int, topics: int) -> str | None:
+def _own_scores(name: str, spec: Spec, queries: int, topics: int) -> str | None:
     """Why a skyband is not shared, although it could be."""
-    if spec.scoring.score.is_common or 0 < SHARING * topics <= queries:
+    if name != shared.NAME or spec.scoring.score.is_common or 0 < SHARING * topics <= queries:
         return None
     return "queries have scores of their own"
 
@@ -126,20 +117,20 @@ def _cost(name: str, spec: Spec, queries: int, topics: int, k: int, rows: float)
     score = spec.scoring.score
     columns = max(1, len(score.columns))
     share, ns = listed_share(k, rows), costs.ns
-    if name == "scan":
+    if name == scan.NAME:
         return queries * (costs.score(columns) + ns["listed"] * share)
-    if name == "once":
+    if name == shared_score.NAME:
         looked_up = LOOKED_UP * costs.score(1) if score.seen_by else 0.0
         kept = costs.lay(columns) / 2  # in order of arrival, which is about as much less
         return costs.score(columns) + looked_up + kept + queries * (ns["bound"] + ns["listed"] * share)
-    if name == "shared":
+    if name == shared.NAME:
         if score.seen_by:
             return costs.score(columns) + ns["shared"] + ns["topic"]
         return topics * costs.score(columns) + ns["shared"]
-    if name == "boxes":
+    if name == boxes.NAME:
         found = ns["bound"] + 1.3 * seen_in_boxes(share, columns) * costs.score(columns)
         return costs.lay(columns) + queries * (found + ns["listed"] * share)
-    if name == "cells":
+    if name == cells.NAME:
         found = ns["drawn"] + ns["met"] * met_in_cells(share, columns)
         return costs.lay(columns) + queries * (found + ns["listed"] * share)
     return math.nan
@@ -152,8 +143,8 @@ def listed_share(k: int, rows: float) -> float:
 
 def seen_in_boxes(share: float, columns: int) -> float:
     """The share of rows that are in boxes in which a query finds something."""
-    split = min(columns, SPLIT)
-    return _seen((ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
+    split = min(columns, boxes.SPLIT)
+    return _seen((boxes.ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
 
 
 def met_in_cells(share: float, columns: int) -> float:

@@ -268,7 +268,7 @@ class ForEachSession(Session):
             return
         self._changing = True
         kept = np.setdiff1d(np.arange(len(self._keys)), gone)
-        self._operator.remove(kept)
+        self._operator.compact(kept)
         self._keys.keep(kept)
         self._sizes, self._of_queries = self._sizes[kept], self._of_queries[:, kept]
         self._compared.keep(self._of_queries)

@@ -37,6 +37,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from skyband.core.distribution import by_its_rows
 from skyband.engines.spark.copies import CopyGatherer
 from skyband.engines.spark.pages import BatchFunction, Ints, Tally
 from skyband.engines.spark.part import WEIGHT
@@ -44,7 +45,6 @@ from skyband.engines.spark.recipe import BUCKET, PREFIX, bucket_of, quoted, tie
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions import as_floats, is_number
 from skyband.expressions.many import equalities, is_compared
-from skyband.problems.distribution import by_its_rows
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.problems.subscriptions.spark_sifting import QuerySieve, Sifted
 from skyband.windows import Ticks

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.engines.spark.candidates import times_of
+from skyband.engines.spark.gathering import times_of
 from skyband.engines.spark.pages import Ints
 from skyband.engines.spark.recipe import PREFIX
 from skyband.expressions.many import bind, parameter

@@ -9,22 +9,24 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name, many_layout
+from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
+from skyband.dialect.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
+from skyband.dialect.statement import Input, Statement
 from skyband.expressions import many
 from skyband.problems.subscriptions.query import TopKForEach
-from skyband.sql.asked import ONLY, Asked, Rows, Shown
-from skyband.sql.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
-from skyband.sql.statement import Input, Statement
 
 _POSSIBLE = "Write for example FROM taxis [WINDOW 100 ROWS], people AS q … LIMIT 1 BY q.id."
 
 
-def is_asked(statement: Statement) -> bool:
+def matches(statement: Statement) -> bool:
     """Is it a ranking of one stream for each row of a table?"""
+    if statement.is_grouped or statement.has_full_join or statement.window is not None:
+        return False
     windows = [one.window is not None for one in statement.inputs]
-    return len(windows) == 2 and sorted(windows) == [False, True] and statement.window is None
+    return sorted(windows) == [False, True] and len({one.name for one in statement.inputs}) == 2
 
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopKForEach` of no queries yet, which are in the input without a window."""
     stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
     rows, queries = schemas[stream.alias], schemas[asking.alias]
@@ -61,7 +63,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     )
     statement.attempt(lambda: many.bind(query.score, ranking.ascending, rows, queries), ranking.by)
     shown = _shown(statement, query, rows, stream, asking)
-    return Asked(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
+    return QuerySpec(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
 
 
 def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:

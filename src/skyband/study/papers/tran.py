@@ -15,9 +15,8 @@ from typing import Final
 import numpy as np
 
 from skyband.problems.joins.algorithms import plans
-from skyband.problems.joins.algorithms.plans import Plan
 from skyband.problems.joins.costs import Statistics, cost, enumerate_plans, known_constants
-from skyband.problems.joins.operator import SUM, Aggregate, Batch, Cells, Input, Rows, Spec
+from skyband.problems.joins.operator import SUM, Aggregate, Batch, Cells, Input, Plan, Rows, Spec
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Readings, Say, Verdict
 

@@ -11,17 +11,9 @@ import numpy as np
 from skyband.core.operator import ANSWER, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
 from skyband.kernels.ranking import ROW, Rows, best_first
 from skyband.kernels.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
-from skyband.problems.subscriptions.drivers.list_kernels import (
-    EVERY_ROW,
-    LATEST,
-    LISTED,
-    QUERY,
-    Told,
-    in_columns,
-    listed,
-    release,
-)
-from skyband.problems.subscriptions.drivers.refilling import SAMPLE, best_of, guess, outlived_by, refill
+from skyband.problems.subscriptions.drivers.kernels.emit import Emitted, in_columns
+from skyband.problems.subscriptions.drivers.kernels.lists import EVERY_ROW, LATEST, LISTED, QUERY, listed, release
+from skyband.problems.subscriptions.drivers.kernels.refill import SAMPLE, best_of, guess, outlived_by, refill
 from skyband.problems.subscriptions.drivers.row_columns import Store
 from skyband.problems.subscriptions.drivers.scoring import BLOCK
 from skyband.problems.subscriptions.drivers.slides import Schedule, due_at
@@ -55,7 +47,7 @@ class Lists(Schedule):
         self._older = Hits(np.empty(0, np.int64), np.empty(0), np.empty(AT_ONCE, np.int64))  # among early rows
         self._scores = np.empty(BLOCK)
         self._failed: Ints = np.empty(0, np.int64)
-        self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
+        self._emitted = Emitted(np.empty(1024, ANSWER), np.zeros(1, np.int64))
         self._in_order = True  # are the lines written in the order of the queries?
         self._shown = False  # with changes and a slide: did the last answer show something?
 
@@ -101,15 +93,15 @@ class Lists(Schedule):
         query = self._queries[q]
         rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]][: query["k"]]
         self._make_room_out(len(rows))
-        lines = self._told.lines[self._told.written[0] :][: len(rows)]
+        lines = self._emitted.lines[self._emitted.written[0] :][: len(rows)]
         lines["at"], lines["group"], lines["order"], lines["change"] = self._now + self._counted, q, 0, ENTER
         lines["rank"] = np.arange(1, len(rows) + 1)
         lines["score"], lines["position"] = rows["score"], rows["position"]
         if self.spec.emit == ENTRIES:
             rows["flag"] = 1
-        self._told.written[0] += len(rows)
+        self._emitted.written[0] += len(rows)
 
-    def remove(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         """Query kept[i] becomes query i; the others are forgotten."""
         gone = np.setdiff1d(np.arange(len(self._queries)), kept)
         release(self._pool, self._queries, gone)
@@ -219,9 +211,9 @@ class Lists(Schedule):
             self._pool = grown_pool(self._pool, more)
 
     def _make_room_out(self, more: int) -> None:
-        lines, written = self._told
+        lines, written = self._emitted
         if len(lines) - written[0] < more:
-            self._told = Told(grown(lines, max(2 * len(lines), int(written[0]) + more)), written)
+            self._emitted = Emitted(grown(lines, max(2 * len(lines), int(written[0]) + more)), written)
 
     def _make_room_hits(self, rows: int) -> None:
         if len(self._hits.row) <= rows:  # with room for one that is none
@@ -229,9 +221,9 @@ class Lists(Schedule):
 
     def _lines(self, *, orders: int = 0) -> Answer:
         """The lines written, in their order: by the row, of so many, that made them known, then by query."""
-        lines = self._told.lines[: self._told.written[0]]
+        lines = self._emitted.lines[: self._emitted.written[0]]
         groups = 0 if self._in_order else len(self._queries)
-        self._told.written[0] = 0
+        self._emitted.written[0] = 0
         return Answer(*in_columns(lines, groups, orders))
 
     def _answer(self, done: list[Answer] | None = None) -> Answer:

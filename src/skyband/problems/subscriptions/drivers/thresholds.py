@@ -18,9 +18,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from skyband.core.operator import CHANGES, Answer, Floats, Ints
-from skyband.problems.subscriptions.drivers.list_kernels import LATEST, SLACK, arrivals_of, close, keep
+from skyband.problems.subscriptions.drivers.kernels.lists import LATEST, SLACK, arrivals_of
+from skyband.problems.subscriptions.drivers.kernels.row_driver import arrive, room_for_lists
+from skyband.problems.subscriptions.drivers.kernels.step_driver import close, keep
 from skyband.problems.subscriptions.drivers.lists import Hits, Lists, classes_of
-from skyband.problems.subscriptions.drivers.row_driver import arrive, room_for_lists
 from skyband.problems.subscriptions.operator import Spec
 
 BLOCK_ROWS = 16384  # at most, that are taken together
@@ -180,7 +181,7 @@ class Thresholds(Lists):
                 else:
                     at, failures = arrive(
                         which, begin, at, reached, self._hits, arrivals, self._counted, u, self._queries,
-                        self._threshold, self._pool, self.spec.emit, self._told, self._failed, self._room,
+                        self._threshold, self._pool, self.spec.emit, self._emitted, self._failed, self._room,
                     )  # fmt: skip
                     failed.append(which[self._failed[:failures]])
                 if at < reached:
@@ -231,7 +232,7 @@ class Thresholds(Lists):
         while at < len(which):
             at, failures = close(
                 end, which, at, self._queries, self._threshold, self._pool, self._previous,
-                self.spec.emit, self._told, self._failed,
+                self.spec.emit, self._emitted, self._failed,
             )  # fmt: skip
             failed.append(which[self._failed[:failures]])
             if at < len(which):

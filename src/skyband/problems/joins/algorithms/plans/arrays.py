@@ -1,8 +1,8 @@
 """The flat arrays of a running plan, as its kernels see them.
 
 Each table is one array of int64, a row for each entry, group, live row, … with fixed columns first. Those whose number
-depends on the query come behind them, and `rule` says where. One array each keeps what is used together in one place of
-memory, and the kernels quick to compile: that takes time with every array that is passed on.
+depends on the query come behind them, and `config` says where. One array each keeps what is used together in one place
+of memory, and the kernels quick to compile: that takes time with every array that is passed on.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ GATHER, UPDATE, JOIN = range(3)  # JOIN: the entry at hand is up to date, but no
 MISSING = -(2**63)  # ranked: the score of a group that is gone
 NO_SCORE = MISSING + 1  # and of one whose aggregate has no value: behind all others
 
-# -- the rule: the query in numbers, and where the columns are that depend on it ---------------------------------------
+# -- the config: the query in numbers, and where the columns are that depend on it -------------------------------------
 
 INPUTS = 0
 AGGREGATES = 1
@@ -63,7 +63,7 @@ VARIABLES, KEYS, FOLLOWING, PRECEDING, SUMS, DELTA, ENTRY_WIDTH = range(18, 25)
 GROUP_PARTS, GROUP_VALUES, GROUP_SUMS, GROUP_WIDTH = range(25, 29)
 # Where parts of the scratch start.
 OWN, CHOSEN, CURSOR, LIMBS, VALUES = range(29, 34)
-RULE = 34
+CONFIG = 34
 
 # -- rows of the program -----------------------------------------------------------------------------------------------
 

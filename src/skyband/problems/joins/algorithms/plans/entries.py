@@ -23,8 +23,8 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     longer,
     table,
 )
+from skyband.problems.joins.algorithms.plans.config import Config, Term, moved
 from skyband.problems.joins.algorithms.plans.graph import Graph
-from skyband.problems.joins.algorithms.plans.layout import Layout, Term, moved
 from skyband.problems.joins.drivers.lifetimes import Numbers
 from skyband.problems.joins.operator import Cells, Spec
 
@@ -50,25 +50,25 @@ class Keys:
 
 
 class EntryTable:
-    def __init__(self, spec: Spec, graph: Graph, early: tuple[bool, ...], layout: Layout, room: int) -> None:
-        self._spec, self._graph, self._early, self._layout = spec, graph, early, layout
+    def __init__(self, spec: Spec, graph: Graph, early: tuple[bool, ...], config: Config, room: int) -> None:
+        self._spec, self._graph, self._early, self._config = spec, graph, early, config
         self._indexes = sum(len(graph.indexes(i)) for i in range(len(spec.inputs)))
         self._keys = [Keys(len(domain)) for domain in graph.domains]
         self._numbers = Numbers()
         self._numbers.take(1)  # entry 0 is none
         # By input and cell: its entry while it has rows, or 0.
         self._cells = [np.zeros(0, np.int64) for _ in spec.inputs]
-        self._told = [Cells(np.zeros((0, len(i.variables)), np.int32), np.zeros(0, np.int32)) for i in spec.inputs]
-        self.rows = table(max(1, room), layout.width_of(ENTRY_WIDTH))
+        self._known = [Cells(np.zeros((0, len(i.variables)), np.int32), np.zeros(0, np.int32)) for i in spec.inputs]
+        self.rows = table(max(1, room), config.of(ENTRY_WIDTH))
         self.first = np.full((max(1, self._indexes), 1), NONE, np.int64)  # [index, key]: the first entry with it
         self.cell_of_slot = np.zeros(1, np.int64)
 
     def cells(self, source: int) -> int:
-        return len(self._told[source].part)
+        return len(self._known[source].part)
 
     def add_cells(self, source: int, cells: Cells) -> None:
-        told = self._told[source]
-        self._told[source] = Cells(*(np.concatenate(pair) for pair in zip(told, cells, strict=True)))
+        known = self._known[source]
+        self._known[source] = Cells(*(np.concatenate(pair) for pair in zip(known, cells, strict=True)))
         if self.cells(source) > len(self._cells[source]):
             self._cells[source] = longer(self._cells[source], 2 * self.cells(source))
 
@@ -77,17 +77,17 @@ class EntryTable:
         entries = self._numbers.take(len(cells))
         if self._numbers.limit > len(self.rows):
             self.rows = longer(self.rows, max(self._numbers.limit, 2 * len(self.rows)))
-        variables = self._told[source].variables[cells].astype(np.int64)
-        own, rule = self._spec.inputs[source].variables, self._layout.rule
+        variables = self._known[source].variables[cells].astype(np.int64)
+        own, numbers = self._spec.inputs[source].variables, self._config.numbers
         self.rows[entries] = 0
         self.rows[entries, SOURCE] = source
-        self.rows[entries, PART] = self._told[source].part[cells]
+        self.rows[entries, PART] = self._known[source].part[cells]
         for column, variable in enumerate(own):
-            self.rows[entries, rule[VARIABLES] + variable] = variables[:, column]
+            self.rows[entries, numbers[VARIABLES] + variable] = variables[:, column]
         for d, domain in enumerate(self._graph.domains):
             if set(domain) <= set(own):
                 columns = [own.index(variable) for variable in domain]
-                self.rows[entries, rule[KEYS] + d] = self._keys[d].encode(variables[:, columns])
+                self.rows[entries, numbers[KEYS] + d] = self._keys[d].encode(variables[:, columns])
         keys = max((keys.count for keys in self._keys), default=0)
         if keys > self.first.shape[1]:
             first = np.full((len(self.first), 2 * keys), NONE, np.int64)
@@ -98,7 +98,7 @@ class EntryTable:
     def parts(self, source: int, cells: Ints, slots: Ints) -> Ints:
         """The parts of rows that come, of these cells, to these slots, where no entries are needed."""
         self._note_cells(cells, slots)
-        return self._told[source].part[cells].astype(np.int64)
+        return self._known[source].part[cells].astype(np.int64)
 
     def _note_cells(self, cells: Ints, slots: Ints) -> None:
         limit = int(slots.max()) + 1
@@ -124,7 +124,7 @@ class EntryTable:
         """Rows have gone from these slots: entries without rows are free for others."""
         if self._early[source]:
             of_cell = self._cells[source]
-            cells = self.cell_of_slot[slots[self.rows[entries, self._layout.rule[SUMS]] == 0]]
+            cells = self.cell_of_slot[slots[self.rows[entries, self._config.numbers[SUMS]] == 0]]
             entries = of_cell[cells]
             of_cell[cells] = np.arange(len(cells))
             entries = entries[of_cell[cells] == np.arange(len(cells))]
@@ -135,18 +135,18 @@ class EntryTable:
         """How many cells, values of its join variables and parts of groups the rows in these slots have."""
         is_live = np.zeros(self.cells(source), bool)
         is_live[self.cell_of_slot[slots]] = True
-        variables = self._told[source].variables[is_live]
+        variables = self._known[source].variables[is_live]
         if variables.shape[1] == 1:
             values = _different(variables[:, 0])
         else:
             values = len(np.unique(variables, axis=0)) if variables.shape[1] else min(1, len(variables))
-        return len(variables), values, _different(self._told[source].part[is_live])
+        return len(variables), values, _different(self._known[source].part[is_live])
 
-    def lay_out_anew(self, layout: Layout, before: Sequence[Term], after: Sequence[Term]) -> None:
+    def lay_out_anew(self, config: Config, before: Sequence[Term], after: Sequence[Term]) -> None:
         """Make sums wide enough for other terms. Nothing waits to be joined."""
-        old, self._layout = self.rows, layout
-        start = int(layout.rule[SUMS])
-        self.rows = table(len(old), layout.width_of(ENTRY_WIDTH))
+        old, self._config = self.rows, config
+        start = config.of(SUMS)
+        self.rows = table(len(old), config.of(ENTRY_WIDTH))
         self.rows[:, :start] = old[:, :start]
         for source in range(len(self._spec.inputs)):
             rows = np.flatnonzero(old[:, SOURCE] == source)
@@ -156,8 +156,8 @@ class EntryTable:
 
     def state(self) -> Arrays:
         saved: Arrays = {}
-        for source, told in enumerate(self._told):
-            saved |= {f"cells {source} {name}": column.copy() for name, column in told._asdict().items()}
+        for source, known in enumerate(self._known):
+            saved |= {f"cells {source} {name}": column.copy() for name, column in known._asdict().items()}
         return saved
 
     def saved_cells(self, state: Arrays, source: int) -> Cells:
@@ -167,15 +167,15 @@ class EntryTable:
         counted = np.zeros(len(self.rows), np.int64)
         for slots in live:
             np.add.at(counted, entry_of_slot[slots], weight[slots])
-        rule = self._layout.rule
-        assert (self.rows[1:, rule[SUMS]] == counted[1:]).all(), "an entry counts its live rows"
-        assert not self.rows[1:, rule[DELTA] :].any(), "nothing waits to be joined"
+        numbers = self._config.numbers
+        assert (self.rows[1:, numbers[SUMS]] == counted[1:]).all(), "an entry counts its live rows"
+        assert not self.rows[1:, numbers[DELTA] :].any(), "nothing waits to be joined"
         assert not self.rows[:, IS_LISTED].any()
         for source in range(len(self._spec.inputs)):
             self._check_links(source)
 
     def _check_links(self, source: int) -> None:
-        rule = self._layout.rule
+        numbers = self._config.numbers
         start = sum(len(self._graph.indexes(i)) for i in range(source))
         for link, domain in enumerate(self._graph.indexes(source)):
             linked = []
@@ -183,11 +183,11 @@ class EntryTable:
                 previous = NONE
                 while entry != NONE:
                     row = self.rows[entry]
-                    assert row[rule[KEYS] + domain] == key, "an entry is found by its own key"
-                    assert row[rule[PRECEDING] + link] == previous, "lists can be walked both ways"
+                    assert row[numbers[KEYS] + domain] == key, "an entry is found by its own key"
+                    assert row[numbers[PRECEDING] + link] == previous, "lists can be walked both ways"
                     linked.append(entry)
-                    previous, entry = entry, row[rule[FOLLOWING] + link]
-            has_rows = (self.rows[1:, rule[SUMS]] > 0) & (self.rows[1:, SOURCE] == source)
+                    previous, entry = entry, row[numbers[FOLLOWING] + link]
+            has_rows = (self.rows[1:, numbers[SUMS]] > 0) & (self.rows[1:, SOURCE] == source)
             assert sorted(linked) == (1 + np.flatnonzero(has_rows)).tolist(), (
                 "all entries with rows are found, no others"
             )

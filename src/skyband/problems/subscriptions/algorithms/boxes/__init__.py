@@ -20,7 +20,7 @@ from skyband.core.operator import Floats, Ints
 from skyband.core.options import Count, CountOrNone, Deviations
 from skyband.core.registry import Algorithm
 from skyband.kernels.compiling import kernel, part
-from skyband.problems.subscriptions.drivers.list_kernels import SLACK
+from skyband.problems.subscriptions.drivers.kernels.lists import SLACK
 from skyband.problems.subscriptions.drivers.lists import Hits
 from skyband.problems.subscriptions.drivers.scoring import BLOCK, Scoring
 from skyband.problems.subscriptions.drivers.thresholds import FEW, HITS, PARTS, Thresholds
@@ -155,7 +155,7 @@ class Boxes:
 
 
 @kernel
-def lay_boxes(columns, first, end, cuts, parts, most, laid, room):  # type: ignore[no-untyped-def]
+def lay_boxes(columns, first, end, cuts, parts, most, laid, room):
     """Put rows into parts ** len(cuts) boxes by where the cuts are, and those that are not finite into one more.
 
     Boxes that share a part of the first column are a run. Empty ones are left out. Returns how many runs there are, or
@@ -204,7 +204,7 @@ def lay_boxes(columns, first, end, cuts, parts, most, laid, room):  # type: igno
 
 
 @part
-def find_boxes(columns, first, end, cuts, parts, box):  # type: ignore[no-untyped-def]
+def find_boxes(columns, first, end, cuts, parts, box):
     """The number of each row's box; behind the last one if it is not finite."""
     n, split = end - first, len(cuts)
     for begin in range(0, n, BLOCK):
@@ -231,7 +231,7 @@ def find_boxes(columns, first, end, cuts, parts, box):  # type: ignore[no-untype
 
 
 @part
-def ends_of(values, starts, boxes, low, high):  # type: ignore[no-untyped-def]
+def ends_of(values, starts, boxes, low, high):
     """The least and the largest value in each box; two by two, since each has to wait for the one before."""
     for b in range(boxes):
         begin, end = starts[b], starts[b + 1]

@@ -23,7 +23,7 @@ from skyband.core.registry import Algorithm
 from skyband.kernels.compiling import allocating
 from skyband.problems.subscriptions.algorithms import boxes
 from skyband.problems.subscriptions.algorithms.scan import Scan
-from skyband.problems.subscriptions.drivers.list_kernels import SLACK
+from skyband.problems.subscriptions.drivers.kernels.lists import SLACK
 from skyband.problems.subscriptions.drivers.lists import Hits
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 from skyband.problems.subscriptions.drivers.thresholds import FEW, HITS, PARTS, Thresholds
@@ -208,7 +208,7 @@ def _runs(low: Floats, high: Floats, parts: int) -> tuple[Floats, Floats]:
 
 
 @allocating
-def cells_of(columns, first, end, cuts):  # type: ignore[no-untyped-def]
+def cells_of(columns, first, end, cuts):
     """The cell of each row; behind the last one if a column lies outside, or one that is not split is not finite."""
     n, (split, parts) = end - first, cuts.shape
     parts -= 1
@@ -232,7 +232,7 @@ def cells_of(columns, first, end, cuts):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def by_query(n, row, query, score, which, queries, hit, hit_score, ends):  # type: ignore[no-untyped-def]
+def by_query(n, row, query, score, which, queries, hit, hit_score, ends):
     """Sort hits, which are in order of arrival, by query: those of the j-th of `which` end at ends[j]."""
     place, following = np.zeros(queries, np.int64), np.zeros(len(which) + 1, np.int64)
     for j in range(len(which)):

@@ -137,7 +137,7 @@ class Gridded:
         self._rebuild(np.concatenate([old.k, queries.k]), np.concatenate([old.size, queries.size]), start)
         return Answer.of(np.empty(0, ANSWER))
 
-    def remove(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         self._parameters = np.ascontiguousarray(self._parameters[:, kept])
         self._grid = self._grid._replace(shown=np.ascontiguousarray(self._grid.shown[:, kept]))
         self._rebuild(self._lists.k[kept], self._lists.size[kept], self._lists.start[kept])
@@ -222,12 +222,12 @@ def step_of(scoring: Scoring) -> Any:
     """The loop over rows, with the score compiled into it."""
     one, most = scoring.one, scoring.most
 
-    def _ranks(score, row, other_score, other_row):  # type: ignore[no-untyped-def]
+    def _ranks(score, row, other_score, other_row):
         return score > other_score or (score == other_score and row > other_row)
 
     ranks: Any = njit(_ranks)
 
-    def _put(lists, q, score, row, skyband):  # type: ignore[no-untyped-def]
+    def _put(lists, q, score, row, skyband):
         """Put a row, the latest of all, into a list: those behind it have one more dominator."""
         k, n = lists.k[q], lists.length[q]
         x = n
@@ -257,7 +257,7 @@ def step_of(scoring: Scoring) -> Any:
 
     put: Any = njit(_put)
 
-    def _register(lists, grid, parameters, q):  # type: ignore[no-untyped-def]
+    def _register(lists, grid, parameters, q):
         """Tell the cells that a query is interested in what reaches its threshold."""
         lists.indexed[q] = lists.threshold[q]
         for cell in range(len(grid.head)):
@@ -274,7 +274,7 @@ def step_of(scoring: Scoring) -> Any:
 
     register: Any = njit(_register)
 
-    def _compute(lists, grid, parameters, q, now, skyband):  # type: ignore[no-untyped-def]
+    def _compute(lists, grid, parameters, q, now, skyband):
         """The k best rows of the window, from the grid: the best cells first, as long as one may hold a better row."""
         k, cells, size = lists.k[q], len(grid.head), grid.columns.shape[1]
         bound = np.empty(cells)
@@ -310,7 +310,7 @@ def step_of(scoring: Scoring) -> Any:
 
     compute: Any = njit(_compute)
 
-    def step(columns, begin, offset, arrivals, grid, lists, parameters, skyband, out, written):  # type: ignore[no-untyped-def]
+    def step(columns, begin, offset, arrivals, grid, lists, parameters, skyband, out, written):
         width, size = grid.columns.shape
         queries = len(lists.k)
         room, new = np.sum(lists.k), 0

@@ -96,7 +96,7 @@ class Each:
         k, size, counted = self._columns[:, q].tolist()
         return self._open(row_spec(self.spec, k, size, counted=bool(counted)))
 
-    def remove(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         self._operators = [self._operators[q] for q in kept.tolist()]
         self._columns = self._columns[:, kept]
         self._parameters = np.ascontiguousarray(self._parameters[:, kept])

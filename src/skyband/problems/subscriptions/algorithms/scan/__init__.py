@@ -13,7 +13,7 @@ import numpy as np
 from skyband.core.operator import Floats, Ints
 from skyband.core.options import Count, Deviations
 from skyband.core.registry import Algorithm
-from skyband.problems.subscriptions.drivers.list_kernels import SLACK
+from skyband.problems.subscriptions.drivers.kernels.lists import SLACK
 from skyband.problems.subscriptions.drivers.lists import Hits
 from skyband.problems.subscriptions.drivers.scoring import BLOCK, Scoring
 from skyband.problems.subscriptions.drivers.thresholds import FEW, HITS, PARTS, Thresholds

@@ -2,13 +2,13 @@
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, sections 4.1 and 6.3: one K-skyband answers every k up to K and
             every window up to the largest; Yang et al., EDBT 2011, name sharing between queries as future work.
-Invariant:  when a window closes, every row of it that fewer than K better ones of its topic outlive is in the topic's
-            band, K being the largest k; and of the rows after it, every one that fewer than K better ones of its slide
-            outlive waits. Queries are of one topic if a row is worth the same to all of them.
-Cost:       a row is scored once and compared once, or where a score reads the query once for each topic; when a window
-            closes, each query reads its band, best first, until it has its k. State: about K (1 + ln(n/K)) rows of each
-            topic, by value the rows of a slide while they come, and what was told where changes are.
-Choose it:  there are few topics, or a condition says which rows are of each, and windows slide.
+Invariant:  K is the largest k, and queries that score every row alike are one score group. When a window closes, the
+            band of a score group holds every row of the window that fewer than K better ones of the group outlive.
+            Later rows wait, except those that K better ones of their slide outlive.
+Cost:       a row is scored and compared once, or once for each score group if the score reads the query. When a window
+            closes, each query reads its band, best first, until it has its k. State: about K (1 + ln(n/K)) rows for
+            each score group, the rows of one slide in windows by value, and with changes the answers before.
+Choose it:  windows slide, and there are few score groups, or a condition says which rows each of them sees.
 """
 
 from __future__ import annotations
@@ -25,11 +25,17 @@ from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
 from skyband.kernels.ranking import ROW, Rows
 from skyband.problems.rows.drivers.rescoring import Change, rescored
-from skyband.problems.subscriptions.algorithms.shared.kernels import FROM_THE_START, TOPIC, by_topic, pruned, read
+from skyband.problems.subscriptions.algorithms.shared.kernels import (
+    FROM_THE_START,
+    SCORE_GROUP,
+    by_score_group,
+    pruned,
+    read,
+)
 from skyband.problems.subscriptions.drivers.emit import Before
-from skyband.problems.subscriptions.drivers.list_kernels import LATEST
+from skyband.problems.subscriptions.drivers.kernels.lists import LATEST
+from skyband.problems.subscriptions.drivers.score_groups import NONE, ScoreGroups
 from skyband.problems.subscriptions.drivers.slides import Schedule, due_at
-from skyband.problems.subscriptions.drivers.topics import NONE, Topics
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
 from skyband.windows import FOREVER
 
@@ -38,7 +44,9 @@ NAME = "shared"
 FIELDS = ROW.itemsize // 8
 THINNED_AT = 1024  # rows wait, before it is worth asking which of them matter
 ROOM = 1 << 16  # for rows that are kept of a batch, at least
-K, SIZE, START, EVERY, OF = range(5)  # what is known of a query; START: the first arrival that it sees; OF: its topic
+K, SIZE, START, EVERY, OF = range(
+    5
+)  # what is known of a query; START: the first arrival that it sees; OF: its score group
 _ONE_START = np.array([FROM_THE_START])
 
 
@@ -65,10 +73,10 @@ class Shared(Schedule):
     def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT, room: int = ROOM) -> None:
         super().__init__(spec)
         self._queries = np.empty((5, 0), np.int64)
-        self._topics = Topics(spec.scoring.score)
-        self._born = np.full(len(self._topics), -LATEST)  # by topic: from when on its rows are there
+        self._score_groups = ScoreGroups(spec.scoring.score)
+        self._born = np.full(len(self._score_groups), -LATEST)  # by score group: from when on its rows are there
         self._know()
-        self._band = np.empty(0, ROW)  # of windows that have closed: by topic, best first
+        self._band = np.empty(0, ROW)  # of windows that have closed: by score group, best first
         self._waiting: list[Rows] = []  # of windows that have not
         self._count = 0  # of rows waiting
         self._before = Before(spec.emit)
@@ -83,17 +91,17 @@ class Shared(Schedule):
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
-        k, known = int(queries.k.max(initial=1)), len(self._topics)
+        k, known = int(queries.k.max(initial=1)), len(self._score_groups)
         if backfill and k > self._complete:
             raise InvalidQuery(
                 f"backfill=True with k = {k}: of the rows in the window those are kept that matter to a k up to "
                 f"{self._complete}, the largest so far. Add it without backfill, or begin with the largest k."
             )
-        topics = self._topics.of_queries(queries.parameters)
-        born = np.full(len(self._topics) - known, self._now + 1 if self._position else -LATEST)
+        score_groups = self._score_groups.of_queries(queries.parameters)
+        born = np.full(len(self._score_groups) - known, self._now + 1 if self._position else -LATEST)
         self._born = np.concatenate([self._born, born])
-        if backfill and (self._born[topics] > self._next_end() - self.spec.window.size).any():
-            self._topics.keep(np.arange(known))
+        if backfill and (self._born[score_groups] > self._next_end() - self.spec.window.size).any():
+            self._score_groups.compact(np.arange(known))
             self._born = self._born[:known]
             raise InvalidQuery(
                 "backfill=True, and in a part of the window no query asked for what this one does: of its rows those "
@@ -103,28 +111,28 @@ class Shared(Schedule):
         if k > self._most:
             self._rose = self._now + 1
         start = FROM_THE_START if backfill or not self._position else self._position
-        added = np.stack([queries.k, queries.size, np.full(len(queries.k), start), queries.every, topics])
+        added = np.stack([queries.k, queries.size, np.full(len(queries.k), start), queries.every, score_groups])
         self._queries = np.concatenate([self._queries, added], axis=1)
         self._before.add(len(queries.k))
         self._know()
         return self._answer()
 
-    def remove(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         self._queries = np.ascontiguousarray(self._queries[:, kept])
-        self._before.remove(kept)
+        self._before.compact(kept)
         used, self._queries[OF] = np.unique(self._queries[OF], return_inverse=True)
-        if len(used) < len(self._topics) and self.spec.scoring.score.parameters:
-            self._forget_topics_but(used)
+        if len(used) < len(self._score_groups) and self.spec.scoring.score.parameters:
+            self._forget_score_groups_but(used)
         self._know()
 
-    def _forget_topics_but(self, used: Ints) -> None:
-        number = np.full(len(self._topics), NONE)
+    def _forget_score_groups_but(self, used: Ints) -> None:
+        number = np.full(len(self._score_groups), NONE)
         number[used] = np.arange(len(used))
-        self._topics.keep(used)
+        self._score_groups.compact(used)
         self._born = self._born[used]
         for rows in (self._band, *self._waiting):
-            rows[TOPIC] = number[rows[TOPIC]]
-        self._band, *self._waiting = (rows[rows[TOPIC] != NONE] for rows in (self._band, *self._waiting))
+            rows[SCORE_GROUP] = number[rows[SCORE_GROUP]]
+        self._band, *self._waiting = (rows[rows[SCORE_GROUP] != NONE] for rows in (self._band, *self._waiting))
         self._count = sum(map(len, self._waiting))
 
     def _know(self) -> None:
@@ -134,9 +142,9 @@ class Shared(Schedule):
         self._came_late = bool((self._queries[START] != FROM_THE_START).any())
         self._own_slides = bool((self._queries[EVERY] != self.spec.window.every).any())
         self._earliest_first = np.lexsort((-self._queries[SIZE], self._queries[OF]))
-        topics = len(self._topics) if self._topics.looked_up else 1
-        self._best = np.empty((topics, 2 * self._most))  # room for scores, by topic
-        self._counts, self._limits = np.empty(topics, np.int64), np.empty(topics)
+        score_groups = len(self._score_groups) if self._score_groups.looked_up else 1
+        self._best = np.empty((score_groups, 2 * self._most))  # room for scores, by score group
+        self._counts, self._limits = np.empty(score_groups, np.int64), np.empty(score_groups)
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -177,16 +185,16 @@ class Shared(Schedule):
 
         With a k that is larger than any, all that are worth something.
         """
-        rows, topics, scoring, begin = v - u, self._topics, self.spec.scoring, 0
+        rows, score_groups, scoring, begin = v - u, self._score_groups, self.spec.scoring, 0
         if max(rows, self._least_room) > len(self._kept):
             self._kept = np.empty(max(rows, self._least_room), ROW)
-        while begin < len(topics):
-            if topics.looked_up:
-                of, best = topics.of_rows(columns, u, v), (self._best, self._counts, self._limits)
-                n, end = scoring.latest_of(columns, u, v, of, k, *best, self._kept), len(topics)
+        while begin < len(score_groups):
+            if score_groups.looked_up:
+                of, best = score_groups.of_rows(columns, u, v), (self._best, self._counts, self._limits)
+                n, end = scoring.latest_of(columns, u, v, of, k, *best, self._kept), len(score_groups)
                 is_all = n == rows
             else:
-                asked = topics.values, begin, len(topics)
+                asked = score_groups.values, begin, len(score_groups)
                 n, end = scoring.latest(columns, u, v, *asked, k, self._best[0], self._kept)
                 is_all = n == rows * (end - begin)
             if not is_all:
@@ -211,7 +219,7 @@ class Shared(Schedule):
 
     def _pruned(self, band: Rows, rows: Rows, first: int) -> Rows:
         """A band and rows that come to it, without those that no longer matter."""
-        kept: Rows = pruned(band, rows, first, self._most, self._starts(), len(self._topics))
+        kept: Rows = pruned(band, rows, first, self._most, self._starts(), len(self._score_groups))
         if len(kept) < len(band) + len(rows):
             self._complete = min(self._complete, self._most)
         return kept
@@ -246,15 +254,15 @@ class Shared(Schedule):
         answer, time = self._read(self._band, due, end - self._queries[SIZE], end)
         if self.spec.emit != WINDOWS:
             first = end + self._queries[EVERY] - self._queries[SIZE]
-            answer = self._before.tell(end, answer, time, due, first)
+            answer = self._before.emit(end, answer, time, due, first)
         done.append(answer)
 
     def _is_showing(self) -> bool:
         return self._before.is_showing()
 
     def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> tuple[Answer, Ints]:
-        """For each query its k best of the rows, which are by topic, best first, from the time `first` on; and when
-        these came."""
+        """Each query's k best of the rows from the time `first` on, and when these came. `rows`: by score group, best
+        first."""
         room = min(self._lines, len(k) * len(rows))
         answer = Answer(
             np.full(room, at),
@@ -266,7 +274,7 @@ class Shared(Schedule):
         )
         times = np.empty(room, np.int64)
         n = read(
-            *(rows, len(self._topics), k, first, self._queries[START], self._queries[OF], self._earliest_first),
+            *(rows, len(self._score_groups), k, first, self._queries[START], self._queries[OF], self._earliest_first),
             *(answer.group, answer.rank, answer.score, times, answer.position),
         )
         cut: list[Any] = [column[:n] for column in answer]
@@ -291,7 +299,7 @@ class Shared(Schedule):
             if closing is None:
                 return self._answer()
             ends, later = due_at(closing, self._queries[EVERY]), 0
-        rows = by_topic(_joined([self._band, *self._waiting]), len(self._topics))
+        rows = by_score_group(_joined([self._band, *self._waiting]), len(self._score_groups))
         sizes = self._queries[SIZE] if size is None else np.minimum(self._queries[SIZE], size)
         ks = self._queries[K] if k is None else np.minimum(self._queries[K], k)
         done = [
@@ -313,7 +321,7 @@ class Shared(Schedule):
     def state(self) -> Arrays:
         return {
             "queries": self._queries.copy(),
-            "topics": self._topics.values.copy(),
+            "score_groups": self._score_groups.values.copy(),
             "born": self._born.copy(),
             "band": self._band.copy(),
             "waiting": _joined(self._waiting),
@@ -323,7 +331,7 @@ class Shared(Schedule):
 
     def restore(self, state: Arrays) -> None:
         self._queries, self._band = state["queries"], state["band"]
-        self._topics.restore(state["topics"])
+        self._score_groups.restore(state["score_groups"])
         self._born = state["born"]
         self._before.restore(state)
         self._know()
@@ -333,16 +341,18 @@ class Shared(Schedule):
 
     def rescore(self, change: Change) -> None:
         """Put change(scores) in place of all scores held: others in the same order."""
-        self.restore(rescored(self.state(), change, other=("topics",)))
+        self.restore(rescored(self.state(), change, other=("score_groups",)))
 
     def check(self) -> None:
-        scores, topics = self._band["score"], self._band[TOPIC]
-        assert (topics[1:] >= topics[:-1]).all(), "the band is by topic"
-        assert ((scores[1:] <= scores[:-1]) | (topics[1:] > topics[:-1])).all(), "and best first"
+        scores, score_groups = self._band["score"], self._band[SCORE_GROUP]
+        assert (score_groups[1:] >= score_groups[:-1]).all(), "the band is by score group"
+        assert ((scores[1:] <= scores[:-1]) | (score_groups[1:] > score_groups[:-1])).all(), "and best first"
         rows = _joined([self._band, *self._waiting])
-        assert len(np.unique(rows[["position", TOPIC]])) == len(rows), "no row is held twice by a topic"
+        assert len(np.unique(rows[["position", SCORE_GROUP]])) == len(rows), "a score group holds no row twice"
         assert len(rows) == len(self._band) + self._count, "rows are counted"
-        assert ((rows[TOPIC] >= 0) & (rows[TOPIC] < len(self._topics))).all(), "every row is of a topic"
+        assert ((rows[SCORE_GROUP] >= 0) & (rows[SCORE_GROUP] < len(self._score_groups))).all(), (
+            "every row is of a score group"
+        )
         self._before.check()
 
 

@@ -1,0 +1,41 @@
+"""How the work is distributed on Spark: over buckets by a key whose rows belong together, or in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from skyband.windows import FOREVER, Ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Over several buckets or not, and why."""
+
+    is_spread: bool
+    why: str
+
+
+# A bucket by itself knows neither when the last row of all comes nor that others have rows where it has none.
+FROM_THE_START: Final = Distribution(
+    False, "in one place: a window from the start on is shown as long as rows come, of whatever key"
+)
+
+
+def by_pane(ticks: Ticks) -> bool:
+    """Do answers come at the ends of windows by value?"""
+    return not ticks.by_count and ticks.every > 0
+
+
+def by_its_rows(ticks: Ticks) -> bool:
+    """Does what a window shows depend on nothing but the rows that it shows, and time?
+
+    In a window of arrivals, and without a slide, a row matters to queries that do not want it; and a window from the
+    start on is shown as long as any row comes.
+    """
+    return by_pane(ticks) and ticks.size != FOREVER
+
+
+def shows_without_rows(ticks: Ticks, emit: str | None) -> bool:
+    """Is a window shown even where its key has no new row? So is one from the start on: see `FROM_THE_START`."""
+    return by_pane(ticks) and ticks.size == FOREVER and emit == "windows"

@@ -1,0 +1,68 @@
+"""The plan in words: the steps that the planner took, as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from skyband.core.draft import Draft, Measured, Query, Step
+from skyband.core.plan import Plan
+from skyband.core.registry import is_query, problem_of
+from skyband.core.rules import planned
+from skyband.errors import InvalidQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What will run and why; `str` of it is for reading."""
+
+    query: Query
+    plan: Plan
+    steps: tuple[Step, ...]
+    measured: Measured | None = None  # of EXPLAIN ANALYZE: what it did
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [problem_of(self.query).title(self.query), *(line for step in self.steps for line in step.lines())]
+        )
+
+
+def explain(
+    query: Any, *, window_rows: float | None = None, statistics: Mapping[str, Any] | None = None
+) -> Explanation:
+    """Which algorithm the planner chooses for `query`, why, and what it expects it to hold and to cost.
+
+    `window_rows` says how many rows a window by value holds; a window of arrivals knows. For a join, `statistics` says
+    what each input is like, by its name: `sb.Statistics`, as `statistics()` of a running session gives them.
+    """
+    if not is_query(query):
+        raise InvalidQuery(f"explain takes a query such as sb.TopK(…), got {type(query).__name__}.")
+    has_one_window = problem_of(query).has_one_window
+    if statistics is not None and has_one_window:
+        raise InvalidQuery("statistics= says what the inputs of a join are like; of this query, give window_rows=.")
+    if window_rows is not None and not has_one_window:
+        raise InvalidQuery("window_rows= is for queries over one window; of a join, give statistics= of each input.")
+    return explained(Draft(query, window_rows=window_rows, statistics=statistics))
+
+
+def explained(draft: Draft) -> Explanation:
+    """The same, with all that is known of the inputs, and of how the query ran."""
+    done = planned(draft)
+    assert done.plan is not None
+    steps = done.steps
+    if done.measured is not None:
+        steps = (*steps, _ran(done.measured))
+    return Explanation(done.query, done.plan, steps, done.measured)
+
+
+def analyzed(draft: Draft, measured: Measured) -> Explanation:
+    """The same, with what was measured beside what was estimated."""
+    return explained(replace(draft, measured=measured))
+
+
+def _ran(measured: Measured) -> Step:
+    late = f", {measured.rows_late:,} of them late" if measured.rows_late else ""
+    missed = f" and {measured.rows_missed:,} missed" if measured.rows_missed else ""
+    said = f"{measured.rows_in:,} rows in{late}, {measured.rows_out:,} out{missed}, in {measured.seconds:.3g} s"
+    return Step("ran", said)

@@ -1,0 +1,41 @@
+"""What the chooser comes to for every problem: what will run, and what else was considered."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One algorithm, or one plan of a join, considered."""
+
+    algorithm: str
+    refused: str | None = None  # why it cannot answer the query
+    rows: float = math.nan  # expected to be held per group, on random order; NaN if it cannot, or if nobody knows
+    ns: float = math.nan  # expected to be spent on a row; NaN if it cannot, or if nobody knows
+    for_comparing: bool = False  # never chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will run, and what else was considered."""
+
+    algorithm: str
+    why: str
+    rows: float
+    ns: float
+    window_rows: float
+    assumed: bool  # nobody said how many rows a window holds, or what the inputs are like
+    considered: tuple[Choice, ...]
+    pairs: float = 0.0  # expected to be held, if scores come in random order
+
+    @property
+    def base(self) -> str:
+        """The algorithm without its options."""
+        return self.algorithm.partition("(")[0]
+
+    @property
+    def assumption(self) -> str:
+        """Behind a number in words, that nobody has said it."""
+        return " (assumed)" if self.assumed else ""

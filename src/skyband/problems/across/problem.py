@@ -1,0 +1,76 @@
+"""The best objects of a window, each scored by what several streams say of it: `sb.TopKAcross`.
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) WINDOW [100 EVERY 1 ON t] ORDER BY r1.size + r2.size DESC LIMIT 20
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
+from skyband.core.draft import Draft
+from skyband.core.plan import Plan
+from skyband.core.planned_windows import ticks_of
+from skyband.core.problem import OneWindowProblem, Running
+from skyband.dialect.query_spec import QuerySpec
+from skyband.dialect.statement import Statement
+from skyband.problems.across import planning, session, sql
+from skyband.problems.across.query import TopKAcross
+
+
+class Across(OneWindowProblem[TopKAcross]):
+    """The k best objects of a window, across streams."""
+
+    name = "across"
+    query = TopKAcross
+    takes_bounds = True
+
+    def title(self, query: TopKAcross) -> str:
+        combine = dict(query.combine) if isinstance(query.combine, tuple) else query.combine
+        repeat = f", {query.repeat} of several" if query.repeat else ""
+        return f"top {query.k} {query.id} across {', '.join(query.streams)} by {combine} of {query.value}{repeat}"
+
+    def summary(self, query: TopKAcross) -> str:
+        count = len(query.streams)
+        return f"the best objects, scored by {'one stream' if count == 1 else f'{count} streams'}"
+
+    def holds(self, query: TopKAcross, plan: Plan, draft: Draft) -> str:
+        of = f"{plan.window_rows:,.0f} in a window{plan.assumption}"
+        return f"about {plan.rows:,.0f} rows of the {of}, if streams are half in step"
+
+    def choose(self, query: TopKAcross, draft: Draft) -> Plan:
+        spec = planning.in_numbers(query, ticks_of(query.window))
+        return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
+
+    def distribution(self, query: TopKAcross, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
+        ticks = ticks_of(query.window)
+        if not by_pane(ticks) or query.emit != "windows":
+            return Distribution(False, "in one place: answers do not come window by window")
+        if shows_without_rows(ticks, query.emit):
+            return FROM_THE_START
+        return Distribution(True, f"over buckets by {query.id}, merged for each window")
+
+    def open(
+        self, query: TopKAcross, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
+    ) -> session.TopKAcrossSession:
+        return session.TopKAcrossSession(query, schema, state, external_clock=external_clock)
+
+    def start(self, data: Any, query: TopKAcross) -> Running:
+        return session.start(data, query)
+
+    def run_on_spark(self, data: Any, query: TopKAcross, given: Any = None) -> Any:
+        from skyband.problems.across import spark
+
+        return spark.top_k_across(data, query)
+
+    def matches(self, statement: Statement) -> bool:
+        return not statement.is_grouped and statement.has_full_join
+
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
+        return sql.ask(statement, schemas)
+
+
+PROBLEM: Final = Across()

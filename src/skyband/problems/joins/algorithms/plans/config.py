@@ -1,0 +1,214 @@
+"""The query as arrays for kernels: which numbers an entry and a group hold, and where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.core.operator import Ints
+from skyband.problems.joins.algorithms.plans import arrays
+from skyband.problems.joins.algorithms.plans.graph import Graph
+from skyband.problems.joins.algorithms.plans.kernels.sums import BITS, MASK, NO_HIGH, NO_LOW, ONE_LIMB, extent
+from skyband.problems.joins.operator import AVG, MAX, MIN, SUM, Spec, is_float
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One argument of aggregates: what is counted of it and, if it is summed, its numbers' bits."""
+
+    input: int
+    argument: int
+    is_float: bool
+    is_summed: bool
+    low: int = NO_LOW  # the lowest bit of any number seen, or below
+    high: int = NO_HIGH  # one more than the highest
+    limbs: int = 0
+
+    @property
+    def plain(self) -> int:
+        return 3 if self.is_float and self.is_summed else 1
+
+    @property
+    def width(self) -> int:
+        return self.plain + self.limbs
+
+    def fitting(self, values: Ints, valid: Ints, row_bits: int) -> Term:
+        """The same, wide enough for these numbers too, and for sums of so many rows, as a power of two."""
+        if not self.is_summed:
+            return self
+        low, high = extent(values, valid, self.argument, self.is_float)
+        down = 0
+        if self.low != NO_LOW:
+            # Down by whole limbs, so that sums so far only have to be moved.
+            down = max(0, -(-(self.low - low) // BITS))
+            low = self.low - down * BITS
+        high = max(high, self.high)
+        bits = (high - low if high > low else 0) + row_bits + 2
+        needed = 1 if bits <= ONE_LIMB else math.ceil(bits / BITS)
+        # What is moved keeps all its limbs, also those that were needed for more rows than there are now.
+        moved = self.limbs if self.limbs <= 1 else self.limbs + down
+        return replace(self, low=low, high=high, limbs=max(needed, moved))
+
+
+def terms_of(spec: Spec) -> tuple[Term, ...]:
+    """By input, a term for each of its arguments."""
+    summed = {(each.input, each.argument) for each in spec.aggregates if each.function in (SUM, AVG)}
+    terms = [
+        Term(i, a, is_float, (i, a) in summed, low=NO_LOW if is_float else 0)
+        for i, source in enumerate(spec.inputs)
+        for a, is_float in enumerate(source.floats)
+    ]
+    return tuple(replace(term, limbs=1) if term.is_summed else term for term in terms)
+
+
+def sums_width(terms: Sequence[Term], source: int | None = None) -> int:
+    """Columns for the rows and the terms of an input, or of all."""
+    return 1 + sum(term.width for term in terms if source is None or term.input == source)
+
+
+class Config(NamedTuple):
+    """The query as its kernels read it: see arrays.py."""
+
+    numbers: Ints  # [what]: INPUTS, …, CONFIG: settings, and where sections and columns start
+    program: Ints  # [row, column]: the sections, one after the other
+
+    def of(self, what: int) -> int:
+        return int(self.numbers[what])
+
+
+def config_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool) -> Config:
+    inputs = len(spec.inputs)
+    stairs = _stairs(spec)
+    links = [graph.indexes(i) for i in range(inputs)]
+    sections: dict[int, list[tuple[int, ...]]] = {
+        arrays.TERM_ROWS: _term_rows(terms),
+        arrays.STAIR_ROWS: [(a, spec.inputs[i].floats[a], function == MAX) for i, a, function in stairs],
+        arrays.INPUT_ROWS: _input_rows(spec, terms, stairs, links),
+        **_step_sections(graph, links),
+        arrays.LINK_ROWS: [(domain,) for domains in links for domain in domains],
+        arrays.PART_ROWS: [(i,) for i in spec.grouped_inputs],
+        arrays.AGGREGATE_ROWS: _aggregate_rows(spec, terms, stairs),
+    }
+    numbers = np.zeros(arrays.CONFIG, np.int64)
+    program = np.zeros((max(1, sum(map(len, sections.values()))), arrays.PROGRAM_WIDTH), np.int64)
+    at = 0
+    for section, rows in sections.items():
+        numbers[section] = at
+        for row in rows:
+            program[at, : len(row)] = row
+            at += 1
+    by_input = [sum(stair[0] == i for stair in stairs) for i in range(inputs)]
+    for name, value in (
+        (arrays.INPUTS, inputs),
+        (arrays.AGGREGATES, len(spec.aggregates)),
+        (arrays.PARTS, len(spec.grouped_inputs)),
+        (arrays.STAIRS, len(stairs)),
+        (arrays.STAIRS_WIDE, max(by_input)),
+        (arrays.CHANGES, spec.changes),
+        (arrays.COALESCE, coalesce),
+        (arrays.TOP, spec.top),
+        (arrays.TOP_BY, spec.top_by),
+        (arrays.ASCENDING, spec.ascending),
+    ):
+        numbers[name] = value
+    _place_columns(numbers, spec, graph, terms, max(map(len, links)), coalesce=coalesce)
+    return Config(numbers, program)
+
+
+def _place_columns(
+    numbers: Ints, spec: Spec, graph: Graph, terms: Sequence[Term], links: int, *, coalesce: bool
+) -> None:
+    """Where the columns start that depend on the query."""
+    inputs, stairs = len(spec.inputs), int(numbers[arrays.STAIRS])
+    variables = 1 + max((max(source.variables, default=-1) for source in spec.inputs), default=-1)
+    sums = max(sums_width(terms, i) for i in range(inputs))
+    limbs = max((term.limbs for term in terms), default=0)
+    parts = len(spec.grouped_inputs) if len(spec.grouped_inputs) > 1 else 0  # one part is the group
+    for first, start, widths in (
+        (arrays.VARIABLES, arrays.ENTRY_FIXED, (variables, len(graph.domains), links, links, sums, sums * coalesce)),
+        (arrays.GROUP_PARTS, arrays.GROUP_FIXED, (parts, len(spec.aggregates), sums_width(terms))),
+        (arrays.OWN, 0, (stairs, inputs, inputs, limbs + 4)),
+    ):
+        numbers[first : first + len(widths) + 1] = start + np.cumsum([0, *widths])
+
+
+def _stairs(spec: Spec) -> list[tuple[int, int, int]]:
+    """The minima and maxima that groups have, by input: its number, the argument, the function."""
+    wanted = {(each.input, each.argument, each.function) for each in spec.aggregates if each.function in (MIN, MAX)}
+    return sorted(wanted)
+
+
+def _term_rows(terms: Sequence[Term]) -> list[tuple[int, ...]]:
+    rows: list[tuple[int, ...]] = []
+    for t, term in enumerate(terms):
+        start = sums_width([other for other in terms[:t] if other.input == term.input])
+        rows.append((term.argument, term.is_float, term.plain, term.limbs, term.low, start, sums_width(terms[:t])))
+    return rows
+
+
+def _input_rows(
+    spec: Spec, terms: Sequence[Term], stairs: Sequence[tuple[int, int, int]], links: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    def run(of: Sequence[int], i: int) -> tuple[int, int]:
+        return sum(each < i for each in of), sum(each <= i for each in of)
+
+    linked = [i for i, domains in enumerate(links) for _ in domains]
+    owners = [term.input for term in terms], [stair[0] for stair in stairs], linked
+    rows = []
+    for i in range(len(spec.inputs)):
+        simple = all(term.limbs <= 1 for term in terms if term.input == i)
+        block = sums_width(terms, i) - 1 if simple else arrays.NONE
+        start = sums_width([term for term in terms if term.input < i])
+        rows.append((*(bound for of in owners for bound in run(of, i)), block, start))
+    return rows
+
+
+def _step_sections(graph: Graph, links: Sequence[tuple[int, ...]]) -> dict[int, list[tuple[int, ...]]]:
+    steps: list[tuple[int, ...]] = []
+    checks: list[tuple[int, ...]] = []
+    for from_input in graph.steps:
+        for step in from_input:
+            link = links[step.input].index(step.domain)
+            index = sum(len(domains) for domains in links[: step.input]) + link
+            bounds = len(checks), len(checks) + len(step.checks)
+            checks += step.checks
+            steps.append((step.input, step.parent, step.domain, link, index, *bounds))
+    return {arrays.STEP_ROWS: steps, arrays.CHECK_ROWS: checks}
+
+
+def _aggregate_rows(spec: Spec, terms: Sequence[Term], stairs: Sequence[tuple[int, int, int]]) -> list[tuple[int, ...]]:
+    known = [(term.input, term.argument) for term in terms]
+    rows: list[tuple[int, ...]] = []
+    for each in spec.aggregates:
+        term = arrays.NONE if each.argument < 0 else known.index((each.input, each.argument))
+        is_stair = each.function in (MIN, MAX)
+        stair = stairs.index((each.input, each.argument, each.function)) if is_stair else arrays.NONE
+        rows.append((each.function, term, stair, is_float(spec, each)))
+    return rows
+
+
+def moved(sums: Ints, before: Sequence[Term], after: Sequence[Term]) -> Ints:
+    """Sums laid out for other terms than before: a number's limbs move up, and get more above them."""
+    result = np.zeros((len(sums), sums_width(after)), np.int64)
+    result[:, 0] = sums[:, 0]
+    old_at, new_at = 1, 1
+    for old, new in zip(before, after, strict=True):
+        result[:, new_at : new_at + new.plain] = sums[:, old_at : old_at + old.plain]
+        if old.is_summed and old.low != NO_LOW:
+            up = (old.low - new.low) // BITS
+            source = sums[:, old_at + old.plain : old_at + old.width]
+            target = result[:, new_at + new.plain : new_at + new.width]
+            if new.limbs == 1:
+                target[:, 0] = source[:, 0] << (BITS * up)
+                old_at, new_at = old_at + old.width, new_at + new.width
+                continue
+            target[:, up : up + old.limbs] = source
+            for limb in range(up + old.limbs - 1, new.limbs - 1):
+                target[:, limb + 1] = target[:, limb] >> BITS
+                target[:, limb] &= MASK
+        old_at, new_at = old_at + old.width, new_at + new.width
+    return result

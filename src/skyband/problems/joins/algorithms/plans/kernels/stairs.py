@@ -1,0 +1,129 @@
+"""Staircases: the smallest of values that come and expire, for many owners, in one pool.
+
+Of two values the later to expire hides the other while it is no larger. What is not hidden, a skyband with k = 1, is a
+staircase: in order of expiry, values rise. Its first step that has not expired is the minimum, now and for as long as
+nothing comes. An owner's steps lie in a slab of 2**c of the pool; kernels never grow it: they say that it is full.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skyband.core.operator import Ints
+from skyband.kernels.compiling import part
+from skyband.problems.joins.algorithms.plans.arrays import longer
+
+SMALLEST = 1  # log2 of the smallest slab
+CLASSES = 48
+NONE = -1
+
+# Columns of a step: the last moment at which it counts (in a free slab's first step, the next free slab), its value.
+UNTIL, VALUE = 0, 1
+# Columns of an owner. Capacity 0: no slab.
+OFFSET, LENGTH, CAPACITY = 0, 1, 2
+
+
+class Stairs(NamedTuple):
+    steps: Ints
+    owners: Ints
+    free: Ints  # by size: the first free slab, or NONE; last: the first step never used
+
+    def with_owners(self, owners: int) -> Stairs:
+        """The same with at least so many owners, the new ones without a slab."""
+        return self if owners <= len(self.owners) else self._replace(owners=longer(self.owners, owners))
+
+    def with_more_steps(self) -> Stairs:
+        return self._replace(steps=longer(self.steps, 2 * len(self.steps) + 64))
+
+
+def new_stairs(owners: int, steps: int) -> Stairs:
+    free = np.full(CLASSES + 1, NONE, np.int64)
+    free[CLASSES] = 0
+    return Stairs(np.zeros((steps, 2), np.int64), np.zeros((owners, 3), np.int64), free)
+
+
+@part
+def clear(stairs, owner):
+    """Forget an owner's steps and give its slab back."""
+    header = stairs.owners[owner]
+    if header[CAPACITY] > 0:
+        c = SMALLEST
+        while (1 << c) < header[CAPACITY]:
+            c += 1
+        stairs.steps[header[OFFSET], UNTIL] = stairs.free[c]
+        stairs.free[c] = header[OFFSET]
+        header[CAPACITY] = 0
+    header[LENGTH] = 0
+
+
+@part
+def _widen(stairs, owner):
+    """Move an owner to a slab of twice the size; False: the pool is full."""
+    header = stairs.owners[owner]
+    c = SMALLEST
+    while (1 << c) <= header[CAPACITY]:
+        c += 1
+    slab = stairs.free[c]
+    if slab != NONE:
+        stairs.free[c] = stairs.steps[slab, UNTIL]
+    else:
+        slab = stairs.free[CLASSES]
+        if slab + (1 << c) > len(stairs.steps):
+            return False
+        stairs.free[CLASSES] = slab + (1 << c)
+    n, old = header[LENGTH], header[OFFSET]
+    for j in range(n):
+        stairs.steps[slab + j, UNTIL] = stairs.steps[old + j, UNTIL]
+        stairs.steps[slab + j, VALUE] = stairs.steps[old + j, VALUE]
+    clear(stairs, owner)
+    header[OFFSET], header[LENGTH], header[CAPACITY] = slab, n, 1 << c
+    return True
+
+
+@part
+def _move(steps, start, end, by):
+    """Move steps up or down."""
+    if by > 0:
+        for j in range(end - 1, start - 1, -1):
+            steps[j + by, UNTIL], steps[j + by, VALUE] = steps[j, UNTIL], steps[j, VALUE]
+    elif by < 0:
+        for j in range(start, end):
+            steps[j + by, UNTIL], steps[j + by, VALUE] = steps[j, UNTIL], steps[j, VALUE]
+
+
+@part
+def expire(stairs, owner, now):
+    """Drop the steps that no longer count."""
+    header, steps = stairs.owners[owner], stairs.steps
+    start, n, gone = header[OFFSET], header[LENGTH], 0
+    while gone < n and steps[start + gone, UNTIL] < now:
+        gone += 1
+    _move(steps, start + gone, start + n, -gone)
+    header[LENGTH] = n - gone
+
+
+@part
+def insert(stairs, owner, until, value):
+    """Add a value that counts until then; False: the pool is full, nothing was changed. Twice is as good as once."""
+    header, steps = stairs.owners[owner], stairs.steps
+    n, start = header[LENGTH], header[OFFSET]
+    behind = n
+    while behind > 0 and steps[start + behind - 1, UNTIL] >= until:
+        behind -= 1
+    if behind < n and steps[start + behind, VALUE] <= value:
+        return True
+    first = behind
+    while first > 0 and steps[start + first - 1, VALUE] >= value:
+        first -= 1
+    if behind < n and steps[start + behind, UNTIL] == until:
+        behind += 1
+    if first == behind and n == header[CAPACITY]:
+        if not _widen(stairs, owner):
+            return False
+        start = header[OFFSET]
+    _move(steps, start + behind, start + n, 1 + first - behind)
+    header[LENGTH] = n + 1 + first - behind
+    steps[start + first, UNTIL], steps[start + first, VALUE] = until, value
+    return True

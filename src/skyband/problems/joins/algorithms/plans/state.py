@@ -1,0 +1,338 @@
+"""A running plan: its flat arrays, and how they are fed to the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import Arrays, Codes, Ints
+from skyband.errors import AggregateOverflow
+from skyband.problems.joins.algorithms.plans import arrays
+from skyband.problems.joins.algorithms.plans.arrays import BROKEN, LIVING, WRITTEN, longer, table
+from skyband.problems.joins.algorithms.plans.config import config_of, terms_of
+from skyband.problems.joins.algorithms.plans.entries import EntryTable
+from skyband.problems.joins.algorithms.plans.graph import graph_of
+from skyband.problems.joins.algorithms.plans.groups import GroupTable
+from skyband.problems.joins.algorithms.plans.kernels.matching import (
+    DONE,
+    MORE_ENTRY_STEPS,
+    MORE_GROUP_STEPS,
+    MORE_GROUPS,
+    MORE_RECORDS,
+)
+from skyband.problems.joins.algorithms.plans.kernels.running import line_up, run, write_rows
+from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
+from skyband.problems.joins.drivers.clock import Moves, Schedule
+from skyband.problems.joins.drivers.lifetimes import Coming
+from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, Known, Plan, Spec
+
+_LIVE = ("last", "cell", "arguments", "valid", "weight")  # of a live row, in a snapshot
+SAFE_BITS = 62  # so many joined rows, as a power of two, can be counted
+
+
+class Joined:
+    """A plan, running.
+
+    Parameters
+    ----------
+    initial_room
+        rows, entries, groups and records that there is room for at first.
+    most_groups
+        groups that it may come to hold.
+    forget_at
+        groups that make it worth looking for those that are gone.
+    """
+
+    def __init__(self, spec: Spec, plan: Plan, *, initial_room: int, most_groups: int, forget_at: int) -> None:
+        assert len(plan.early) == len(spec.inputs)
+        assert not plan.multiply or all(plan.early), "what is multiplied is aggregated"
+        self.spec, self.plan = spec, plan
+        self._alone = plan.multiply and len(spec.inputs) == 1  # nothing to join with: rows go straight to groups
+        self._rooms = {"initial_room": initial_room, "most_groups": most_groups, "forget_at": forget_at}
+        self._graph = graph_of(spec)
+        self._terms = terms_of(spec)
+        self._config = config_of(spec, self._graph, self._terms, coalesce=plan.multiply)
+        self._schedule = Schedule(spec, coalesce=plan.multiply)
+        self._counters = np.zeros(arrays.COUNTERS, np.int64)  # by name: see arrays.py
+        self._counters[[arrays.TAU, arrays.KTH]] = arrays.MISSING
+        self._turns = 0  # moments so far
+        self._pace = np.zeros(1 + len(spec.inputs))  # moments, and by input the rows that came; older ones count less
+        self._weight = [0 for _ in spec.inputs]  # by input: rows that the live ones stand for
+        room = max(1, initial_room)
+        arguments = max(len(source.floats) for source in spec.inputs)
+        self._slots = table(room, arrays.R_ARGUMENTS + arguments)  # [slot]: a live row, in no order
+        self._entries = EntryTable(spec, self._graph, plan.early, self._config, room)
+        self._entry_stairs = new_stairs(len(self._entries.rows) * self._config.of(arrays.STAIRS_WIDE), room)
+        self._listed = np.zeros(1, np.int64)  # [0, LISTED): entries that a moment changed, as they came
+        self._groups = GroupTable(spec, self._config, self._counters, room, most_groups, forget_at)
+        self._records = table(room, arrays.O_VALUES + len(spec.aggregates))  # [0, WRITTEN): by moment
+        self._make_scratch()
+
+    # -- the protocol ----------------------------------------------------------------------------------------------
+
+    @property
+    def late(self) -> int:
+        return self._schedule.late
+
+    @property
+    def unranked(self) -> int:
+        return 0
+
+    @property
+    def matches(self) -> int:
+        """Entries joined so far: what the joins cost."""
+        return int(self._counters[arrays.MATCHES])
+
+    def push(self, batch: Batch) -> Answer:
+        for source, cells in enumerate(batch.cells):
+            if cells is not None:
+                self._add_cells(source, cells)
+        streams = list(batch.rows)
+        for source, rows in enumerate(batch.rows):
+            if rows is not None and self.spec.inputs[source].relation:
+                self._run(self._schedule.load(source, rows))
+                streams[source] = None
+        order = batch.order
+        if order is not None:
+            relations = [i for i, source in enumerate(self.spec.inputs) if source.relation]
+            order = order[~np.isin(order, relations)]
+        batch = batch._replace(rows=tuple(streams), order=order)
+        if self.spec.every == 0:
+            return self._run(self._schedule.arrive(batch))
+        self._schedule.wait(batch)
+        return self._close(self._schedule.watermark())
+
+    def advance(self, watermark: int) -> Answer:
+        return self._close(watermark)
+
+    def next_close(self) -> int | None:
+        return self._schedule.next_close() if self.spec.every else None
+
+    def finish(self) -> Answer:
+        if self.spec.every == 0 or self.spec.by_count:
+            return self._run(None)
+        return self._close(self._schedule.last_end())
+
+    def parts(self, groups: Ints) -> Codes:
+        return self._groups.parts(groups)
+
+    def rows_held(self) -> int:
+        return self._schedule.rows_held
+
+    def groups_live(self) -> int:
+        return int(self._counters[LIVING])
+
+    def known(self) -> tuple[Known, ...]:
+        found = []
+        for source, queue in enumerate(self._schedule.queues):
+            counts = self._entries.count(source, queue.slot)
+            found.append(Known(float(self._pace[1 + source]), self._weight[source], *counts))
+        return tuple(found)
+
+    @property
+    def moments(self) -> float:
+        return float(self._pace[0])
+
+    def age(self) -> None:
+        self._pace /= 2
+
+    def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
+        found = []
+        for source, queue in enumerate(self._schedule.queues):
+            live = np.zeros(self._entries.cells(source), bool)
+            live[self._entries.cell_of_slot[queue.slot]] = True
+            live[self._schedule.waiting[source].cell] = True
+            found.append(live)
+        return tuple(found)
+
+    def state(self) -> Arrays:
+        saved = self._schedule.state() | self._entries.state()
+        saved["turns"] = np.array([self._turns])
+        saved["pace"] = self._pace.copy()
+        for source, queue in enumerate(self._schedule.queues):
+            saved |= {
+                f"live {source} last": queue.last.copy(),
+                f"live {source} cell": self._entries.cell_of_slot[queue.slot],
+                f"live {source} arguments": self._arguments(source, queue.slot),
+                f"live {source} valid": self._slots[queue.slot, arrays.R_VALID],
+                f"live {source} weight": self._slots[queue.slot, arrays.R_WEIGHT],
+            }
+        return saved
+
+    def restore(self, state: Arrays) -> None:
+        """Everything else follows from the rows that are live: sums are exact, whatever the order they came in."""
+        self._schedule.restore(state)
+        self._turns = int(state["turns"][0])
+        self._pace = state["pace"].copy()
+        for source in range(len(self.spec.inputs)):
+            self._add_cells(source, self._entries.saved_cells(state, source))
+        live = []
+        for source in range(len(self.spec.inputs)):
+            last, *rest = (state[f"live {source} {name}"] for name in _LIVE)
+            live.append(Coming(np.full(len(last), BEFORE), last, *rest))
+        self._run(self._schedule.revive(live))
+
+    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
+        saved = self.state()
+        for source, (old, told) in enumerate(zip(kept, cells, strict=True)):
+            number = np.zeros(self._entries.cells(source), np.int64)
+            number[old] = np.arange(len(old))
+            saved |= {f"cells {source} {name}": column for name, column in told._asdict().items()}
+            for rows in (f"live {source} cell", f"waiting {source} cell"):
+                saved[rows] = number[saved[rows]]
+        # Begin anew: everything follows from the live rows.
+        matches = self.matches
+        self.__init__(self.spec, self.plan, **self._rooms)  # type: ignore[misc]
+        self.restore(saved)
+        self._counters[arrays.MATCHES] = matches
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _arguments(self, source: int, slots: Ints) -> Ints:
+        first = arrays.R_ARGUMENTS
+        return self._slots[slots, first : first + len(self.spec.inputs[source].floats)]
+
+    def _close(self, watermark: int) -> Answer:
+        return self._run(self._schedule.close(watermark) if watermark > BEFORE else None)
+
+    def _add_cells(self, source: int, cells: Cells) -> None:
+        self._entries.add_cells(source, cells)
+        grouped = self.spec.grouped_inputs
+        if len(grouped) == 1 and grouped[0] == source and len(cells.part):
+            self._groups.take_parts(cells.part)
+
+    def _run(self, moves: Moves | None) -> Answer:
+        """Let the kernels take what comes and goes; answer what that makes known."""
+        parts: list[Ints] = []
+        self._groups.forget()
+        if moves is not None and len(moves.now):
+            self._fit_numbers(moves)
+            self._seat(moves)
+            events, moments = _events(moves)
+            counters = self._counters
+            counters[[arrays.TURN, arrays.EVENT, arrays.STAGE, arrays.ITEM]] = 0
+            counters[[arrays.FIRST_TURN, arrays.SILENT]] = self._turns, moves.silent
+            if not moves.silent:
+                self._turns += len(moments)
+                self._pace += [len(moments), *(new.weight.sum() for new in moves.coming)]
+            while (status := self._step(events, moments)) != DONE:
+                if status == MORE_RECORDS:
+                    parts.append(self._take_records())
+                self._grow(status)
+            for source, slots in enumerate(moves.going):
+                self._weight[source] -= int(self._slots[slots, arrays.R_WEIGHT].sum())
+                if not self._alone:
+                    self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
+        self._check_overflow()
+        parts.append(self._take_records())
+        records = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        at, turn, group, live, valid = (np.ascontiguousarray(records[:, c]) for c in range(arrays.O_VALUES))
+        return Answer(at, turn, group, live != 0, records[:, arrays.O_VALUES :], valid)
+
+    def _step(self, events: Ints, moments: Ints) -> int:
+        entries, groups = self._entries, self._groups
+        return int(
+            run(
+                *(*self._config, entries.rows, entries.first, self._listed, self._slots, groups.rows, groups.lists),
+                *(groups.table, self._entry_stairs, groups.stairs, events, moments, self._records),
+                *(self._scratch, self._scratch.view(np.float64), self._counters),
+            )
+        )
+
+    def _seat(self, moves: Moves) -> None:
+        """Give each row that comes a slot and an entry."""
+        limit = self._schedule.slots.limit
+        if limit > len(self._slots):
+            self._slots = longer(self._slots, max(limit, 2 * len(self._slots)))
+        for source, (rows, slots) in enumerate(zip(moves.coming, moves.slots, strict=True)):
+            if len(slots):
+                place = self._entries.parts if self._alone else self._entries.seat
+                entry = place(source, rows.cell, slots)
+                write_rows(self._slots, slots, entry, rows.valid, rows.last, rows.weight, rows.arguments)
+        entries = len(self._entries.rows)
+        self._entry_stairs = self._entry_stairs.with_owners(entries * self._config.of(arrays.STAIRS_WIDE))
+        if self.plan.multiply and entries >= len(self._listed):
+            self._listed = np.zeros(entries + 1, np.int64)
+
+    def _fit_numbers(self, moves: Moves) -> None:
+        """Make limbs wide enough for every sum that these rows can lead to, so that none is ever checked again."""
+        self._weight = [have + int(new.weight.sum()) for have, new in zip(self._weight, moves.coming, strict=True)]
+        row_bits = sum(weight.bit_length() for weight in self._weight)
+        terms = tuple(
+            term.fitting(rows.arguments[:, term.argument], rows.valid, row_bits)
+            for term, rows in ((term, moves.coming[term.input]) for term in self._terms)
+        )
+        is_pair = len(self.spec.inputs) == 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
+        self._counters[arrays.PAIR] = is_pair and row_bits <= SAFE_BITS
+        if terms == self._terms:
+            return
+        before, self._terms = self._terms, terms
+        if [(term.low, term.limbs) for term in before] != [(term.low, term.limbs) for term in terms]:
+            self._config = config_of(self.spec, self._graph, terms, coalesce=self.plan.multiply)
+            self._entries.lay_out_anew(self._config, before, terms)
+            self._groups.lay_out_anew(self._config, before, terms)
+            self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        self._scratch = np.zeros(self._config.of(arrays.VALUES) + len(self.spec.aggregates), np.int64)
+
+    def _grow(self, status: int) -> None:
+        growth: dict[int, Callable[[], None]] = {
+            MORE_GROUPS: self._groups.grow,
+            MORE_ENTRY_STEPS: self._grow_entry_stairs,
+            MORE_GROUP_STEPS: self._groups.grow_stairs,
+            MORE_RECORDS: self._grow_records,
+        }
+        growth[status]()
+
+    def _grow_entry_stairs(self) -> None:
+        self._entry_stairs = self._entry_stairs.with_more_steps()
+
+    def _grow_records(self) -> None:
+        needed = int(self._counters[LIVING] + self._counters[arrays.TOUCHED]) + 1
+        if needed > len(self._records) // 2:
+            self._records = table(max(4 * needed, 1024), self._records.shape[1])
+
+    def _take_records(self) -> Ints:
+        n = int(self._counters[WRITTEN])
+        self._counters[WRITTEN] = 0
+        return self._records[:n].copy()
+
+    def _check_overflow(self) -> None:
+        broken, self._counters[BROKEN] = int(self._counters[BROKEN]), 0
+        if broken == 1:
+            raise AggregateOverflow(
+                "The join gives more than 2**62 rows, too many to count. Filter an input, join on more columns, or use "
+                "smaller windows."
+            )
+        if broken > 1:
+            raise AggregateOverflow(
+                "A sum of whole numbers exceeds 64 bits. SUM(x * 1.0) adds float64.",
+                broken - 2,
+            )
+
+    # -- invariants ------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        counters = self._counters
+        assert counters[arrays.LISTED] == counters[WRITTEN] == 0, "nothing is left undone"
+        self._groups.check()
+        for queue in self._schedule.queues:
+            assert (np.diff(queue.last) >= 0).all(), "rows go in order"
+        if not self._alone:
+            live = [queue.slot for queue in self._schedule.queues]
+            self._entries.check(live, self._slots[:, arrays.R_ENTRY], self._slots[:, arrays.R_WEIGHT])
+
+
+def _events(moves: Moves) -> tuple[Ints, Ints]:
+    """What comes and goes, moment by moment, and the moments. In each, what goes is first: less is joined in vain."""
+    gone = [(*pair, -1) for pair in zip(moves.going, moves.goes, strict=True)]
+    come = [(*pair, 1) for pair in zip(moves.slots, moves.comes, strict=True)]
+    counts = sum(np.bincount(moment, minlength=len(moves.now)) for _, moment, _ in (*gone, *come))
+    end = np.cumsum(counts)
+    events, at = table(int(end[-1]), 2), end - counts
+    for slots, moment, sign in (*gone, *come):
+        line_up(events, at, slots, moment, sign)
+    return events, np.stack([end, moves.now, moves.at], axis=1)

@@ -1,0 +1,126 @@
+"""Aggregates by group over a join of windows, or over one window: `sb.JoinAggregate`.
+
+SELECT a.id, COUNT(b.*) AS bids FROM auction AS a [WINDOW UNTIL NOW], bid AS b [WINDOW 1 HOUR]
+WHERE a.id = b.auction GROUP BY a.id
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skyband.core.distribution import FROM_THE_START, Distribution
+from skyband.core.draft import Draft, Step
+from skyband.core.plan import Plan
+from skyband.core.planned_windows import in_panes
+from skyband.core.problem import Problem, Running
+from skyband.dialect.query_spec import QuerySpec
+from skyband.dialect.statement import Statement
+from skyband.problems.joins import planning, session, sql
+from skyband.problems.joins.columns import bind
+from skyband.problems.joins.distribution import shows_without_rows, spread
+from skyband.problems.joins.query import JoinAggregate, StreamInput
+
+
+class Joins(Problem[JoinAggregate]):
+    """Groups of a join, each input of which has a window of its own."""
+
+    name = "joins"
+    query = JoinAggregate
+    chooses = "plan"
+
+    def title(self, query: JoinAggregate) -> str:
+        groups = f" for each {', '.join(query.group_by)}" if query.group_by else ""
+        return ", ".join(f"{text} AS {name}" for name, text in query.aggregates) + groups
+
+    def summary(self, query: JoinAggregate) -> str:
+        inputs = len(query.names)
+        of = "one window" if inputs == 1 else f"a join of {inputs} inputs"
+        return f"{'the best groups' if query.k else 'groups'} of {of}"
+
+    def windows(self, query: JoinAggregate) -> tuple[Step, ...]:
+        steps = []
+        for name, given in query.inputs:
+            what = "a relation"
+            if isinstance(given, StreamInput):
+                what = f"a stream, {in_panes(replace(given.window, every=query.every))}"
+            steps.append(Step(name, what))
+        return (*steps, Step("join", " AND ".join(query.on))) if query.on else tuple(steps)
+
+    def holds(self, query: JoinAggregate, plan: Plan, draft: Draft) -> str:
+        known = planning.inputs_of(query, draft.statistics)
+        return "; ".join(
+            f"{name} {each.rows:,.0f} rows in {each.cells:,.0f} cells of {each.keys:,.0f} keys{plan.assumption}"
+            for name, each in zip(query.names, known, strict=True)
+        )
+
+    def choose(self, query: JoinAggregate, draft: Draft) -> Plan:
+        return planning.plan(query, draft.statistics)
+
+    def distribution(self, query: JoinAggregate, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
+        if schemas is None:
+            why = "over buckets by a join column that all streams have, if it tells groups apart; else in one place"
+            return Distribution(True, why)
+        bound = bind(query, schemas)
+        how = spread(query, bound)
+        if how is None:
+            lasts = shows_without_rows(query, bound)
+            return FROM_THE_START if lasts else Distribution(False, f"in one place: {_why_not(query)}")
+        by = ", ".join(f"{name}.{column}" for name, columns in how.columns.items() for column in columns)
+        if how.adds_up:
+            why = f"over buckets {f'by {by}' if by else 'by turns'}, whose parts of groups are added up"
+        else:
+            why = f"over buckets by {by}: each has whole groups" + (", ranked once more" if query.k else "")
+        return Distribution(True, why)
+
+    def key(self, query: JoinAggregate) -> tuple[str, ...]:
+        return "window_end", *(name.column for name in query.parsed_group_by()), "rank"
+
+    def open(
+        self,
+        query: JoinAggregate,
+        schema: Mapping[str, pa.Schema] | pa.Schema,
+        state: bytes | None = None,
+        *,
+        external_clock: bool = False,
+    ) -> session.JoinSession:
+        return session.JoinSession(query, query.schemas(schema), state, external_clock=external_clock)
+
+    def start(self, data: Any, query: JoinAggregate) -> Running:
+        return session.start(data, query)
+
+    def run_on_spark(self, data: Any, query: JoinAggregate, given: Any = None) -> Any:
+        from skyband.problems.joins import spark
+
+        return spark.join_aggregate(data, query)
+
+    def clock_column(self, query: JoinAggregate) -> str | None:
+        if len(query.streams) > 1 or query.every is None:
+            return None
+        return query.streams[0][1].window.on
+
+    def part_on_spark(self, called: str, data: Mapping[str, Any], query: JoinAggregate) -> Any:
+        from skyband.problems.joins import spark
+
+        join = spark.resolve(data, query)
+        return join.part(join.tagged[query.streams[0][0]])
+
+    def matches(self, statement: Statement) -> bool:
+        return statement.is_grouped
+
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
+        return sql.ask(statement, schemas)
+
+
+def _why_not(query: JoinAggregate) -> str:
+    if query.every is None:
+        return "each row moves the windows of all"
+    if query.emit != "windows":
+        return "what changed is known only there"
+    return "parts of these aggregates cannot be added up exactly"
+
+
+PROBLEM: Final = Joins()

@@ -1,0 +1,109 @@
+"""The best pairs of rows of a window: `sb.TopKPairs`.
+
+SELECT a.mote, b.mote FROM readings a, readings b WINDOW [1000 ROWS] WHERE a.id < b.id ORDER BY |a.t - b.t| LIMIT 9
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
+from skyband.core.draft import Draft
+from skyband.core.encoding.schemas import plain_schema
+from skyband.core.operator import EMIT_CODES
+from skyband.core.plan import Plan
+from skyband.core.planned_windows import ticks_of
+from skyband.core.problem import OneWindowProblem, Running
+from skyband.dialect.query_spec import QuerySpec
+from skyband.dialect.statement import Statement
+from skyband.expressions import pairs as pair_expressions
+from skyband.problems.pairs import planning, session, sql
+from skyband.problems.pairs.drivers.scoring import scoring_of
+from skyband.problems.pairs.operator import Spec
+from skyband.problems.pairs.query import TopKPairs
+
+
+class Pairs(OneWindowProblem[TopKPairs]):
+    """The k best pairs of rows of a window."""
+
+    name = "pairs"
+    query = TopKPairs
+
+    def title(self, query: TopKPairs) -> str:
+        by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
+        conditions = [
+            *([f"same {', '.join(query.same)}"] if query.same else []),
+            *([f"different {', '.join(query.different)}"] if query.different else []),
+            *([f"where {query.where}"] if query.where else []),
+        ]
+        of = f"; {'; '.join(conditions)}" if conditions else ""
+        return f"top {query.k} pairs by {by}{' (smallest first)' if query.ascending else ''}{of}"
+
+    def summary(self, query: TopKPairs) -> str:
+        return "the best pairs of rows of one input"
+
+    def holds(self, query: TopKPairs, plan: Plan, draft: Draft) -> str:
+        rows = f"{plan.window_rows:,.0f} rows of a window{plan.assumption}"
+        return f"the {rows} and about {plan.pairs:,.0f} pairs, if scores come in random order"
+
+    def choose(self, query: TopKPairs, draft: Draft) -> Plan:
+        text = query.by, query.where, query.ascending
+        if draft.schema is None:  # then columns are taken to be numbers
+            score = pair_expressions.outline(*text)
+        else:
+            score = pair_expressions.bind(*text, plain_schema(draft.schema))
+        scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
+        spec = Spec(query.k, ticks_of(query.window), scoring, EMIT_CODES[str(query.emit)])
+        return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
+
+    def distribution(self, query: TopKPairs, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
+        ticks = ticks_of(query.window)
+        if not by_pane(ticks) or query.emit != "windows":
+            return Distribution(False, "in one place: answers do not come window by window")
+        if shows_without_rows(ticks, query.emit):
+            return FROM_THE_START
+        if query.same:
+            return Distribution(True, f"over buckets by {', '.join(query.same)}, merged for each window")
+        why = "over a triangle of buckets, in one of which any two rows meet; merged for each window"
+        return Distribution(True, why)
+
+    def open(
+        self, query: TopKPairs, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
+    ) -> session.PairsSession:
+        return session.PairsSession(query, schema, state, external_clock=external_clock)
+
+    def start(self, data: Any, query: TopKPairs) -> Running:
+        return session.start(data, query)
+
+    def alike(self, query: TopKPairs, columns: Sequence[str]) -> Hashable | None:
+        return session.alike(query)
+
+    def start_together(self, data: Any, queries: Sequence[TopKPairs]) -> Sequence[Running]:
+        return session.start_together(data, queries)
+
+    def run_on_spark(self, data: Any, query: TopKPairs, given: Any = None) -> Any:
+        from skyband.problems.pairs import spark
+
+        return spark.top_k_pairs(data, query)
+
+    def clock_column(self, query: TopKPairs) -> str | None:
+        return query.window.on or "" if query.window.every is not None else ""
+
+    def part_on_spark(self, called: str, data: Mapping[str, Any], query: TopKPairs) -> Any:
+        from skyband.problems.pairs import spark
+
+        (rows,) = data.values()
+        return spark.part(rows, query)
+
+    def matches(self, statement: Statement) -> bool:
+        names = [one.name for one in statement.inputs]
+        return not statement.is_grouped and not statement.has_full_join and len(names) == 2 and len({*names}) == 1
+
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
+        return sql.ask(statement, schemas)
+
+
+PROBLEM: Final = Pairs()

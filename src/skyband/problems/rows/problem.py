@@ -1,0 +1,104 @@
+"""The best rows of a window: `sb.TopK`.
+
+SELECT symbol, price FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] ORDER BY price DESC LIMIT 10
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
+from skyband.core.draft import Draft
+from skyband.core.operator import EMIT_CODES
+from skyband.core.plan import Plan
+from skyband.core.planned_windows import ticks_of
+from skyband.core.problem import OneWindowProblem, Running
+from skyband.dialect.query_spec import QuerySpec
+from skyband.dialect.statement import Statement
+from skyband.errors import InvalidQuery
+from skyband.problems.rows import planning, session, sql
+from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.query import TopK
+
+
+class Rows(OneWindowProblem[TopK]):
+    """The k best rows of a window, perhaps for each value of some columns."""
+
+    name = "rows"
+    query = TopK
+
+    def title(self, query: TopK) -> str:
+        by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
+        groups = f" for each {', '.join(query.per)}" if query.per else ""
+        return f"top {query.k} by {by}{' (smallest first)' if query.ascending else ''}{groups}"
+
+    def summary(self, query: TopK) -> str:
+        return "the best rows of one input"
+
+    def holds(self, query: TopK, plan: Plan, draft: Draft) -> str:
+        rows, of = f"{plan.rows:,.0f} rows{' per group' if query.per else ''}", f"{plan.window_rows:,.0f} in a window"
+        return f"about {rows} of the {of}{plan.assumption}, if scores come in random order"
+
+    def costs_if(self, query: TopK) -> str:
+        return f", if scores come in {query.expect or 'random'} order"
+
+    def choose(self, query: TopK, draft: Draft) -> Plan:
+        emit = EMIT_CODES[str(query.emit)]
+        spec = Spec(query.k, ticks_of(query.window), emit, bool(query.per), query.ad_hoc, query.error or 0.0)
+        return planning.plan(spec, query.algorithm, expect=query.expect, window_rows=draft.window_rows)
+
+    def distribution(self, query: TopK, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
+        ticks = ticks_of(query.window)
+        if not query.per:
+            return Distribution(False, "in one place: there is one ranking")
+        if not (by_pane(ticks) or ticks.by_count):
+            return Distribution(False, "in one place: each row moves the one clock that all groups share")
+        if shows_without_rows(ticks, query.emit):
+            return FROM_THE_START
+        return Distribution(True, f"over buckets by {', '.join(query.per)}: each ranks its own groups")
+
+    def groups(self, query: TopK) -> tuple[str, ...]:
+        return query.per
+
+    def open(
+        self, query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
+    ) -> session.TopKSession:
+        return session.TopKSession(query, schema, state, external_clock=external_clock)
+
+    def start(self, data: Any, query: TopK) -> Running:
+        return session.start(data, query)
+
+    def alike(self, query: TopK, columns: Sequence[str]) -> Hashable | None:
+        return session.alike(query, columns)
+
+    def start_together(self, data: Any, queries: Sequence[TopK]) -> Sequence[Running]:
+        return session.start_together(data, queries)
+
+    def run_on_spark(self, data: Any, query: TopK, given: Any = None) -> Any:
+        from skyband.problems.rows import spark
+
+        return spark.top_k(data, query, given)
+
+    def clock_column(self, query: TopK) -> str | None:
+        return query.window.on or "" if query.window.every is not None else ""
+
+    def part_on_spark(self, called: str, data: Mapping[str, Any], query: TopK) -> Any:
+        from skyband.problems.rows import spark
+
+        (rows,) = data.values()
+        recipe, score = spark.resolve(rows, query, None)
+        if score is None:
+            raise InvalidQuery(f"{called!r} calls a function of yours, which cannot share a stream.")
+        return spark.part(rows, recipe, score)
+
+    def matches(self, statement: Statement) -> bool:
+        return not statement.is_grouped and len(statement.inputs) == 1
+
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
+        return sql.ask(statement, schemas)
+
+
+PROBLEM: Final = Rows()

@@ -1,0 +1,95 @@
+"""The best rows of a window for each of many queries, which come and go: `sb.TopKForEach`.
+
+SELECT price FROM trades t [WINDOW 1000 ROWS], people q WHERE t.symbol = q.symbol ORDER BY price DESC LIMIT 3 BY q.id
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skyband.core.distribution import Distribution, by_its_rows
+from skyband.core.draft import Draft
+from skyband.core.encoding.schemas import plain_schema
+from skyband.core.plan import Plan
+from skyband.core.planned_windows import ticks_of
+from skyband.core.problem import OneWindowProblem, Running
+from skyband.dialect.query_spec import QuerySpec
+from skyband.dialect.statement import Statement
+from skyband.expressions import many
+from skyband.problems.subscriptions import planning, session, sql
+from skyband.problems.subscriptions.drivers.scoring import scoring_of
+from skyband.problems.subscriptions.query import TopKForEach
+
+
+class Subscriptions(OneWindowProblem[TopKForEach]):
+    """The k best rows of a window, for each query of a table or a stream of them."""
+
+    name = "subscriptions"
+    query = TopKForEach
+
+    def title(self, query: TopKForEach) -> str:
+        of = f"{query.for_each}, told apart by {', '.join(query.key)}"
+        return f"top {query.k} by {query.by}{' (smallest first)' if query.ascending else ''} {of}"
+
+    def summary(self, query: TopKForEach) -> str:
+        return f"the best rows of one input, {query.for_each}"
+
+    def holds(self, query: TopKForEach, plan: Plan, draft: Draft) -> str:
+        rows = f"{plan.window_rows:,.0f} rows of a window{plan.assumption}"
+        if not math.isnan(plan.rows):
+            return f"about {plan.rows:,.0f} of the {rows}, if scores come in random order"
+        return f"the {rows}, once for all, and a list somewhat longer than k for each query"
+
+    def choose(self, query: TopKForEach, draft: Draft) -> Plan:
+        if draft.schema is None:  # then columns are taken to be numbers
+            score = many.outline(query.score, query.ascending)
+        else:
+            schemas = plain_schema(draft.schema), plain_schema(query.queries.schema)
+            score = many.bind(query.score, query.ascending, *schemas)
+        spec = planning.in_numbers(query, ticks_of(query.window), scoring_of(score))
+        topics = planning.topics_of(query.queries, score)
+        count = len(query.queries)
+        return planning.plan(spec, count, query.algorithm, window_rows=draft.window_rows, topics=topics)
+
+    def distribution(self, query: TopKForEach, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
+        ticks = ticks_of(query.window)
+        if by_its_rows(ticks) and (by := many.equalities(query.where)):
+            asked = ", ".join(f"q.{name}" for _, name in by)
+            return Distribution(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")
+        if by_its_rows(ticks) and len(query.queries):  # else they are a stream, and there are none yet
+            why = "over buckets by query: each of them gets the rows of a pane that its queries may show"
+            return Distribution(True, why)
+        return Distribution(True, "over buckets by query: each of them gets every row")
+
+    def groups(self, query: TopKForEach) -> tuple[str, ...]:
+        return query.key
+
+    def open(
+        self, query: TopKForEach, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
+    ) -> session.ForEachSession:
+        return session.ForEachSession(query, schema, state, external_clock=external_clock)
+
+    def start(self, data: Any, query: TopKForEach) -> Running:
+        return session.start(data, query)
+
+    def run_on_spark(self, data: Any, query: TopKForEach, given: Any = None) -> Any:
+        """`given` is a DataFrame of queries in place of those of `query`; a streaming one has their changes."""
+        from skyband.problems.subscriptions import spark
+
+        if given is None:
+            return spark.top_k_for_each(data, query)
+        queries, changes = spark.queries_of(given)
+        return spark.top_k_for_each(data, query.of(queries), changes)
+
+    def matches(self, statement: Statement) -> bool:
+        return sql.matches(statement)
+
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
+        return sql.ask(statement, schemas)
+
+
+PROBLEM: Final = Subscriptions()

@@ -19,7 +19,7 @@ from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.subscriptions import planning, session, sql
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.query import TopKForEach
@@ -46,18 +46,18 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
 
     def choose(self, query: TopKForEach, draft: Draft) -> Plan:
         if draft.schema is None:  # then columns are taken to be numbers
-            score = many.outline(query.score, query.ascending)
+            score = subscriptions.outline(query.score, query.ascending)
         else:
             schemas = plain_schema(draft.schema), plain_schema(query.queries.schema)
-            score = many.bind(query.score, query.ascending, *schemas)
+            score = subscriptions.bind(query.score, query.ascending, *schemas)
         spec = planning.in_numbers(query, ticks_of(query.window), scoring_of(score))
-        topics = planning.topics_of(query.queries, score)
+        score_groups = planning.score_groups_of(query.queries, score)
         count = len(query.queries)
-        return planning.plan(spec, count, query.algorithm, window_rows=draft.window_rows, topics=topics)
+        return planning.plan(spec, count, query.algorithm, window_rows=draft.window_rows, score_groups=score_groups)
 
     def distribution(self, query: TopKForEach, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         ticks = ticks_of(query.window)
-        if by_its_rows(ticks) and (by := many.equalities(query.where)):
+        if by_its_rows(ticks) and (by := subscriptions.equalities(query.where)):
             asked = ", ".join(f"q.{name}" for _, name in by)
             return Distribution(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")
         if by_its_rows(ticks) and len(query.queries):  # else they are a stream, and there are none yet

@@ -12,7 +12,7 @@ from skyband.core.encoding.output import free_name, many_layout
 from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
 from skyband.dialect.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
 from skyband.dialect.statement import Input, Statement
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.query import TopKForEach
 
 _POSSIBLE = "Write for example FROM taxis [WINDOW 100 ROWS], people AS q … LIMIT 1 BY q.id."
@@ -61,7 +61,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         ),
         ranking.by,
     )
-    statement.attempt(lambda: many.bind(query.score, ranking.ascending, rows, queries), ranking.by)
+    statement.attempt(lambda: subscriptions.bind(query.score, ranking.ascending, rows, queries), ranking.by)
     shown = _shown(statement, query, rows, stream, asking)
     return QuerySpec(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
 
@@ -82,7 +82,7 @@ def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
 def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> str:
     """A column of the queries, as a query writes it."""
     check_columns(statement, column, {asking.alias: queries})
-    return f"{many.PREFIX}{column.name}"
+    return f"{subscriptions.PREFIX}{column.name}"
 
 
 def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input, queries: pa.Schema) -> list[str]:

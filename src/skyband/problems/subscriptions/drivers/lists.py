@@ -1,4 +1,4 @@
-"""The lists of many queries, and the window's rows that they are filled from, whatever finds what comes into them."""
+"""A list for each query, and the rows of the window that lists are filled from. An index finds what comes into them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_ONCE = 64  # lists that are filled again together
 
 
 class Hits(NamedTuple):
-    """What a sweep found: by query its rows and their scores, the j-th query's end at ends[j]."""
+    """What a sweep found: the rows and scores of one query after the other. Those of the j-th query end at ends[j]."""
 
     row: Ints
     score: Floats
@@ -53,17 +53,17 @@ class Lists(Schedule):
 
     @abstractmethod
     def _changed(self) -> None:
-        """There are other queries than before."""
+        """Queries came or went."""
 
     @property
     def _counted(self) -> int:
-        """By count, answers are named by the arrivals so far: one more than the last one's number."""
+        """By count, an answer is named by the arrivals so far: the number of the last one, and one more."""
         return int(self.spec.window.by_count)
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
-        """More queries, which see the rows from now on, or with `backfill` those in the window too: what these show."""
+        """Add queries, which see the rows from now on, or with `backfill` those in the window too; returns answers."""
         old, more = len(self._queries), len(queries.k)
         added = np.zeros(more, QUERY)
         added["k"], added["size"], added["every"] = queries.k, queries.size, queries.every
@@ -89,7 +89,7 @@ class Lists(Schedule):
         return self._answer()
 
     def _show(self, q: int) -> None:
-        """Without a slide: the answer of a query that begins with one."""
+        """Emit the first answer of a query whose window has no slide."""
         query = self._queries[q]
         rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]][: query["k"]]
         self._make_room_out(len(rows))
@@ -112,17 +112,18 @@ class Lists(Schedule):
         self._changed()
 
     def forget_rows(self) -> None:
-        """Nobody will ask for the rows that have come."""
+        """Drop the rows of the window: no list will be filled from them."""
         self._store.count = 0
 
     def put(self, column: int, position: Ints, values: Floats) -> None:
-        """Rows have other values in a column; what queries have in their lists is as good as before."""
+        """Put other values into a column of rows. The lists of queries stay valid."""
         self._store.put(column, position, values)
 
     # -- lists that run short --------------------------------------------------------------------------------------
 
     def _refill(self, which: Ints, visible: int, first: Ints, end: int, alive: Ints) -> None:
-        """Fill lists again from the first `visible` rows of the store, by query from when on; see the kernel."""
+        """Fill the lists of these queries again from the first `visible` rows of the store. `first`, `alive`: by query,
+        as `fill_again` takes them."""
         classes = classes_of(self._queries["size"][which])
         for each in np.unique(classes):
             of_class = np.flatnonzero(classes == each)
@@ -130,7 +131,7 @@ class Lists(Schedule):
                 self._refill_some(which[some], visible, first[some], end, alive[some])
 
     def _refill_some(self, which: Ints, visible: int, first: Ints, end: int, alive: Ints) -> None:
-        """The same of queries whose windows are about as long."""
+        """The same for queries whose windows are about as long."""
         store, queries = self._store, self._queries[which]
         begin = int(np.searchsorted(store.now[:visible], alive.min(), side="left"))
         wanted = np.maximum(queries["wanted"] // 2, queries["base"])
@@ -144,7 +145,7 @@ class Lists(Schedule):
             self._older = Hits(np.empty(room, np.int64), np.empty(room), self._older.ends)
         while len(which):
             short = self._fill(which, begin, visible, wanted, least, first, end, alive)
-            # All rows are enough for everybody.
+            # All rows are enough for every list.
             which, wanted, first, alive = which[short], wanted[short], first[short], alive[short]
             least = np.full(len(which), -math.inf)
 
@@ -153,7 +154,7 @@ class Lists(Schedule):
     ) -> Ints:
         """Fill lists with the rows that reach these scores; returns for which of them these were too few."""
         time, position = self._store.time[begin:visible], self._store.position[begin:visible]
-        # Rows that last for nobody are the earliest. Of these only the best matter, if it is known which last.
+        # The earliest rows last for no query. Only the best of them matter, if the list knows which rows last.
         split = 0
         each = not self.spec.window.every
         if each:
@@ -183,7 +184,7 @@ class Lists(Schedule):
         return np.concatenate(short)
 
     def _scan(self, first: int, end: int, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
-        """The rows [first, end) of the store against which[begin:]; as an index's sweep."""
+        """Sweep the rows [first, end) of the store for the queries which[begin:], as an index does."""
         found: tuple[int, int] = self.spec.scoring.sweep(
             self._store.columns, first, end, self._parameters, threshold, which, begin, *hits, self._scores
         )
@@ -220,7 +221,7 @@ class Lists(Schedule):
             self._hits = Hits(np.empty(rows + 1, np.int64), np.empty(rows + 1), self._hits.ends)
 
     def _lines(self, *, orders: int = 0) -> Answer:
-        """The lines written, in their order: by the row, of so many, that made them known, then by query."""
+        """The lines written, by the row that made them known (one of `orders`), then by query."""
         lines = self._emitted.lines[: self._emitted.written[0]]
         groups = 0 if self._in_order else len(self._queries)
         self._emitted.written[0] = 0
@@ -344,6 +345,6 @@ class Lists(Schedule):
 
 
 def classes_of(sizes: Ints) -> Ints:
-    """Of each window, which others are about as long: those of the same class."""
+    """The class of each window: windows of one class are about as long."""
     classes: Ints = np.frexp(sizes.astype(np.float64))[1] // 2
     return classes

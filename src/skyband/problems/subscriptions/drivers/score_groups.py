@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import Floats, Ints
-from skyband.expressions.many import QueryScore
+from skyband.expressions.subscriptions import QueryScore
 from skyband.kernels.codes import SHORT, SPREAD
 from skyband.problems.subscriptions.drivers.kernels.score_groups import (
     NONE,
@@ -26,7 +26,7 @@ class ScoreGroups:
     def __init__(self, score: QueryScore) -> None:
         self.looked_up = bool(score.seen_by)
         self._columns, self._parameters = np.array(score.seen_by, np.int64).reshape(-1, 2).T.copy()
-        # Of the parameters, by score group; where there are none, there is one score group, whatever queries there are.
+        # By parameter, then by score group. A score without parameters has one group, whatever queries there are.
         self.values = np.empty((len(score.parameters), 0 if score.parameters else 1))
         self._index()
 
@@ -34,8 +34,8 @@ class ScoreGroups:
         return self.values.shape[1]
 
     def of_queries(self, parameters: Floats) -> Ints:
-        """The score groups of queries; what is new among them is given a number."""
-        # Of what is compared, 0 and -0 are equal.
+        """The score groups of queries; new ones are given the next numbers."""
+        # In a comparison, 0 and -0 are equal.
         parameters = np.ascontiguousarray((parameters + 0.0 if self.looked_up else parameters).T)
         known = {values.tobytes(): number for number, values in enumerate(np.ascontiguousarray(self.values.T))}
         numbers = [known.setdefault(values.tobytes(), len(known)) for values in parameters]

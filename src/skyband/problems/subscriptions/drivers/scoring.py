@@ -1,7 +1,6 @@
 """The loops over rows and queries, compiled once for each scoring expression, with the expression inside them.
 
-Their text is put together from the lines that `expressions.many` made of a checked tree. Rows lie in the columns of one
-array, parameters of queries in those of another.
+`expressions.subscriptions` makes lines of a checked tree; here they are put into the text of `kernels/scoring.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.many import QueryScore
+from skyband.expressions.subscriptions import QueryScore
 from skyband.kernels.generating import callee, filled, loop
 from skyband.kernels.heap import note_score as note
 from skyband.kernels.intrinsics import widen
@@ -43,7 +42,7 @@ class Scoring:
 
     @property
     def may_raise(self) -> bool:
-        """May scoring fail halfway? What is made from an expression alone cannot."""
+        """May scoring raise? Only functions that an expression calls can."""
         return bool(self.score.calls)
 
     def _compile(self, name: str) -> Callable[..., Any]:
@@ -91,11 +90,11 @@ _LAST: Final = re.compile(r"s = (-?)\((\w+)\)")
 
 
 def _without_root(lines: tuple[str, ...]) -> dict[str, list[str]]:
-    """A score in two parts: `u`, which says whether it `may` reach the limit, and what is left to do for those that do.
+    """A score in two parts: `u` says whether the score `may` reach the limit; {REST} computes it for rows that may.
 
-    A root, and its sign, are left: they keep the order, so that squares can be compared, which are there much sooner.
-    What rounding does to a root and to a square is less than what `reach` leaves room for; where they are the smallest
-    numbers there are, or too large for any, that is so, too.
+    A square root, and its sign, go into the second part: they keep the order, so squares are compared, which are known
+    much sooner. Rounding changes a root and a square by less than `reach` leaves room for, also where they are
+    subnormal or overflow.
     """
     last, root = _LAST.fullmatch(lines[-1]), _ROOT.fullmatch(lines[-2]) if len(lines) > 1 else None
     if last is None or root is None or last[2] != root[1]:

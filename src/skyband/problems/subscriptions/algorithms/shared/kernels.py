@@ -10,7 +10,7 @@ from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.panes import exceeding
 from skyband.kernels.ranking import ranks_before, sort_best_first
 from skyband.problems.subscriptions.drivers.kernels.lists import LATEST
-from skyband.problems.subscriptions.drivers.score_groups import NONE
+from skyband.problems.subscriptions.drivers.kernels.score_groups import NONE
 
 SCORE_GROUP = "last"  # the field of a row in which its score group is: there are no panes here
 FROM_THE_START = -1  # as the first arrival that a query sees
@@ -43,8 +43,8 @@ def by_score_group(rows, score_groups):
 
 @part
 def put_by_counting(rows, number, score, place, found):
-    """Put the rows with these numbers into `found`, each behind as many as are better: nothing branches, so of few rows
-    that is faster than to sort them. False if scores are equal."""
+    """Put the rows with these numbers into `found`, each behind as many as are better. Nothing branches, so that few
+    rows are sorted faster. False if scores are equal."""
     n = len(number)
     for x in range(n):
         place[x] = NONE
@@ -78,8 +78,8 @@ def merged(band, rows):
 def pruned(band, more, first, k, starts, score_groups):
     """The band of a band and more rows: those from `first` on that fewer than k better ones of their group outlive.
 
-    A query sees rows from one of the arrivals `starts` on, ascending: for a row, only those count that all queries see
-    which see the row itself.
+    A query sees rows from one of the arrivals `starts` on, ascending. A better row counts only if every query that sees
+    the row sees the better one, too.
     """
     rows = merged(band, by_score_group(more, score_groups))
     n = len(rows)
@@ -113,7 +113,7 @@ def read(
 ):  # fmt: skip
     """Write each query's k best of the band's rows of its score group; returns how many rows these are.
 
-    Queries of a score group whose windows begin between the same two rows read the same list, where there are many.
+    Where a score group has many queries, those whose windows begin between the same two rows read the same list.
     `earliest_first`: queries by score group, those first whose windows begin first.
     """
     most, n, lists = 1, 0, 0

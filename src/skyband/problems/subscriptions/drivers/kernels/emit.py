@@ -13,7 +13,7 @@ from skyband.kernels.ranking import ranks_before
 
 
 class Emitted(NamedTuple):
-    """Lines of answers, as they are written."""
+    """Lines of answers, in the order in which they are written."""
 
     lines: Any
     written: Ints  # how many, in its one entry
@@ -29,7 +29,7 @@ def emit_line(emitted, at, q, rank, row, order, change):
 
 @part
 def by_key(index, keys, count):
-    """The same indices, sorted by keys below `count`; those of equal keys stay in their order."""
+    """The same indices, sorted by keys below `count`; equal keys stay in their order."""
     following, found = np.zeros(count + 1, np.int64), np.empty(len(index), np.int64)
     for key in keys:
         following[key + 1] += 1
@@ -43,7 +43,7 @@ def by_key(index, keys, count):
 
 @allocating
 def in_columns(lines, groups, orders):
-    """Lines as the columns of an answer, sorted by `order` and then by group; 0 of either: they are so already."""
+    """Lines as the columns of an answer, sorted by order and then by group; 0 of either: they are in that order."""
     n = len(lines)
     index, keys = np.arange(n), np.empty(n, np.int64)
     if groups > 0:

@@ -1,8 +1,8 @@
 """The list of a query: rows best first, in a slab of a pool that all queries share.
 
-A list is *complete* down to its edge: every row of the window that ranks before the edge is in it, or, if an answer is
-due with each arrival, k better ones are that outlive it. What ranks behind the edge may be there too (rows that were
-shown, which must not be shown again), and is never part of an answer.
+A list is *complete* down to its edge: it holds every row of the window that ranks before the edge. If an answer is due
+with each arrival, it may leave out a row that k better ones in it outlive. It may hold rows behind the edge, which were
+emitted and must not be emitted again; they are never part of an answer.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ QUERY = np.dtype(
         ("size", np.int64),
         ("every", np.int64),  # how often it is answered, in windows that slide by more than a row
         ("start", np.int64),  # the first arrival that it sees
-        ("wanted", np.int64),  # rows in the list after trimming and refilling: k and enough to last for a while
-        ("base", np.int64),  # how many these are unless the list ran short soon after it was filled
-        # If an answer is due with each arrival, this many are best first, and the others all behind them, in no order;
-        # of these, some may have expired.
+        ("wanted", np.int64),  # rows in the list after trimming or refilling: k, and enough to last for a while
+        ("base", np.int64),  # the same, unless the list ran short soon after it was filled
+        # If an answer is due with each arrival: so many rows are best first. The others rank behind them, in no order,
+        # and may have expired.
         ("sorted", np.int64),
-        ("oldest", np.int64),  # no row of the list is older, or else of those that are best first
-        ("edge_time", np.int64),  # of rows whose score is the threshold, those from here on are in the list
+        ("oldest", np.int64),  # no row of the list is older, or no row of those that are best first
+        ("edge_time", np.int64),  # a row whose score is the threshold is in the list from this time on
         ("edge_position", np.int64),
         ("refilled", np.int64),  # when it last had to be filled again
     ]
 )
 LISTED = np.dtype([(name, ROW[name]) for name in ("score", "time", "position", "flag")])  # as a row; half a cache line
-SLACK = 4  # standard deviations of how many rows near a query are in a window, by which a list is longer than k
-EVERY_ROW = -1  # as the position of an edge: behind all rows
+SLACK = 4  # standard deviations of the number of rows near a query, by which a list is longer than k
+EVERY_ROW = -1  # as the position of an edge: it lies behind all rows
 LATEST = 2 * FOREVER - 1  # after every time
 
 
 def listed(k: Ints, slack: float = SLACK) -> Floats:
-    """How many rows a list should have: so many that k are `slack` standard deviations fewer.
+    """How many rows a list should have, so that k is `slack` standard deviations fewer.
 
     >>> listed(np.array([1, 9, 81])).round().tolist()
     [18.0, 31.0, 126.0]
@@ -59,7 +59,7 @@ class Arrivals(NamedTuple):
     position: Ints
     now: Ints  # the clock after each
     before: int  # the clock before all
-    # By count each of these grows by one with each row: to add is faster than to wait for what lies anywhere.
+    # By count each of these grows by one with each row: adding is faster than loading.
     by_count: bool
     first_time: int
     first_position: int
@@ -88,7 +88,7 @@ def clock_after(arrivals, i):
 
 @inlined
 def reaches(score, time, position, threshold, query):
-    """Does a row with these three rank before the edge of the list, or is it the edge?"""
+    """Does a row rank before the edge of the list, or is it the edge?"""
     if score != threshold:
         return score > threshold
     if time != query.edge_time:
@@ -109,7 +109,7 @@ def place(rows, base, n, score, time, position):
 
 @inlined
 def put(rows, x, score, time, position):
-    """A row that nobody has seen yet."""
+    """Write a row that was not emitted yet."""
     row = row_at(rows, x)
     row.score, row.time, row.position, row.flag = score, time, position, 0
 
@@ -140,7 +140,7 @@ def trim(rows, base, n, q, query, threshold, first, end):
 
 @part
 def without_outlived(rows, base, n, k, latest):
-    """Of rows that are best first, leave out what k better ones outlive, which will be in no answer; returns how many
+    """Leave out rows that k better ones outlive: they will be in no answer. The rows are best first. Returns how many
     stay. `latest` has room for k times, or for as many as there are rows."""
     kept = 0
     for x in range(n):

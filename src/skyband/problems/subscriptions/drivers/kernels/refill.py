@@ -1,4 +1,4 @@
-"""What is found in the rows of a window when a list does not have it: a list filled again, an answer right now."""
+"""Searches the rows of the window: to fill a list again that ran short, and to answer an ad-hoc query."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def refill(
     which, at, stop, wanted, hits, swept, older, older_swept, split, least, time, position, first, end, alive, clock,
     each, queries, threshold, pool, failed,
 ):  # fmt: skip
-    """Fill the lists of which[at:stop] again; by query, as `fill_again`, from the hits of two sweeps, which began with
-    the queries `swept` and `older_swept`: that of all rows from `split` on, and that of those before. Those for which
-    there are too few are put into `failed`.
+    """Fill the lists of which[at:stop] again, each by `fill_again`. The rows are the hits of two sweeps: `hits` has the
+    rows from `split` on and began with query `swept`, `older` has the rows before and began with `older_swept`. Queries
+    that found too few rows are put into `failed`.
 
-    Returns where to go on, and how much room the pool needs for it; and how many failed.
+    Returns where to go on, how much room the pool needs for it, and how many failed.
     """
     failures = 0
     for j in range(at, stop):
@@ -46,8 +46,8 @@ def refill(
 
 @allocating
 def outlived_by(which, at, stop, wanted, hits, swept, time, position, first, queries, threshold):
-    """From the hits among the latest rows: what a row before `first`, which does not last, has to reach to matter. That
-    is known if as many that last are among them as are wanted. By query, into `threshold`."""
+    """Put the score that a row before `first` has to reach to matter into `threshold`, by query. Such a row does not
+    last. The score is known if the hits among the latest rows have as many lasting rows as are wanted."""
     for j in range(at, stop):
         begin, query, found = hits.ends[j - 1] if j > swept else 0, queries[which[j]], 0
         lasting = np.empty(hits.ends[j] - begin)
@@ -64,12 +64,12 @@ def fill_again(
     q, wanted, hit, scores, is_all, time, position, first, end, alive, clock, each, queries, threshold, pool
 ):
     """Fill a list again from the rows of the window that reach some score: with as many rows of [first, end) as are
-    wanted, and all others from `alive` on that rank before the last of these. What was in it stays in it.
+    wanted, and all others from `alive` on that rank before the last of these. Rows that were in the list stay in it.
 
-    If an answer is due with `each` arrival, what k better ones outlive is left out: where rows come in an order, those
-    near a query leave its window together, and most that is in it does not matter any more.
+    If an answer is due with `each` arrival, rows that k better ones outlive are left out: where rows come in an order,
+    those near a query leave its window together, and most of the list does not matter any more.
 
-    Returns 0; or how much room the pool would need; or -1 if these rows are too few, and not all.
+    Returns 0; or how much room the pool would need; or -1 if these rows are too few, and are not all rows.
     """
     query, found = queries[q], 0
     lasting = np.empty(len(hit))
@@ -79,9 +79,9 @@ def fill_again(
         found += (time[i] >= max(first, alive)) & (time[i] < end) & (position[i] >= query.start)
     if found < wanted and not is_all:
         return -1
-    # What is worse than the last that is wanted need not be sorted: where rows come in an order, these are many.
+    # Rows worse than the last that is wanted need not be sorted: where rows come in an order, these are many.
     least = largest(lasting[:found], wanted - 1) if found >= wanted else -np.inf
-    outlived = least  # what does not last and is worse is not needed
+    outlived = least  # a row that does not last and is worse is not needed
     if each and found >= wanted >= query.k:
         outlived = largest(lasting[:wanted], query.k - 1)
     rows, count, early = np.empty(len(hit) + query.length, ROW), 0, 0
@@ -101,7 +101,7 @@ def fill_again(
             best[::-1].sort()
         count = take_early(rows, count, hit[:early], scores[:early], time, position, alive, first, best)
     sort_best_first(rows, np.int64(0), count)
-    # Cut behind the last that is wanted; without so many, all rows are there and the list is complete whatever comes.
+    # Cut behind the last row that is wanted. If there are fewer, the list has all rows, and is complete whatever comes.
     edge, found = count, 0
     for i in range(count):
         found += (rows[i].time >= first) & (rows[i].time < end)
@@ -115,7 +115,7 @@ def fill_again(
             old += 1
         if old < edge and rows[old].position == row.position:
             rows[old].flag = row.flag
-        elif old == edge or row.time < alive or not each:  # if not, it is not there since it is not needed
+        elif old == edge or row.time < alive or not each:  # else it was left out because it is not needed
             copy_fields(rows[total], row)
             total += 1
             is_sorted &= old == edge
@@ -145,8 +145,8 @@ def fill_again(
 
 @part
 def take_early(rows, count, hit, scores, time, position, alive, first, best):
-    """Put hits before `first` behind the first rows, but not those that k better ones outlive, as far as that is known
-    from where in SLICES of time they are; returns how many rows there are. `best`: the k best scores of what is later.
+    """Put hits before `first` behind the first rows, without those that k better ones outlive, as far as SLICES of time
+    tell; returns how many rows there are. `best`: the k best scores of later rows.
     """
     k, width = len(best), (first - alive) // SLICES + 1
     ends, order = np.zeros(SLICES + 1, np.int64), np.empty(len(hit), np.int64)
@@ -179,14 +179,14 @@ def take_early(rows, count, hit, scores, time, position, alive, first, best):
 
 @inlined
 def copy_fields(to, row):
-    """Between lists and what is sorted."""
+    """Copy a row between a list and rows that are sorted."""
     to.score, to.time, to.position, to.flag = row.score, row.time, row.position, row.flag
 
 
 @kernel
 def guess(scores, time, first, end, expected, found):
-    """From the scores of a sample of rows, by query: a score that somewhat more than the expected number of rows of
-    [first, end) reach, in the sample and so elsewhere; -inf: a guess is no use. Reorders the scores."""
+    """Guess, by query, a score that somewhat more than the expected number of rows of [first, end) reach, from the
+    scores of a sample; -inf: there is no good guess. Reorders the scores."""
     for j in range(len(scores)):
         rank, count = int(expected[j] + 3 * np.sqrt(expected[j]) + 3), 0
         for x in range(scores.shape[1]):

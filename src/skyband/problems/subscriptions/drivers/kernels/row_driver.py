@@ -1,4 +1,4 @@
-"""Where an answer is due with each arrival: what rows do to the lists of queries, compiled."""
+"""What rows do to the lists of queries where an answer is due with each arrival."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ LAST_PLACE = (1 << PLACE) - 1
 
 
 class Room(NamedTuple):
-    """For what happens to one list: as much as it has rows, old and new."""
+    """Scratch arrays for one list, each as long as the list has rows, old and new."""
 
-    hit: Ints  # what comes and may be in an answer: which hit it is, as they arrive,
-    score: Floats
-    best: Ints  # the numbers of these, best first,
-    place: Ints  # and by number, where it is in the list
-    behind: Ints  # what comes and is in none yet
-    key: Ints  # when rows leave the window, and where in the list they are, as one number
-    leaving: Ints  # the same in order
+    hit: Ints  # hits that may be in an answer, in order of arrival
+    score: Floats  # of the same
+    best: Ints  # numbers in `hit`, best first
+    place: Ints  # by number in `hit`: its place in the list
+    behind: Ints  # hits that are in no answer yet, in order of arrival
+    key: Ints  # when a row leaves the window, and its place in the list, as one number
+    leaving: Ints  # the same, ascending
     alive: Ints  # bits: the places of the rows that are in the window
 
 
@@ -56,11 +56,11 @@ def room_for_lists(rows: int) -> Room:
 def arrive(
     which, swept, begin, stop, hits, arrivals, counted, order, queries, threshold, pool, emit, emitted, failed, room
 ):
-    """Rows come, one by one, and after each the answer is due: the hits of the queries which[begin:stop].
+    """Have the queries which[begin:stop] take in their hits one by one, and emit what each changes.
 
-    The hits of the j-th end at hits.ends[j], and begin where those of the one before end. Queries of whose lists too
-    little would be left are put into `failed`, and are as before. Returns the query to go on with if there was no room
-    in the pool or for lines, and how many failed.
+    The hits of the j-th query end at hits.ends[j], and begin where those of the one before end. A query whose list
+    would run short is put into `failed`, and is left as before. Returns the query to go on with if the pool or the
+    lines had no room, and how many failed.
     """
     failures = 0
     for j in range(begin, stop):
@@ -68,7 +68,7 @@ def arrive(
         q = which[j]
         query = queries[q]
         p, p_end = hits.ends[j - 1] if j > swept else 0, hits.ends[j]
-        horizon = arrivals.last_now - query.size  # what is later outlives these rows
+        horizon = arrivals.last_now - query.size  # a later row outlives these arrivals
         if p == p_end and query.oldest > horizon:
             continue
         need = query.length + p_end - p
@@ -87,7 +87,7 @@ def arrive(
 
 @inlined
 def fetch(which, j, stop, queries, threshold, pool):
-    """Have the lists on their way that come next: they lie anywhere, and to wait for them would take long."""
+    """Prefetch the lists that come next: they lie anywhere in memory."""
     if j + 8 < stop:
         prefetch(queries, which[j + 8])
         prefetch(threshold, which[j + 8])
@@ -99,8 +99,8 @@ def fetch(which, j, stop, queries, threshold, pool):
 
 @inlined
 def nearest(rows, query, threshold, horizon, expired):
-    """Of how many rows from the best on k are later than the horizon: none behind them is in an answer before that
-    changes. -1: of those before the edge of the list, fewer are."""
+    """How many rows, from the best on, hold k that are later than the horizon: no row behind them is in an answer up to
+    there. -1: the list has fewer than k such rows before its edge."""
     near = nearest_sorted(rows, query, threshold, horizon)
     if near < 0 and query.sorted < query.length:
         sort_list(rows, query, expired)
@@ -110,7 +110,7 @@ def nearest(rows, query, threshold, horizon, expired):
 
 @part
 def nearest_sorted(rows, query, threshold, horizon):
-    """The same of those that are best first."""
+    """The same among the rows that are best first."""
     left, x = query.k, query.offset
     end = query.offset + query.sorted
     while x < end:
@@ -124,7 +124,7 @@ def nearest_sorted(rows, query, threshold, horizon):
 
 @part
 def sort_list(rows, query, expired):
-    """Put the rows that are in no order into their places, without those that have expired."""
+    """Sort the rows that are in no order into the others, and drop those that have expired."""
     head = query.sorted
     for x in range(query.offset + query.sorted, query.offset + query.length):
         row = row_at(rows, x)
@@ -139,13 +139,13 @@ def sort_list(rows, query, expired):
 
 @part
 def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, emitted, room):
-    """Rows come to one query, hits [p, p_end), and others leave its window.
+    """One query takes in the hits [p, p_end), while others leave its window.
 
-    Hits are taken as many at a time as the list has rows, and in between it is trimmed: so it stays short.
+    It takes as many hits at a time as the list has rows, and trims the list in between, so that it stays short.
     """
     last, begin = len(arrivals.now) - 1, 0
-    horizon = arrivals.last_now - query.size  # what is later outlives these rows,
-    lasting = horizon + (arrivals.last_now - arrivals.first_now) + 1  # and what is from here on as many more
+    horizon = arrivals.last_now - query.size  # a later row outlives these arrivals,
+    lasting = horizon + (arrivals.last_now - arrivals.first_now) + 1  # and from here on as many more
     while True:
         some = min(p_end, p + max(MORE, query.length))
         stop = hits.row[some] if some < p_end else last + 1
@@ -172,11 +172,11 @@ def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold,
 
 @inlined
 def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, threshold, rows, emit, emitted, room):
-    """Rows [begin, stop) come to one query, hits [p, p_end), and others leave its window.
+    """One query takes in the hits [p, p_end) among the arrivals [begin, stop), while others leave its window.
 
-    Meanwhile its list is in two parts: in [0, m), best first, what was so, with what comes and ranks before the last of
-    these, whether it has come yet or is still there; in [m, n) what is in no order. Up to the last of the nearest,
-    which stays, is all that is in an answer before the end. If the nearest are not known, all are near.
+    Meanwhile its list has two parts. [0, m) is best first: the sorted rows, and the hits that rank before the last of
+    these, whether they have come yet or have left. [m, n) is in no order. Every row of an answer ranks no later than
+    the last of the nearest, which stays. If the nearest are not known, all rows are near.
     """
     base, head, n = query.offset, query.sorted, query.length
     expired = clock_after(arrivals, stop - 1) - query.size
@@ -202,7 +202,7 @@ def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, 
     rank(coming, hits, arrivals, room)
     shown = min(query.k, head)
     last, end = merge(rows, base, head, shown, near, coming, hits, arrivals, room)
-    # Of what comes, only what ranks before the last of the nearest is met.
+    # Only hits that rank before the last of the nearest can change an answer.
     met = 0
     for x in range(coming):
         room.hit[met], room.place[met] = room.hit[x], room.place[x]
@@ -222,7 +222,7 @@ def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, 
 
 @inlined
 def rank(coming, hits, arrivals, room):
-    """Sort what comes: to count what is better needs no branches, and is the faster way where it is not very many."""
+    """Sort the hits by counting the better ones: that needs no branches, and is faster where hits are few."""
     for number in range(coming):
         score, x, equal = room.score[number], 0, 0
         for other in range(coming):
@@ -240,7 +240,7 @@ def rank(coming, hits, arrivals, room):
 
 @inlined
 def merge(rows, base, n, shown, near, coming, hits, arrivals, room):
-    """Merge what comes into the first n rows, from the last place on, and note where each is put.
+    """Merge the hits into the first n rows, from the last place on, and note where each is put.
 
     Returns where the last of the first `shown` rows is now, and where the nearest end.
     """
@@ -264,7 +264,7 @@ def merge(rows, base, n, shown, near, coming, hits, arrivals, room):
 
 @inlined
 def find_leaving(rows, base, m, expired, size, arrivals, room):
-    """Which of the first m rows leave the window: when each does, then where it is, as one number, in order."""
+    """Find the first m rows that leave the window: when each leaves, and its place, as one number, ascending."""
     found = 0
     for x in range(m):
         room.leaving[found] = x
@@ -282,10 +282,10 @@ def find_leaving(rows, base, m, expired, size, arrivals, room):
 
 @inlined
 def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, order, rows, emit, emitted, room):
-    """Tell what is in the answer, row by row as they come and leave.
+    """Emit how the answer changes, row by row as they come and leave.
 
-    All these rows lie best first; `alive` has the places of those in the window. The answer is the first `shown` of
-    them, k or all, up to place `last`.
+    All these rows lie best first, and `alive` has the places of those in the window. Loop invariant: the answer is the
+    first `shown` of the rows alive, k or all, up to place `last`.
     """
     k, base, alive = query.k, query.offset, room.alive
     h, y = 0, 0
@@ -328,7 +328,7 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
 
 @inlined
 def enter(rows, base, x, rank, emitted, at, q, order, emit):
-    """Say that a row is in the answer; of entries only once."""
+    """Emit that a row enters the answer; with entries only once."""
     row = row_at(rows, base + x)
     if emit == CHANGES or row.flag == 0:
         emit_line(emitted, at, q, rank, row, order, ENTER)
@@ -338,7 +338,7 @@ def enter(rows, base, x, rank, emitted, at, q, order, emit):
 @inlined
 def gather(rows, base, end, begin, stop, expired, oldest):
     """Move the rows [begin, stop) to the end, without those that have expired; returns the end, and the oldest time."""
-    for x in range(begin, stop):  # without a branch, which nobody could guess
+    for x in range(begin, stop):  # without a branch, which no processor could predict
         at = row_at(rows, base + x).time
         copy_row(rows, base + end, rows, base + x)
         end += at > expired
@@ -348,7 +348,7 @@ def gather(rows, base, end, begin, stop, expired, oldest):
 
 @inlined
 def expires(arrivals, oldest, size):
-    """The row with which the oldest one leaves the window; behind the last one if it stays."""
+    """The arrival with which the oldest row leaves the window; behind the last one if it stays."""
     now = arrivals.now
     if oldest > arrivals.last_now - size:  # so that nothing overflows where there is none
         return len(now)

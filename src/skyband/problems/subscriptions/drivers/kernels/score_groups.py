@@ -11,9 +11,9 @@ NONE = -1  # as a score group: no query sees the row
 
 @inlined
 def mixed(hashed, bits):
-    """A hash of one value more. Its sign is left out: of 0 it does not matter."""
+    """The hash with one more value. The sign is left out, so that 0 and -0 are equal."""
     folded = hashed ^ (np.uint64(bits) << np.uint64(1))
-    folded ^= folded >> np.uint64(32)  # of whole numbers only the upper bits differ
+    folded ^= folded >> np.uint64(32)  # whole numbers differ only in the upper bits
     folded *= np.uint64(0x9E3779B97F4A7C15)
     return folded ^ (folded >> np.uint64(32))
 
@@ -33,7 +33,7 @@ def put_score_groups(keys, bits, slots):
 
 @kernel
 def find_near(values, near, score_group):
-    """Find the score groups of whole numbers in a list of them."""
+    """Look the score groups of whole numbers up in a list."""
     for i in range(len(values)):
         value = values[i]
         inside = (value >= 0.0) & (value < len(near))

@@ -11,9 +11,9 @@ from skyband.kernels.compiling import inlined
 from skyband.kernels.intrinsics import row_at
 
 LOOPS: Final = {
-    # Rows [first, end) against the queries which[begin:]: what reaches a query's threshold is a hit, in order of
-    # arrival, counted from `first`. The hits of the j-th query end at ends[j]. Returns how many there are, and where to
-    # go on if there was no room for all that a query may have.
+    # Finds the hits of the queries which[begin:] among the rows [first, end): rows that reach the query's threshold, in
+    # order of arrival, counted from `first`. The hits of the j-th query end at ends[j]. Returns how many there are, and
+    # the query to go on with if there was no room for all that a query may have.
     "sweep": """
 def sweep(columns, first, end, parameters, threshold, which, begin, hit, score, ends, scores):
     widen()
@@ -149,9 +149,9 @@ def sweep_boxes(laid, order, starts, low, high, runs, low_run, high_run, columns
         j = j_end
     return n, len(which)
 """,
-    # Where queries lie in cells: those that cell i concerns are member[starts[i]:starts[i + 1]], and those that every
-    # row concerns member[always:]. `asked` says of a query whether it is found by its cells (1), so (2), or not asked.
-    # Hits are in order of arrival, each with its query; -1 if there is no room for them.
+    # Where queries lie in cells: cell i concerns the queries member[starts[i]:starts[i + 1]], and every row concerns
+    # member[always:]. `asked` says whether a query is found by its cells (1), among the latter (2), or not asked (0).
+    # Hits are in order of arrival, each with its query; -1: there is no room for them.
     "sweep_cells": """
 def sweep_cells(columns, first, end, cell, starts, member, always, parameters, threshold, asked, hit, query, score):
     n = 0
@@ -171,7 +171,7 @@ def sweep_cells(columns, first, end, cell, starts, member, always, parameters, t
     return n
 """,
     # Cell i has the values [low, high], and lies in run i // per_run of cells, with [low_run, high_run]. Counts the
-    # queries that each may concern in `ends`; or, emitted to write, puts them into `member` from `ends` on.
+    # queries that each may concern in `ends`; with `write`, puts them into `member` from `ends` on.
     "reach_cells": """
 def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, ends, member, write):
     for q in range(len(threshold)):
@@ -191,10 +191,10 @@ def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, en
                         member[ends[x]] = q
                     ends[x] += 1
 """,
-    # For each score group from `begin` on, by whose parameters rows are scored: puts the rows of [first, end) that fewer
-    # than k later ones outrank, and perhaps some others, into `kept`, latest first. Their numbers, counted from `first`,
-    # stand in place of times and positions. `best` has room for 2 k scores; if it has less, every row that has a score
-    # is kept. Returns how many are kept, and the score group to go on with.
+    # For each score group from `begin` on, by whose parameters rows are scored: puts the rows of [first, end) that
+    # fewer than k later ones outrank, and perhaps some others, into `kept`, latest first. Their numbers, counted from
+    # `first`, stand in place of times and positions. `best` has room for 2 k scores; if it has less, every row that
+    # has a score is kept. Returns how many are kept, and the score group to go on with.
     "latest": """
 def latest(columns, first, end, parameters, begin, score_groups, k, best, kept):
     n, every = 0, 2 * k > len(best)
@@ -298,7 +298,7 @@ def most(low, high, x, parameters, q):
     {BOUND}
     return most
 """,
-    # Every row is scored for every query, in the order in which `sweep` does it, and that is all: the lower bound.
+    # Scores every row for every query, in the order in which `sweep` does it, and does nothing else: the lower bound.
     "score_all": """
 def score_all(columns, first, end, parameters, queries, out):
     widen()
@@ -319,14 +319,14 @@ def score_all(columns, first, end, parameters, queries, out):
 
 @inlined
 def put_kept(kept, n, score, number, score_group):
-    """A row that may matter to a score group: when and where it came is known to who asked."""
+    """Keep a row that may matter to a score group. The caller knows its time and position by its number."""
     row = row_at(kept, n)
     row.score, row.time, row.position, row.last, row.flag = score, number, number, score_group, 0
 
 
 @inlined
 def merge_last(near, before, end, room):
-    """Merge the numbers near[before:end], which ascend, into those before, which do, too."""
+    """Merge near[before:end] into near[:before]; both are ascending."""
     if before == end or before == 0 or near[before - 1] < near[before]:
         return
     for x in range(end - before):

@@ -22,13 +22,14 @@ from skyband.problems.subscriptions.drivers.kernels.lists import (
 
 @inlined
 def due_from(end, every):
-    """When a query is answered next, from the window on that ends at `end`."""
+    """When a query is due next: at `end` or later."""
     return -(-end // every) * every
 
 
 @kernel
 def keep(which, swept, begin, stop, hits, arrivals, end, queries, threshold, pool):
-    """Rows come, and no window closes before the one that ends at `end`. As `arrive`; returns where to go on."""
+    """Take the hits of the queries which[begin:stop] into their lists. No window closes before `end`. Returns the query
+    to go on with if the pool had no room."""
     for j in range(begin, stop):
         q = which[j]
         query = queries[q]
@@ -61,7 +62,7 @@ def keep(which, swept, begin, stop, hits, arrivals, end, queries, threshold, poo
 
 @kernel
 def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, failed):
-    """The window that ends at `end` closes: the answers of which[begin:]. Returns as `arrive` does."""
+    """Close the window that ends at `end`: emit the answers of which[begin:]. Returns as `arrive` does."""
     failures = 0
     for j in range(begin, len(which)):
         q = which[j]
@@ -119,7 +120,7 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, 
 
 @part
 def _leaving(end, first, x, q, query, before, pool, emitted):
-    """Say which rows of the answer before are not among those of [first, end) in the first x of the list."""
+    """Emit that rows leave: those of the answer before that are not among the rows of [first, end) in list[:x]."""
     rows, base, y = pool.rows, query.offset, 0
     for old in range(before.length):
         row = rows[before.offset + old]

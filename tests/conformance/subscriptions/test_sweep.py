@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from skyband.core.operator import Floats
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.drivers.scoring import Scoring, scoring_of
 
 COLUMNS = pa.schema([("x", pa.float64())])
@@ -17,7 +17,7 @@ NUMBERS = [0.0, -0.0, SMALLEST, 3 * SMALLEST, 2e-308, 1e-162, 1.0, 2.0, 1e154, L
 
 
 def scoring(by: str, ascending: bool) -> Scoring:
-    return scoring_of(many.bind(by, ascending, COLUMNS, COLUMNS))
+    return scoring_of(subscriptions.bind(by, ascending, COLUMNS, COLUMNS))
 
 
 def _found(scoring: Scoring, rows: Floats, parameters: Floats, limits: Floats, room: int) -> list[list[int]]:

@@ -44,7 +44,7 @@ QUESTIONS: dict[str, Asked] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_batches(tmp_path_factory.mktemp("many") / "input", split(trades(ROWS), 3))
+    return write_batches(tmp_path_factory.mktemp("subscriptions") / "input", split(trades(ROWS), 3))
 
 
 @pytest.mark.parametrize("name", ["time", "each arrival"])

@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 import pytest
-from conformance.many.driver import Driver, spec_of
-from conformance.many.random_cases import Case, random_case
-from many_oracle import Asked, Point
+from conformance.subscriptions.driver import Driver, spec_of
+from conformance.subscriptions.random_cases import Case, random_case
 from oracle import Question
+from subscriptions_oracle import Asked, Point
 
 from skyband.core.operator import Ints
 from skyband.core.registry import algorithms_of, find
@@ -21,7 +21,7 @@ from skyband.problems.subscriptions.drivers.thresholds import Thresholds
 OPTIONS = ["", "slack=0, few=1, parts=2, hits=1", "slack=1, few=1, parts=4", "slack=0, few=3, hits=20"]
 MORE = {"cells": [", resolution=1", ", resolution=3"], "shared": ["", "thinned_at=1", "room=1"]}  # of one algorithm
 CASES = 40
-CHOSEN = ["scan", "boxes", "cells", "once", "shared"]
+CHOSEN = ["scan", "boxes", "cells", "shared_score", "shared"]
 COMPARED = ["recompute", "relaxed", "relaxed+probabilistic", "cpmw", "snn"]  # with the ones that are chosen
 
 
@@ -94,10 +94,10 @@ def test_a_late_row_is_shown_to_a_query_that_came_after_a_better_one() -> None:
     assert driver.lines == driver.expected(question, "shared", finished=True)
 
 
-def test_a_query_is_refused_that_would_see_rows_from_before_its_topic() -> None:
-    """Found with seed 522: a topic that had come late was taken to have all rows of the window."""
+def test_a_query_is_refused_that_would_see_rows_from_before_its_score_group() -> None:
+    """Found with seed 522: a score group that had come late was taken to have all rows of the window."""
     question = Question(k=1, size=4, every=2, by_count=True, emit="windows")
-    driver = Driver(question, "by topic", find("shared", "subscriptions").open)
+    driver = Driver(question, "by symbol", find("shared", "subscriptions").open)
     driver.add([Asked(1, 4, (0.0, 5.0))])
     driver.feed([Point((1.0, 7.0)), Point((2.0, 7.0)), Point((0.5, 5.0))])
     driver.add([Asked(1, 4, (0.0, 7.0))])
@@ -105,9 +105,9 @@ def test_a_query_is_refused_that_would_see_rows_from_before_its_topic() -> None:
         driver.add([Asked(2, 4, (0.0, 7.0), backfill=True)])
     driver.forget(1)
     driver.feed([Point((0.2, 7.0)), Point((0.1, 7.0)), Point((0.3, 5.0)), Point((0.1, 9.0))])
-    driver.add([Asked(1, 4, (0.0, 7.0), backfill=True)])  # what came before the topic has left
+    driver.add([Asked(1, 4, (0.0, 7.0), backfill=True)])  # what came before the score group has left
     driver.feed([Point((0.0, 7.0))])
-    assert driver.lines == driver.expected(question, "by topic", finished=False)
+    assert driver.lines == driver.expected(question, "by symbol", finished=False)
 
 
 def test_rows_are_taken_together_although_windows_are_not_all_as_long(monkeypatch: pytest.MonkeyPatch) -> None:

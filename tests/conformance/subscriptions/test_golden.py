@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conformance.many.driver import Driver, spec_of
-from many_oracle import Asked, Point
+from conformance.subscriptions.driver import Driver, spec_of
 from oracle import Question
+from subscriptions_oracle import Asked, Point
 
 from skyband.core.registry import find
 from skyband.problems.subscriptions.operator import Batch
-from skyband.study.many import same
+from skyband.study.subscriptions import same
 
 # The smallest of the last six: o1 o2 o2 o2 o2 o2 o2 o3 o7 o7 o7.
 TRACE = [4, 1, 2, 7, 5, 10, 3, 7.5, 6, 11, 9]

@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from conformance.many.driver import SCORES
 from conformance.random_streams import STEPS
 from conformance.strategies import Kind, question_of
-from many_oracle import Asked, Event, Point
+from conformance.subscriptions.driver import SCORES
 from oracle import Advance, Question
+from subscriptions_oracle import Asked, Event, Point
 
 INFINITY, NAN = float("inf"), float("nan")
 VALUES: list[Callable[[random.Random, int], float]] = [

@@ -16,10 +16,10 @@ import numpy as np
 from skyband.core.operator import Floats
 from skyband.core.registry import algorithms_of, find
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
-from skyband.study.many import same, spec_of
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Findings, Measure, Say
 from skyband.study.papers.points import COST
+from skyband.study.subscriptions import same, spec_of
 
 QUERIES: Final = 400
 K: Final = 9

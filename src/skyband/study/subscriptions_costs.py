@@ -1,4 +1,4 @@
-"""Measures what the planner adds up for many queries, on this machine: see problems/subscriptions/costs.py.
+"""Measures what the planner adds up for subscriptions, on this machine: see problems/subscriptions/costs.py.
 
 What single loops cost is timed by itself; what only happens inside an operator is what is left of its time.
 """
@@ -17,24 +17,24 @@ import pyarrow as pa
 from skyband.core.cost_files import machine
 from skyband.core.operator import WINDOWS
 from skyband.core.registry import find
-from skyband.expressions import many
-from skyband.problems.subscriptions.algorithms.boxes import Boxes
-from skyband.problems.subscriptions.algorithms.cells import Cells
-from skyband.problems.subscriptions.algorithms.scan import Scan
-from skyband.problems.subscriptions.costs import ManyCosts
+from skyband.expressions import subscriptions
+from skyband.problems.subscriptions.algorithms.boxes.state import Boxes
+from skyband.problems.subscriptions.algorithms.cells.state import Cells
+from skyband.problems.subscriptions.algorithms.scan.state import Scan
+from skyband.problems.subscriptions.costs import SubscriptionCosts
 from skyband.problems.subscriptions.drivers.lists import Hits
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.drivers.thresholds import Index
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
 from skyband.problems.subscriptions.planning import listed_share, met_in_cells, seen_in_boxes
-from skyband.study.many import ROWS, WINDOW, opened, same, spec_of
+from skyband.study.subscriptions import ROWS, WINDOW, opened, same, spec_of
 from skyband.windows import Ticks
 
 FEW: Final = 2  # columns
 QUERIES: Final = 400
 TURNS: Final = 7  # the fastest counts
 KS: Final = (9, 81)
-TOPICS: Final = 100
+SYMBOLS: Final = 100
 NOBODY: Final = -1e-9  # as a threshold: no row is so near
 
 
@@ -51,7 +51,7 @@ def settings_to_measure() -> int:
     return 10
 
 
-def measure(step: Callable[[str], None], effort: Effort = Effort()) -> ManyCosts:  # noqa: B008
+def measure(step: Callable[[str], None], effort: Effort = Effort()) -> SubscriptionCosts:  # noqa: B008
     """All pieces; `step` is told what is measured next."""
     ns: dict[str, float] = {}
     sweeps: list[float] = []
@@ -85,10 +85,10 @@ def measure(step: Callable[[str], None], effort: Effort = Effort()) -> ManyCosts
     ns["drawn"] = max(0.01, rest - ns["met"] * mets[0])
     step("one skyband")
     ns["shared"] = max(0.1, _shared("x", effort) - ns["score"] - ns["score_column"])
-    step("a skyband for each topic")
-    by_topic = many.filtered("x", "topic = q.topic")
-    ns["topic"] = max(0.1, _shared(by_topic, effort) - ns["shared"] - ns["score"] - 2 * ns["score_column"])
-    return ManyCosts(machine(), {name: float(f"{each:.3g}") for name, each in ns.items()})
+    step("a skyband for each symbol")
+    by_symbol = subscriptions.filtered("x", "symbol = q.symbol")
+    ns["score_group"] = max(0.1, _shared(by_symbol, effort) - ns["shared"] - ns["score"] - 2 * ns["score_column"])
+    return SubscriptionCosts(machine(), {name: float(f"{each:.3g}") for name, each in ns.items()})
 
 
 def _swept(index: Index, columns: int, effort: Effort, limit: float = NOBODY) -> float:
@@ -113,15 +113,15 @@ def _pushed(name: str, k: int, effort: Effort) -> float:
 
 
 def _shared(by: str, effort: Effort) -> float:
-    """Nanoseconds a row where queries share one skyband, or one for each topic. There is a query of each, since answers
+    """Nanoseconds a row where queries share one skyband, or one for each symbol. Each skyband has one query: answers
     cost the same whatever finds them."""
-    fields = [("topic", pa.float64()), ("x", pa.float64())]
-    scoring = scoring_of(many.bind(by, False, pa.schema(fields), pa.schema(fields[:1])))
-    size, n = effort.window, TOPICS if scoring.score.seen_by else 1
+    fields = [("symbol", pa.float64()), ("x", pa.float64())]
+    scoring = scoring_of(subscriptions.bind(by, False, pa.schema(fields), pa.schema(fields[:1])))
+    size, n = effort.window, SYMBOLS if scoring.score.seen_by else 1
     spec = Spec(Ticks(size, size, 0, by_count=True), scoring, WINDOWS)
     operator, full = find("shared", "subscriptions").open(spec), np.full(n, size)
-    topics = np.arange(n, dtype=np.float64)[None, :] if scoring.score.seen_by else np.empty((0, n))
-    operator.add(Queries(np.full(n, 10), full, full, topics), backfill=False)
+    symbols = np.arange(n, dtype=np.float64)[None, :] if scoring.score.seen_by else np.empty((0, n))
+    operator.add(Queries(np.full(n, 10), full, full, symbols), backfill=False)
     rng, first = np.random.default_rng(1), iter(range(0, 10**9, effort.rows))
     rows = np.array([rng.integers(0, n, effort.rows), rng.random(effort.rows)])[-len(scoring.score.columns) :].copy()
     return _fastest(lambda: operator.push(Batch(rows, np.empty(0, np.int64), next(first)))) / effort.rows

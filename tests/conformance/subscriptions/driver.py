@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from many_oracle import Asked, Event, Point, Score, answers_of
 from oracle import Advance, Question, Shown
+from subscriptions_oracle import Asked, Event, Point, Score, answers_of
 
 from skyband.core.operator import EMIT_CODES, LEAVE, Answer
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.drivers.scoring import Scoring, scoring_of
-from skyband.problems.subscriptions.operator import Batch, ManyOperator, Queries, Spec
+from skyband.problems.subscriptions.operator import Batch, Queries, Spec, SubscriptionOperator
 from skyband.windows import FOREVER, Ticks
 
 COLUMNS = pa.schema([("x", pa.float64()), ("y", pa.float64())])
@@ -44,7 +44,7 @@ SCORES = {
         False,
         lambda row, q: _greatest(row[0], q[0]) if row[1] >= q[1] else float("nan"),
     ),
-    "by topic": Scored(
+    "by symbol": Scored(
         "CASE WHEN y = q.y AND x < 3 THEN x END",
         False,
         lambda row, q: row[0] if row[1] == q[1] and row[0] < 3 else float("nan"),
@@ -54,7 +54,7 @@ SCORES = {
 
 @cache
 def scoring(name: str) -> Scoring:
-    return scoring_of(many.bind(SCORES[name].text, SCORES[name].ascending, COLUMNS, COLUMNS))
+    return scoring_of(subscriptions.bind(SCORES[name].text, SCORES[name].ascending, COLUMNS, COLUMNS))
 
 
 def spec_of(question: Question, score: str) -> Spec:
@@ -67,7 +67,7 @@ def spec_of(question: Question, score: str) -> Spec:
 class Driver:
     """One operator, with queries that come and go; `lines` is what each of them was told."""
 
-    def __init__(self, question: Question, score: str, open_operator: Callable[[Spec], ManyOperator]) -> None:
+    def __init__(self, question: Question, score: str, open_operator: Callable[[Spec], SubscriptionOperator]) -> None:
         self.spec = spec_of(question, score)
         self._open = open_operator
         self.operator = open_operator(self.spec)

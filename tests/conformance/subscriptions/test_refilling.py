@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from conformance.many.driver import Driver
-from many_oracle import Asked, Point
+from conformance.subscriptions.driver import Driver
 from oracle import Question
+from subscriptions_oracle import Asked, Point
 
 from skyband.core.operator import CHANGES, ENTRIES, Floats, Ints
 from skyband.core.registry import find
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.operator import Batch, Spec
-from skyband.study.many import same
-from skyband.study.papers.many_points import CORRELATED, UNIFORM, Points
+from skyband.study.papers.subscriptions_points import CORRELATED, UNIFORM, Points
+from skyband.study.subscriptions import same
 from skyband.windows import Ticks
 
 SIZE, ROWS, QUERIES = 10_000, 36_000, 12  # a window from which thresholds are guessed
 SHORTER = 1_700  # half of the windows, by so much
 NAMES = ["x", "y"]
 SCHEMA = pa.schema([(name, pa.float64()) for name in NAMES])
-SCORING = scoring_of(many.bind("(x - q.x)**2 + (y - q.y)**2", True, SCHEMA, SCHEMA))
+SCORING = scoring_of(subscriptions.bind("(x - q.x)**2 + (y - q.y)**2", True, SCHEMA, SCHEMA))
 
 
 def _told(name: str, spec: Spec, k: int, queries: Floats, rows: Floats, time: Ints, *, checked: bool) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Many queries against the published competitors, and against a loop that only computes all distances.
+"""Subscriptions against the published competitors, and against a loop that only computes all distances.
 
 Points and queries are uniform; windows are of 40,000 arrivals, slide with each, and are full before the clock starts.
 The contenders take turns on the same rows, so that what else the machine does falls on all. No row comes twice, and the
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from skyband.core.operator import ENTRIES, WINDOWS, Floats
 from skyband.core.registry import find
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.rows.operator import Batch as RowBatch
 from skyband.problems.rows.operator import Spec as RowSpec
 from skyband.problems.rows.planning import plan as plan_rows
@@ -31,8 +31,8 @@ from skyband.windows import Ticks
 WINDOW: Final = 40_000
 ROWS: Final = 10_000  # of a turn
 LOOP: Final = "all distances"
-SHARED: Final = "many-shared"
-TOPICS: Final = "many-topics"
+SHARED: Final = "subscriptions-shared"
+SYMBOLS: Final = "subscriptions-symbols"
 Say = Callable[[str], None]
 
 
@@ -47,12 +47,12 @@ class Line(NamedTuple):
 
 
 LINES: Final = (
-    *(Line(f"many-{name}-9", 400, 2, 9, name, 4.0) for name in ("cpmw", "snn")),
-    *(Line(f"many-{name}-81", 400, 2, 81, name, 8.0) for name in ("cpmw", "snn")),
-    Line("many-10000", 10_000, 2, 9, LOOP, 5.0),
-    Line("many-d10", 400, 10, 9, LOOP, 1.5, at_most=True),
+    *(Line(f"subscriptions-{name}-9", 400, 2, 9, name, 4.0) for name in ("cpmw", "snn")),
+    *(Line(f"subscriptions-{name}-81", 400, 2, 81, name, 8.0) for name in ("cpmw", "snn")),
+    Line("subscriptions-10000", 10_000, 2, 9, LOOP, 5.0),
+    Line("subscriptions-d10", 400, 10, 9, LOOP, 1.5, at_most=True),
 )
-NAMES: Final = (*(line.name for line in LINES), SHARED, TOPICS)
+NAMES: Final = (*(line.name for line in LINES), SHARED, SYMBOLS)
 
 
 def spec_of(columns: int, *, k: int | None = None, size: int = WINDOW, every: int = 0) -> Spec:
@@ -60,7 +60,7 @@ def spec_of(columns: int, *, k: int | None = None, size: int = WINDOW, every: in
     names = [f"x{i}" for i in range(columns)]
     by = f"sqrt({' + '.join(f'({name} - q.{name})**2' for name in names)})"
     schema = pa.schema([(name, pa.float64()) for name in names])
-    scoring = scoring_of(many.bind(by, True, schema, schema))
+    scoring = scoring_of(subscriptions.bind(by, True, schema, schema))
     return Spec(Ticks(size, every, 0, by_count=True), scoring, WINDOWS if every else ENTRIES, k)
 
 
@@ -74,7 +74,7 @@ def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
     for line in LINES:
         if line.name in wanted:
             yield _compared(line, passes, say)
-    for name in (SHARED, TOPICS):
+    for name in (SHARED, SYMBOLS):
         if name in wanted:
             yield _shared(name, passes, say)
 
@@ -110,34 +110,34 @@ def _compared(line: Line, passes: int, say: Say) -> Result:
 
 
 def _shared(name: str, passes: int, say: Say) -> Result:
-    """1,000 queries that differ only in k and in how far they look back, against the one that asks for most; or with
-    topics, of which each query sees one, against one ranking of each."""
-    size, every, k, count, topics = 1_000_000, 100_000, 10, 1_000, 100 if name == TOPICS else 1
-    what = "one score" if topics == 1 else f"{topics} symbols"
+    """1,000 queries that differ only in k and in how far they look back, against the one that asks for most; or where
+    each query sees one of 100 symbols, against one ranking for each symbol."""
+    size, every, k, count, symbols = 1_000_000, 100_000, 10, 1_000, 100 if name == SYMBOLS else 1
+    what = "one score" if symbols == 1 else f"{symbols} symbols"
     title = f"1,000 queries with {what}, k to 10, windows to 1M"
     say(title)
     fields = [("symbol", pa.float64()), ("x", pa.float64())]
-    by = "x" if topics == 1 else many.filtered("x", "symbol = q.symbol")
-    scoring = scoring_of(many.bind(by, False, pa.schema(fields), pa.schema(fields)))
+    by = "x" if symbols == 1 else subscriptions.filtered("x", "symbol = q.symbol")
+    scoring = scoring_of(subscriptions.bind(by, False, pa.schema(fields), pa.schema(fields)))
     spec = Spec(Ticks(size, every, 0, by_count=True), scoring, WINDOWS)
     rng = np.random.default_rng(1)
     sizes = rng.integers(every, size, count, endpoint=True)
-    ours = plan(spec, count, topics=topics).algorithm
+    ours = plan(spec, count, score_groups=symbols).algorithm
     operator = find(ours, "subscriptions").open(spec)
     ks = rng.integers(1, k, count, endpoint=True)
-    symbols = rng.integers(0, topics, (len(scoring.score.parameters), count)).astype(np.float64)
-    operator.add(Queries(ks, sizes, np.full(count, every), symbols), backfill=False)
+    asked_for = rng.integers(0, symbols, (len(scoring.score.parameters), count)).astype(np.float64)
+    operator.add(Queries(ks, sizes, np.full(count, every), asked_for), backfill=False)
     # In windows of arrivals each symbol would have its own: the same windows are those by value, one arrival a tick.
-    row_spec = RowSpec(k, Ticks(size, every, 0, by_count=topics == 1), WINDOWS, grouped=topics > 1)
+    row_spec = RowSpec(k, Ticks(size, every, 0, by_count=symbols == 1), WINDOWS, grouped=symbols > 1)
     one = plan_rows(row_spec).algorithm
     alone = find(one, "rows").open(row_spec)
-    rows = np.array([rng.integers(0, topics, size), rng.random(size)])
+    rows = np.array([rng.integers(0, symbols, size), rng.random(size)])
     group, none = rows[0].astype(np.int32), np.empty(0, np.int64)
 
     def rank_alone(turn: int) -> None:
         begin = turn * every % size
-        time = none if topics == 1 else turn * every + np.arange(every)
-        of = np.empty(0, np.int32) if topics == 1 else group[begin : begin + every]
+        time = none if symbols == 1 else turn * every + np.arange(every)
+        of = np.empty(0, np.int32) if symbols == 1 else group[begin : begin + every]
         alone.push(RowBatch(rows[1, begin : begin + every], time, of, turn * every))
 
     read = rows[-len(scoring.score.columns) :]
@@ -150,14 +150,14 @@ def _shared(name: str, passes: int, say: Say) -> Result:
     return Result(
         name,
         f"{title}: {ours}",
-        f"one query{'' if topics == 1 else ' for each symbol'} with k 10, window 1M: {one}",
+        f"one query{'' if symbols == 1 else ' for each symbol'} with k 10, window 1M: {one}",
         seconds[ours] / seconds[one],
-        3.0 if topics == 1 else 5.0,
+        3.0 if symbols == 1 else 5.0,
         at_most=True,
         rows_per_second=1 / seconds[ours],
         reference_rows_per_second=1 / seconds[one],
         rows_held=float(operator.rows_held()),
-        rows_expected=f"{topics * k * (1 + math.log(size / topics / k)):,.0f}",
+        rows_expected=f"{symbols * k * (1 + math.log(size / symbols / k)):,.0f}",
         how=f"seconds a row, of the processor, median of {3 * passes} slides of {every:,} rows, answers included",
     )
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows
 from skyband.study.papers.experiments import Axis, Claim, Experiment
-from skyband.study.papers.many_points import (
+from skyband.study.papers.subscriptions_points import (
     BOUND,
     CLUSTERED,
     CORRELATED,
@@ -58,7 +58,7 @@ def _cost(data: str, figure: str) -> Experiment:
             Claim("It is up to two orders of magnitude faster than SNN; here, `boxes`.", faster("boxes", "snn")),
         ]
     return Experiment(
-        f"many-k-{data.partition(' ')[0]}",
+        f"subscriptions-k-{data.partition(' ')[0]}",
         f"{PAPER}, figure 9 ({figure})",
         f"Cost of a row by k, with indexing: points {data}, 400 queries, window 40,000 rows",
         _KS,
@@ -70,7 +70,7 @@ def _cost(data: str, figure: str) -> Experiment:
 
 def _index(data: str, figures: str) -> Experiment:
     return Experiment(
-        f"many-index-{data}",
+        f"subscriptions-index-{data}",
         f"{PAPER}, figure 10 ({figures})",
         f"Cost of a row by k, without an index and with one: points {data}, 4 columns, 400 queries, window 40,000 rows",
         _KS,
@@ -92,7 +92,7 @@ def _index(data: str, figures: str) -> Experiment:
 
 EXPERIMENTS: Final = (
     Experiment(
-        "many-errors",
+        "subscriptions-errors",
         f"{PAPER}, figure 8",
         "Rows that PA misses or makes up per query, by k: 400 queries, window 40,000 rows, σ = 0.001",
         Axis("k", (1, 3, 9, 27, 81), quick=(1, 9)),
@@ -108,7 +108,7 @@ EXPERIMENTS: Final = (
     *(_cost(data, figure) for data, figure in zip(DATA, "abcd", strict=True)),
     *(_index(data, figures) for data, figures in zip(_RANDOM, ("a, b", "c, d", "e, f"), strict=True)),
     Experiment(
-        "many-columns",
+        "subscriptions-columns",
         f"{PAPER}, figure 11 (a)",
         "Cost of a row by number of columns: uniform points, 400 queries, k = 9, window 40,000 rows",
         Axis("columns", (2, 4, 6, 8, 10), quick=(2, 4), log=False),
@@ -120,7 +120,7 @@ EXPERIMENTS: Final = (
         ),
     ),
     Experiment(
-        "many-resolution",
+        "subscriptions-resolution",
         f"{PAPER}, figure 11 (b)",
         "Cost of a row by resolution of the grid: uniform points, 2 columns, 400 queries, k = 9, window 40,000 rows",
         Axis("parts of a column", (2, 5, 10, 20, 40, 64), quick=(2, 10, 64)),
@@ -129,7 +129,7 @@ EXPERIMENTS: Final = (
         (Claim("10 parts are better than 2.", falls("cells")),),
     ),
     Experiment(
-        "many-queries",
+        "subscriptions-queries",
         f"{PAPER}, figure 11 (c)",
         "Cost of a row by number of queries: uniform points, 2 columns, k = 9, window 40,000 rows",
         Axis("queries", (100, 400, 1_600, 6_400), quick=(100, 1_600)),
@@ -143,7 +143,7 @@ EXPERIMENTS: Final = (
         ),
     ),
     Experiment(
-        "many-buffer",
+        "subscriptions-buffer",
         f"{PAPER}, figure 11 (d)",
         "Cost of a row by buffer: uniform points, 2 columns, 400 queries, k = 9, window 40,000 rows",
         Axis("buffer in rows", (250, 500, 1000, 2000, 5000), quick=(250, 2000)),
@@ -152,7 +152,7 @@ EXPERIMENTS: Final = (
         (Claim("A longer buffer makes RAPF faster.", falls(RAPF)),),
     ),
     Experiment(
-        "many-gamma",
+        "subscriptions-gamma",
         f"{PAPER}, figure 11 (e)",
         "Cost of a row by γ: uniform points, 2 columns, 400 queries, k = 9, window 40,000 rows",
         Axis("γ", (0.05, 0.1, 0.2, 0.4, 0.8), quick=(0.05, 0.8)),
@@ -161,7 +161,7 @@ EXPERIMENTS: Final = (
         (Claim("A larger γ, which prunes more rarely, makes RA faster.", falls("relaxed")),),
     ),
     Experiment(
-        "many-window",
+        "subscriptions-window",
         f"{PAPER}, figure 11 (f)",
         "Cost of a row by window: uniform points, 2 columns, 400 queries, k = 9",
         Axis("window in rows", (10_000, 40_000, 160_000), quick=(10_000, 40_000)),
@@ -173,7 +173,7 @@ EXPERIMENTS: Final = (
         ),
     ),
     Experiment(
-        "many-space",
+        "subscriptions-space",
         f"{PAPER}, figure 12 (a); (b) is `rows held` of pripuzic-k",
         "Rows held per query, those that several hold counted once, by k: uniform points, 400 queries",
         _KS,

@@ -20,13 +20,14 @@ from skyband.core.encoding.output import TAKEN, Layout, layout
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, plain_batch, plain_schema
 from skyband.core.encoding.scores import Scores
-from skyband.core.operator import WINDOWS, Answer, Batch, CountsMissed, Ints, ObjectOperator
+from skyband.core.operator import WINDOWS, Answer, Ints
 from skyband.core.ranking_session import RankingSession
 from skyband.core.registry import find
 from skyband.core.session import Jumps, Saved, Stats, check_schema, measured_type, with_times
 from skyband.engines.embedded.running import Running, apart, run
 from skyband.errors import SnapshotMismatch
 from skyband.expressions import subscriptions
+from skyband.problems.rows.operator import Batch, CountsMissed, RowOperator
 from skyband.problems.rows.planning import breaks_promise, plan, specify
 from skyband.problems.rows.query import TopK
 from skyband.problems.subscriptions.algorithms import shared
@@ -42,7 +43,7 @@ class TopKSession(RankingSession):
     """A top-k query, running: fed by `push`, asked by `top` and `top_many`, saved by `snapshot`."""
 
     query: TopK
-    _operator: ObjectOperator
+    _operator: RowOperator
 
     def __init__(
         self, query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False

@@ -1,9 +1,9 @@
 """How the rows of a join are spread over buckets, so that those that match meet, and what that leaves to merge.
 
 Where all of a group comes to one bucket, its aggregates are final there. Else each bucket has those of some of its
-rows, which must be added up. Counts, sums of whole numbers and extremes can be, exactly; sums of floats and means
-cannot, since what a bucket shows of them is rounded: they go to one bucket, as does all whose windows move with every
-row of any key.
+rows, which must be added up. Counts, extremes, and sums of whole numbers and decimals can be, exactly; sums of floats
+and means cannot, since what a bucket shows of them is rounded: they go to one bucket, as does all whose windows move
+with every row of any key.
 """
 
 from __future__ import annotations
@@ -60,5 +60,5 @@ def _column(source: BoundInput, variable: int) -> str | None:
 def _adds_up(aggregate: BoundAggregate) -> bool:
     """Can it be had, exactly, from those of parts of the rows?"""
     if aggregate.function == "SUM":
-        return pa.types.is_integer(aggregate.type)
+        return pa.types.is_integer(aggregate.type) or pa.types.is_decimal(aggregate.type)
     return aggregate.function in ("COUNT", "MIN", "MAX")

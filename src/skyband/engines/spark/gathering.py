@@ -84,8 +84,12 @@ class Gatherer:
 
     def typed(self, table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
         """The kept rows with the columns a session takes, in its types: Spark's depend on the settings of the day."""
-        extra = [name for name in (TIE, BUCKET) if name in table.column_names]
         if not kept.all():
             table = table.filter(pa.array(kept))
-        types = pa.schema([*self._recipe.schema, *(table.schema.field(name) for name in extra)])
+        types = self.types(table)
         return table.select(types.names).cast(types)
+
+    def types(self, table: pa.Table) -> pa.Schema:
+        """The columns that a session takes, and behind them those of `table` that say where a row goes, and when."""
+        extra = [table.schema.field(name) for name in (TIE, BUCKET) if name in table.column_names]
+        return pa.schema([*self._recipe.schema, *extra])

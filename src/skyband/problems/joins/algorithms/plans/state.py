@@ -313,11 +313,10 @@ class Joined:
                 "smaller windows."
             )
         if broken > 1:
-            raise AggregateOverflow(
-                "A sum of whole numbers, or of decimals in units of their last digit, exceeds 64 bits. SUM(x * 1.0) "
-                "adds float64.",
-                broken - 2,
-            )
+            _, source, argument = self.spec.aggregates[broken - 2]
+            has_point = self.spec.inputs[source].scale(argument) > 0
+            what = "decimals, in units of their last digit," if has_point else "whole numbers"
+            raise AggregateOverflow(f"A sum of {what} exceeds 64 bits. SUM(x * 1.0) adds float64.", broken - 2)
 
     # -- invariants ------------------------------------------------------------------------------------------------
 

@@ -231,7 +231,7 @@ def test_a_function_passes_each_option_on(query: type, option: str, monkeypatch:
         with pytest.raises(TypeError, match=option):
             function(ROWS, **{option: True})
         return
-    for engines in (api.objects, api.many, api.pairs, api.across, api.joins):
+    for engines in (api.objects, api.subscriptions, api.pairs, api.across, api.joins):
         if hasattr(engines, engine):
             monkeypatch.setattr(engines, engine, lambda _, asked: asked)
     _, changed = both(query, option)

@@ -147,7 +147,7 @@ def test_rows_that_nobody_will_ask_for_can_be_forgotten(window: sb.Window) -> No
     assert forgot
 
 
-@pytest.mark.parametrize(("k", "algorithm"), [(3, "shared"), ("q.k", "once")])
+@pytest.mark.parametrize(("k", "algorithm"), [(3, "shared"), ("q.k", "shared_score")])
 def test_with_backfill_rows_are_there_before_any_query(k: int | str, algorithm: str) -> None:
     rows = pa.table({"x": np.random.default_rng(5).random(1_200)})
     queries = pa.table({"id": [1], "k": [3]})

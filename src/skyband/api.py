@@ -19,7 +19,7 @@ from skyband.problems.pairs import session as pairs
 from skyband.problems.pairs.query import TopKPairs
 from skyband.problems.rows import session as objects
 from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions import session as many
+from skyband.problems.subscriptions import session as subscriptions
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import Span, Window
 
@@ -161,7 +161,7 @@ def top_k(
 
             for_each, changes = spark.queries_of(for_each)
         _refuse_with_queries(per=per or None, error=error, expect=expect)
-        many_queries = TopKForEach(
+        asked = TopKForEach(
             queries=for_each,
             k=k,
             by=by,
@@ -178,8 +178,8 @@ def top_k(
             max_jump=max_jump,
         )
         if is_spark(data):
-            return problem_of(many_queries).run_on_spark(data, many_queries, changes)
-        return many.top_k(data, many_queries)
+            return problem_of(asked).run_on_spark(data, asked, changes)
+        return subscriptions.top_k(data, asked)
     if key is not None or size is not None or every or where or backfill or isinstance(k, str):
         raise InvalidQuery(
             "key=, size=, every=, where=, backfill= and k as a column are about queries: give them, for_each=queries."

@@ -12,7 +12,7 @@ import warnings
 from enum import StrEnum
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -168,13 +168,13 @@ class Problem(StrEnum):
     pairs = "pairs"
     across = "across"
     joins = "joins"
-    many = "many"
+    subscriptions = "subscriptions"
 
 
 @bench_app.command()
 def papers(
     problem: Annotated[
-        Problem, typer.Argument(help="Which papers: those about rows, pairs, several streams, joins, or many queries.")
+        Problem, typer.Argument(help="Which papers: those about rows, pairs, several streams, joins, or subscriptions.")
     ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
@@ -203,7 +203,7 @@ def papers(
     *pairs*: K-skybands and staircases of pairs (2014).
     *across*: top-k over streams that are never in step (2009).
     *joins*: aggregation before or after a join (2009).
-    *many*: hundreds of k-NN queries on one stream (2015).
+    *subscriptions*: hundreds of k-NN queries on one stream (2015).
 
     Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
     holds here follows from the figures. All of one kind takes about a quarter of an hour.
@@ -392,6 +392,14 @@ def _print_rows(answer: Any, most: int) -> None:
         typer.echo(f"{most:,} of {total:,} rows; --rows shows more, --output writes them all.")
 
 
+_CALIBRATED_BY: Final = {
+    "rows": "costs",
+    "pairs": "pair_costs",
+    "joins": "join_costs",
+    "subscriptions": "subscriptions_costs",
+}
+
+
 @app.command()
 def calibrate(
     file: Annotated[
@@ -399,17 +407,20 @@ def calibrate(
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
     joins: Annotated[bool, typer.Option("--joins", help="Of the plans of joins, instead.")] = False,
-    many: Annotated[bool, typer.Option("--many", help="Of the algorithms for many queries, instead.")] = False,
+    subscriptions: Annotated[
+        bool, typer.Option("--subscriptions", help="Of the algorithms for subscriptions, instead.")
+    ] = False,
 ) -> None:
     """Measure what a row costs each algorithm on this machine, so that the planner chooses by that.
 
     Takes some minutes, and is worth doing on a machine that has nothing else to do. The figures are kept in the user's
     cache ($SKYBAND_CACHE, or skyband in $XDG_CACHE_HOME or ~/.cache); until then those of some other machine are used.
     """
-    if pairs + joins + many > 1:
-        raise typer.BadParameter("give one of --pairs, --joins and --many; each is measured by itself")
-    of = "pair_costs" if pairs else "join_costs" if joins else "many_costs" if many else "costs"
-    measuring, costs = (import_module(f"skyband.{layer}.{of}") for layer in ("bench", "planner"))
+    if pairs + joins + subscriptions > 1:
+        raise typer.BadParameter("give one of --pairs, --joins and --subscriptions; each is measured by itself")
+    problem = "pairs" if pairs else "joins" if joins else "subscriptions" if subscriptions else "rows"
+    measuring = import_module(f"skyband.study.{_CALIBRATED_BY[problem]}")
+    costs = import_module(f"skyband.problems.{problem}.costs")
     with Progress(*Progress.get_default_columns(), transient=True) as progress:
         task = progress.add_task("", total=measuring.settings_to_measure())
         found = measuring.measure(lambda doing: progress.update(task, advance=1, description=f"{doing:<60}"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tables import shows, table
 
@@ -20,7 +20,26 @@ from skyband.windows import FOREVER, Ticks
 ASKED: dict[str, Any] = {"k": 2, "id": "flow", "value": "size"}
 SCHEMA = pa.schema({"t": pa.int64(), "flow": pa.string(), "size": pa.float64()})
 
-ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(0, 16), st.integers(0, 60)), max_size=40)
+Batches = list[list[tuple[int, int, int, int]]]  # of rows: stream, object, sixteenths, time
+
+
+@st.composite
+def batches_of_any_stream(draw: st.DrawFn) -> Batches:
+    row = st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(0, 16), st.integers(0, 60))
+    rows, first = draw(st.lists(row, max_size=40)), 0
+    batches = []
+    for size in [*draw(st.lists(st.integers(0, 9), max_size=8)), len(rows)]:
+        batches.append(rows[first : first + size])
+        first += size
+    return batches
+
+
+@st.composite
+def batches_of_one_stream(draw: st.DrawFn) -> Batches:
+    """As sessions take them: `push(rows, stream=)`. Times are near each other, so that whole batches are behind."""
+    row = st.tuples(st.integers(0, 2), st.integers(0, 16), st.integers(0, 12))
+    drawn = draw(st.lists(st.tuples(st.integers(0, 2), st.lists(row, max_size=3)), max_size=12))
+    return [[(stream, *each) for each in rows] for stream, rows in drawn]
 
 
 def batch(rows: list[tuple[int, int, int, int]], first: int) -> AcrossBatch:
@@ -31,9 +50,14 @@ def batch(rows: list[tuple[int, int, int, int]], first: int) -> AcrossBatch:
 
 
 @pytest.mark.parametrize("algorithm", ["totals", "recompute"])
-@given(ROWS, st.integers(0, 30), st.integers(0, 5), st.lists(st.integers(0, 9), max_size=8))
+@given(
+    st.one_of(batches_of_any_stream(), batches_of_one_stream()),
+    st.one_of(st.integers(0, 30), st.integers(1, 6)),
+    st.integers(0, 5),
+)
+@example([[(0, 0, 0, 4)], [(0, 0, 0, 0)], [(1, 0, 0, 4), (2, 0, 0, 4)]], 1, 0)  # a batch that is wholly behind
 def test_windows_wait_for_the_slowest_stream_but_not_longer_than_allowed(
-    algorithm: str, rows: list[tuple[int, int, int, int]], idle_after: int, lateness: int, sizes: list[int]
+    algorithm: str, batches: Batches, idle_after: int, lateness: int
 ) -> None:
     """As if somebody outside said, before each row, how far all streams have come, or how far the first has, less."""
 
@@ -47,14 +71,14 @@ def test_windows_wait_for_the_slowest_stream_but_not_longer_than_allowed(
         algorithms_of("across")["recompute"].open(spec(FOREVER, 0)),
     )
     expected, found, reached = [], [], [-(2**40)] * 3
-    for position, row in enumerate(rows):
+    for position, row in enumerate(row for rows in batches for row in rows):
         reached[row[0]] = max(reached[row[0]], row[3])
         expected.append(oracle.advance(max(min(reached), max(reached) - idle_after) - lateness))
         expected.append(oracle.push(batch([row], position)))
     first = 0
-    for size in [*sizes, len(rows)]:
-        found.append(operator.push(batch(rows[first : first + size], first)))
-        first = min(first + size, len(rows))
+    for rows in batches:
+        found.append(operator.push(batch(rows, first)))
+        first += len(rows)
         state = operator.state()
         operator = algorithms_of("across")[algorithm].open(spec(lateness, idle_after))
         operator.restore(state)

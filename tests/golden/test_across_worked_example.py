@@ -13,8 +13,8 @@ from tables import table
 import skyband as sb
 from skyband.core.registry import algorithms_of
 from skyband.problems.across.combining import resolve
-from skyband.problems.across.drivers.scoring import scoring_of
-from skyband.problems.across.drivers.slots import best_score, current_score, new_slots, take_value
+from skyband.problems.across.drivers.kernels.scoring import scoring_of
+from skyband.problems.across.drivers.kernels.slots import best_score, current_score, new_slots, take_value
 from skyband.problems.across.operator import AcrossSpec
 from skyband.windows import Ticks
 

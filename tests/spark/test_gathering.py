@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.engines.spark.candidates import GROUP, SCORE, WEIGHT, weigher
 from skyband.engines.spark.gathering import packer
 from skyband.engines.spark.pages import Tally, read_table
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
 from skyband.problems.rows.spark import TopKRecipe
+from skyband.problems.rows.spark_candidates import GROUP, SCORE, WEIGHT, weigher
 
 NAN = float("nan")
 

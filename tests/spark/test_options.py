@@ -32,7 +32,7 @@ def told(df: DataFrame, others: dict[str, DataFrame], query: Any) -> str:
     from skyband.problems.joins import spark as joins
     from skyband.problems.pairs import spark as pairs
     from skyband.problems.rows import spark as objects
-    from skyband.problems.subscriptions import spark as many
+    from skyband.problems.subscriptions import spark as subscriptions
 
     more: Any = None
     recipe: Any
@@ -40,7 +40,7 @@ def told(df: DataFrame, others: dict[str, DataFrame], query: Any) -> str:
         case sb.TopK():
             recipe, more = objects.resolve(df, query, None)
         case sb.TopKForEach():
-            recipe = many.resolve(df, query)
+            recipe = subscriptions.resolve(df, query)
         case sb.TopKPairs():
             recipe = pairs.resolve(df, query)
         case sb.TopKAcross():

@@ -15,13 +15,13 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
 from skyband.engines.spark.bucket import BucketRunner
-from skyband.engines.spark.candidates import SCORE
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.pages import Tally, page_batch, read_table
 from skyband.engines.spark.processor import STATE_NAME, processor_of
 from skyband.engines.spark.recipe import TIE
 from skyband.errors import SnapshotMismatch
 from skyband.problems.rows.spark import TopKRecipe
+from skyband.problems.rows.spark_candidates import SCORE
 
 SCHEMA = pa.schema([("t", pa.int64()), (SCORE, pa.float64())])
 KEY = (0,)

@@ -20,7 +20,7 @@ from spark.streams import INSTANTS, START_US, Line, lines, read_batches, run_str
 import skyband as sb
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import BUCKET, tie
-from skyband.problems.subscriptions import spark as many
+from skyband.problems.subscriptions import spark as subscriptions
 from skyband.problems.subscriptions.session import ForEachSession
 from skyband.problems.subscriptions.spark_routing import bucket_of_row, buckets_of_table, sifted
 from skyband.problems.subscriptions.spark_sifting import QuerySieve, panes_of
@@ -202,7 +202,7 @@ def test_of_a_batch_too(spark: SparkSession, tmp_path: Path) -> None:
     asked = {**ASKED, "where": OTHERS["where"], "k": 1}
     expected = lines(sb.top_k(in_order, **asked, for_each=ODD))
     assert sorted(lines(for_others(df).toArrow()), key=str) == sorted(expected, key=str)
-    recipe = many.resolve(df, sb.TopKForEach(queries=ODD, **asked))
+    recipe = subscriptions.resolve(df, sb.TopKForEach(queries=ODD, **asked))
     columns = [sf.col(name).alias(plain) for name, plain in recipe.plain_names.items()]
     left = sifted(df.select(*columns, tie(df)), recipe).toArrow()
     on = recipe.plain_names["ts"]
@@ -350,7 +350,7 @@ def test_what_is_equal_has_one_bucket_whatever_its_type(spark: SparkSession) -> 
                 where=f"`{name}` = q.x",
                 window=sb.tumbling(10, on="ts"),
             )
-            recipe = many.resolve(df, query)
+            recipe = subscriptions.resolve(df, query)
             if not recipe.meet_by:
                 continue
             routed.append(name)

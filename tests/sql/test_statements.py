@@ -16,7 +16,7 @@ from sql import reference
 
 import skyband as sb
 from skyband.dialect import text
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.sql import run
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def by_recomputing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements are answered by oracles from now on."""
     recognised = run.recognise
 
-    def recognise(*args: Any) -> Asked:
+    def recognise(*args: Any) -> QuerySpec:
         asked = recognised(*args)
         return dataclasses.replace(asked, query=recomputed(asked.query))
 

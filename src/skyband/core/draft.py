@@ -74,5 +74,10 @@ class Draft:
         """The columns of the inputs, by name; None: they are not known."""
         return {read.name: read.schema for read in self.reads} or None
 
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The columns of the only input; None: they are not known, or there are several."""
+        return self.reads[0].schema if len(self.reads) == 1 else None
+
     def with_step(self, step: Step, **found: Any) -> Draft:
         return replace(self, steps=(*self.steps, step), **found)

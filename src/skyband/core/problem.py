@@ -24,7 +24,7 @@ from skyband.core.planned_windows import in_panes
 from skyband.windows import Window
 
 if TYPE_CHECKING:
-    from skyband.dialect.asked import Asked
+    from skyband.dialect.query_spec import QuerySpec
     from skyband.dialect.statement import Statement
 
 Q = TypeVar("Q")  # the problem's query class
@@ -155,7 +155,7 @@ class Problem(ABC, Generic[Q]):
         """Does the statement ask a question of this kind? No two problems say so of one statement."""
 
     @abstractmethod
-    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         """The query that the statement asks of inputs with these columns, by alias."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from skyband.core.registry import problem_of
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
 from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
@@ -38,9 +38,9 @@ def check(pipeline: Pipeline) -> Report:
             )
         else:
             by_input = {one.name: schemas[source_of(pipeline, query, one.name)] for one in statement.inputs}
-            asked = asked_of(pipeline, query, by_input)
+            spec = spec_of(pipeline, query, by_input)
             for name in query.to:
-                check_sink(pipeline, pipeline.sinks[name], asked)
+                check_sink(pipeline, pipeline.sinks[name], spec)
         inputs = ", ".join(dict.fromkeys(one.name for one in statement.inputs))
         lines.append(f"{query.name}: from {inputs} to {', '.join(query.to)}")
     missing = sorted(name for name in pipeline.secret_names() if name not in os.environ)
@@ -74,7 +74,7 @@ def source_of(pipeline: Pipeline, query: Query, name: str) -> str:
     return by_name[name.lower()]
 
 
-def asked_of(pipeline: Pipeline, query: Query, schemas: dict[str, pa.Schema]) -> Asked:
+def spec_of(pipeline: Pipeline, query: Query, schemas: dict[str, pa.Schema]) -> QuerySpec:
     """What a query asks of sources with these columns."""
     try:
         return ask(query.sql, schemas)
@@ -82,9 +82,9 @@ def asked_of(pipeline: Pipeline, query: Query, schemas: dict[str, pa.Schema]) ->
         raise _in_query(pipeline, query, error) from error
 
 
-def check_sink(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
+def check_sink(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
     """Raise unless a sink can take these answers."""
-    columns = [one.name for one in asked.shown]
+    columns = [one.name for one in spec.shown]
     for key in (*sink.key, *([sink.member] if sink.member else [])):
         if key not in columns:
             place = "key" if key in sink.key else "member"
@@ -93,14 +93,14 @@ def check_sink(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
                 *("sinks", sink.name, place),
             )
     if sink.member is not None:
-        _check_board(pipeline, sink, asked)
+        _check_board(pipeline, sink, spec)
 
 
-def _check_board(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
+def _check_board(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
     """Raise if a member may be in several rankings on one board: which of its ranks counts cannot be known."""
-    shown = [(one.text, one.name) for one in asked.shown if one.is_plain]
+    shown = [(one.text, one.name) for one in spec.shown if one.is_plain]
     tells_apart = {text for text, name in shown if name == sink.member or f"{{{name}}}" in str(sink.board)}
-    together = [name for name in problem_of(asked.query).groups(asked.query) if name not in tells_apart]
+    together = [name for name in problem_of(spec.query).groups(spec.query) if name not in tells_apart]
     if together:
         raise pipeline.wrong(
             f"There is a ranking for each {', '.join(together)}, all of them go to the board {sink.board!r}, and a "
@@ -111,12 +111,12 @@ def _check_board(pipeline: Pipeline, sink: Sink, asked: Asked) -> None:
         )
 
 
-def key_of(asked: Asked) -> tuple[str, ...] | None:
+def key_of(spec: QuerySpec) -> tuple[str, ...] | None:
     """The columns that tell the rows of an answer apart; None: of what changed, none do."""
-    if asked.query.emit != "windows":
+    if spec.query.emit != "windows":
         return None
-    plain = {one.text: one.name for one in asked.shown if one.is_plain}
-    return tuple(plain[name] for name in problem_of(asked.query).key(asked.query) if name in plain)
+    plain = {one.text: one.name for one in spec.shown if one.is_plain}
+    return tuple(plain[name] for name in problem_of(spec.query).key(spec.query) if name in plain)
 
 
 def _columns(pipeline: Pipeline, source: Source) -> pa.Schema | None:

@@ -16,18 +16,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from skyband.dialect.asked import Asked as Meaning
+from skyband.dialect.query_spec import QuerySpec
 from skyband.engines.spark import schema_of
 from skyband.engines.spark.plan import BUCKETS_SETTING, DEFAULT_BUCKETS
 from skyband.engines.spark.sharing import QUESTION, clock_column, number_of
 from skyband.pipelines.answers import Answers
-from skyband.pipelines.checking import asked_of, check_sink, key_of, source_of, understood
+from skyband.pipelines.checking import check_sink, key_of, source_of, spec_of, understood
 from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
 from skyband.pipelines.secrets import resolve
 from skyband.pipelines.sources import bad_records_of, rows_of
 from skyband.sql import sql
-from skyband.sql.run import together
+from skyband.sql.run import multi_query
 
 MOST_BYTES: Final = 1 << 21  # of one packed answer, for all answers of a micro-batch to be brought to this process
 BAD_RECORDS: Final = "_bad_records"  # behind the name of a source: the query that writes its bad records
@@ -87,7 +87,7 @@ class _Asked:
 
     query: Query
     inputs: dict[str, DataFrame]
-    meaning: Meaning
+    meaning: QuerySpec
     asked: Asked
 
 
@@ -109,7 +109,7 @@ def _understood(spark: SparkSession, pipeline: Pipeline, query: Query, sources: 
     statement = understood(pipeline, query)
     names = dict.fromkeys(source_of(pipeline, query, one.name) for one in statement.inputs)
     inputs = {name: sources[name] for name in names}
-    meaning = asked_of(pipeline, query, {name: schema_of(df) for name, df in inputs.items()})
+    meaning = spec_of(pipeline, query, {name: schema_of(df) for name, df in inputs.items()})
     for sink in query.to:
         check_sink(pipeline, pipeline.sinks[sink], meaning)
     columns = {name: df.schema.simpleString() for name, df in inputs.items()}
@@ -153,7 +153,7 @@ def _together(spark: SparkSession, pipeline: Pipeline, source: str, several: lis
 
 def _shared(name: str, source: str, several: Mapping[str, _Asked], checkpoint: Checkpoint) -> Stream:
     inputs = {name: df for one in several.values() for name, df in one.inputs.items()}
-    shared = together({name: one.meaning for name, one in several.items()}, source, inputs)
+    shared = multi_query({name: one.meaning for name, one in several.items()}, source, inputs)
     outputs = {
         name: Output(
             shared.answers[name], shared.tables[name], key_of(one.meaning), one.query.to, one.asked, number_of(name)

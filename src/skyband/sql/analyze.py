@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from skyband.core.draft import Draft, Measured, Read
 from skyband.core.problem import Running
-from skyband.dialect.asked import ONLY, Asked
+from skyband.dialect.query_spec import ONLY, QuerySpec
 from skyband.engines.embedded.inputs import Held, Source, in_batches
 from skyband.errors import InvalidInput
 
@@ -20,14 +20,14 @@ PIECES = 64  # in which the rows of a table are pushed, so that there is more th
 FEWEST_ROWS = 500
 
 
-def draft_of(asked: Asked, schemas: Mapping[str, pa.Schema], *, on_spark: bool) -> Draft:
+def draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bool) -> Draft:
     """The query with what is known of its inputs; `schemas` by the names they were given as."""
     reads = []
-    for name, rows in asked.rows.items():
+    for name, rows in spec.rows.items():
         schema = schemas[rows.name]
         columns = schema.names if rows.columns is None else [*rows.columns, *(column for _, column in rows.renamed)]
         reads.append(Read(rows.name if name == ONLY else name, schema, tuple(dict.fromkeys(columns)), rows.where))
-    return Draft(asked.query, tuple(reads), on_spark)
+    return Draft(spec.query, tuple(reads), on_spark)
 
 
 def in_pieces(source: Source) -> Source:

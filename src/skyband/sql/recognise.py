@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from skyband.core.registry import problems
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 
 
-def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The query that the statement asks; `schemas` of its inputs, by alias."""
     problem = next((each for each in problems().values() if each.matches(statement)), None)
     if problem is None:

@@ -17,7 +17,7 @@ from skyband.core.encoding.schemas import fitted
 from skyband.core.explain import analyzed, explained
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
-from skyband.dialect.asked import ONLY, Asked, Rows, Shown, Turn
+from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown, Turn
 from skyband.dialect.reading import quoted
 from skyband.dialect.statement import Statement, understand
 from skyband.engines.data_kinds import is_spark
@@ -55,33 +55,33 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
     else:
         data = {name: read(one).plain() for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
-    asked = recognise(statement, {one.alias: schemas[one.name] for one in statement.inputs})
+    spec = recognise(statement, {one.alias: schemas[one.name] for one in statement.inputs})
     if statement.explain is not None:
         if not on_spark:
-            asked, data = _with_queries(asked, data)
-        draft = draft_of(asked, schemas, on_spark=bool(on_spark))
+            spec, data = _with_queries(spec, data)
+        draft = draft_of(spec, schemas, on_spark=bool(on_spark))
         if statement.explain == "PLAN":
             return explained(draft)
         if on_spark:
-            return analyzed(draft, measure_on_spark(_run_on_spark(asked, data, schemas), data))
+            return analyzed(draft, measure_on_spark(_run_on_spark(spec, data, schemas), data))
         pieces = {name: in_pieces(source) for name, source in data.items()}
-        return analyzed(draft, measure(_start(asked, pieces)))
+        return analyzed(draft, measure(_start(spec, pieces)))
     if on_spark:
-        return _run_on_spark(asked, data, schemas)
-    return _given(_start(asked, data), asked)
+        return _run_on_spark(spec, data, schemas)
+    return _given(_start(spec, data), spec)
 
 
-def _given(running: Running, asked: Asked) -> Any:
+def _given(running: Running, spec: QuerySpec) -> Any:
     """The answer with the columns that are shown of it, in the kind of the rows."""
-    return give(_projected(running.collected(), asked.shown, asked.turn), running.like)
+    return give(_projected(running.collected(), spec.shown, spec.turn), running.like)
 
 
-def ask(text: str, schemas: Mapping[str, pa.Schema]) -> Asked:
+def ask(text: str, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """What a statement asks of inputs with these columns, by the names it calls them; nothing is read or run."""
-    return _asked(understand(text), schemas)
+    return _spec_of(understand(text), schemas)
 
 
-def _asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def _spec_of(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     by_name = {name.lower(): schema for name, schema in schemas.items()}
     return recognise(statement, {one.alias: by_name[one.name.lower()] for one in statement.inputs})
 
@@ -128,10 +128,10 @@ def _alike(statements: Mapping[str, Statement], sources: Mapping[str, Source]) -
     for called, statement in statements.items():
         key = None
         if statement.explain is None and all(one.name.lower() in schemas for one in statement.inputs):
-            asked = _asked(statement, schemas)
+            spec = _spec_of(statement, schemas)
             columns = schemas[statement.inputs[0].name.lower()].names
-            if (common := problem_of(asked.query).alike(asked.query, columns)) is not None:
-                key = common, replace(asked.rows[ONLY], columns=None)
+            if (common := problem_of(spec.query).alike(spec.query, columns)) is not None:
+                key = common, replace(spec.rows[ONLY], columns=None)
         groups.setdefault(key or called, []).append(called)
     return list(groups.values())
 
@@ -139,12 +139,12 @@ def _alike(statements: Mapping[str, Statement], sources: Mapping[str, Source]) -
 def _together(statements: Mapping[str, Statement], inputs: Mapping[str, Source]) -> dict[str, Any]:
     """The answers of statements about the same rows that one skyband can answer, whatever they show of them."""
     (source,) = inputs.values()
-    asked = [_asked(one, {name: one.schema for name, one in inputs.items()}) for one in statements.values()]
-    wanted = [one.rows[ONLY].columns for one in asked]
+    specs = [_spec_of(one, {name: one.schema for name, one in inputs.items()}) for one in statements.values()]
+    wanted = [one.rows[ONLY].columns for one in specs]
     columns = None if None in wanted else tuple(dict.fromkeys(name for names in wanted for name in names or ()))
-    rows = _prepared(source, replace(asked[0].rows[ONLY], columns=columns))
-    running = problem_of(asked[0].query).start_together(rows, [one.query for one in asked])
-    return {called: _given(one, meaning) for called, one, meaning in zip(statements, running, asked, strict=True)}
+    rows = _prepared(source, replace(specs[0].rows[ONLY], columns=columns))
+    running = problem_of(specs[0].query).start_together(rows, [one.query for one in specs])
+    return {called: _given(one, spec) for called, one, spec in zip(statements, running, specs, strict=True)}
 
 
 def _copies(source: Source, count: int) -> Iterator[Source]:
@@ -169,21 +169,21 @@ def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[s
     return found
 
 
-def _start(asked: Asked, sources: Mapping[str, Source]) -> Running:
-    shared = Counter(rows.name for rows in asked.rows.values())
+def _start(spec: QuerySpec, sources: Mapping[str, Source]) -> Running:
+    shared = Counter(rows.name for rows in spec.rows.values())
     sources = {name: _reread(source, name) if shared[name] > 1 else source for name, source in sources.items()}
-    prepared: dict[str, Any] = {name: _prepared(sources[rows.name], rows) for name, rows in asked.rows.items()}
-    if asked.queries is not None:
-        asked = asked.of(_whole(sources[asked.queries]))
-    return problem_of(asked.query).start(prepared.get(ONLY, prepared), asked.query)
+    prepared: dict[str, Any] = {name: _prepared(sources[rows.name], rows) for name, rows in spec.rows.items()}
+    if spec.queries is not None:
+        spec = spec.of(_whole(sources[spec.queries]))
+    return problem_of(spec.query).start(prepared.get(ONLY, prepared), spec.query)
 
 
-def _with_queries(asked: Asked, sources: dict[str, Source]) -> tuple[Asked, dict[str, Source]]:
+def _with_queries(spec: QuerySpec, sources: dict[str, Source]) -> tuple[QuerySpec, dict[str, Source]]:
     """The same of the queries there are, where these are a table: what suits them depends on how many they are."""
-    if asked.queries is None or not sources[asked.queries].is_whole:
-        return asked, sources
-    queries = _reread(sources[asked.queries], asked.queries)
-    return asked.of(_whole(queries)), {**sources, asked.queries: queries}
+    if spec.queries is None or not sources[spec.queries].is_whole:
+        return spec, sources
+    queries = _reread(sources[spec.queries], spec.queries)
+    return spec.of(_whole(queries)), {**sources, spec.queries: queries}
 
 
 def _whole(source: Source) -> pa.Table:
@@ -198,19 +198,19 @@ def _reread(source: Source, name: str) -> Source:
     return source.held()
 
 
-def together(asked: Mapping[str, Asked], stream: str, data: Mapping[str, Any]) -> Any:
-    """Statements about one Spark stream, and tables beside it, by name, in one pass: as `sharing.together` gives it."""
+def multi_query(specs: Mapping[str, QuerySpec], stream: str, data: Mapping[str, Any]) -> Any:
+    """Statements about one Spark stream, and tables beside it, by name, in one pass over it."""
     from skyband.engines.spark import schema_of, sharing
 
     data = {name.lower(): df for name, df in data.items()}
     schemas = {name: schema_of(df) for name, df in data.items()}
-    questions = {}
-    for name, one in asked.items():
+    queries = {}
+    for name, one in specs.items():
         given = {called: rows.name.lower() for called, rows in one.rows.items()}
         (called,) = (called for called, name in given.items() if name == stream.lower())
         rows = one.rows[called]
         assert not rows.renamed
-        questions[name] = sharing.Question(
+        queries[name] = sharing.SharedQuery(
             one.query,
             _where_in_spark(rows, schemas[given[called]]),
             rows.columns,
@@ -221,11 +221,11 @@ def together(asked: Mapping[str, Asked], stream: str, data: Mapping[str, Any]) -
                 if other != called
             },
         )
-    shared = sharing.together(data[stream.lower()], questions)
-    answers = {name: partial(_then, shared.answers[name], _Shower(one)) for name, one in asked.items()}
+    shared = sharing.multi_query(data[stream.lower()], queries)
+    answers = {name: partial(_then, shared.answers[name], _Shower(one)) for name, one in specs.items()}
     tables = {
         name: partial(_then, shared.tables[name], partial(_projected, shown=one.shown, turn=one.turn))
-        for name, one in asked.items()
+        for name, one in specs.items()
     }
     return shared._replace(answers=answers, tables=tables)
 
@@ -234,12 +234,12 @@ def _then(first: Callable[[Any], Any], second: Callable[[Any], Any], value: Any)
     return second(first(value))
 
 
-def _run_on_spark(asked: Asked, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
+def _run_on_spark(spec: QuerySpec, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
     """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
-    prepared = {name: _rows_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in asked.rows.items()}
-    queries = None if asked.queries is None else data[asked.queries]
-    answer = problem_of(asked.query).run_on_spark(prepared.get(ONLY, prepared), asked.query, queries)
-    return _Shower(asked)(answer)
+    prepared = {name: _rows_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in spec.rows.items()}
+    queries = None if spec.queries is None else data[spec.queries]
+    answer = problem_of(spec.query).run_on_spark(prepared.get(ONLY, prepared), spec.query, queries)
+    return _Shower(spec)(answer)
 
 
 def _rows_in_spark(df: Any, rows: Rows, schema: pa.Schema) -> Any:
@@ -261,20 +261,20 @@ def _where_in_spark(rows: Rows, schema: pa.Schema) -> str | None:
 
 
 class _Shower:
-    """From what a query answers to what its statement shows of it; told once how, however often it is asked."""
+    """From what a query answers to what its statement shows of it; told once how, however often it is called."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+    def __init__(self, spec: QuerySpec) -> None:
+        self._spec = spec
         self._texts: list[str] | None = None
 
     def __call__(self, answer: Any) -> Any:
-        if self._asked.turn is not None:
-            answer = answer.selectExpr(*_turned_texts(answer.columns, self._asked.turn))
+        if self._spec.turn is not None:
+            answer = answer.selectExpr(*_turned_texts(answer.columns, self._spec.turn))
         if self._texts is None:
             from skyband.engines.spark import schema_of
 
             schema = schema_of(answer)
-            self._texts = [f"{_in_spark(one, schema)} AS {quoted(one.name)}" for one in self._asked.shown]
+            self._texts = [f"{_in_spark(one, schema)} AS {quoted(one.name)}" for one in self._spec.shown]
         return answer.selectExpr(*self._texts)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from skyband.errors import InvalidQuery
-from skyband.study import across, embedded, joins, many, pairs, pipelines, startup
+from skyband.study import across, embedded, joins, pairs, pipelines, startup, subscriptions
 from skyband.study.results import Result, table, write
 from skyband.study.sizes import OFFICIAL, PIPELINE_LINES, QUICK, SPARK_JOIN_LINES, SPARK_LINES, Sizes
 
@@ -28,7 +28,7 @@ NAMES: Final = (
     *joins.NAMES,
     *SPARK_JOIN_LINES,
     *PIPELINE_LINES,
-    *many.NAMES,
+    *subscriptions.NAMES,
 )
 
 Say = Callable[[str], None]
@@ -78,7 +78,7 @@ def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]
         yield from (result for result in results if result.name in wanted)
     yield from across.measure(wanted, sizes, say)
     yield from pipelines.measure(wanted, sizes.spark, say)
-    yield from many.measure(wanted, sizes.passes, say)
+    yield from subscriptions.measure(wanted, sizes.passes, say)
 
 
 def _embedded(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]:

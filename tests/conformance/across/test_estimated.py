@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.problems.across.algorithms.learned.sketches import Sketches
+from skyband.problems.across.algorithms.estimated.sketches import Sketches
 from skyband.streams.incomplete import incomplete
 
 STREAMS = ["r1", "r2", "r3"]

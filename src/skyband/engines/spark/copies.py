@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skyband.engines.spark.candidates import pane_tally, times_of
-from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.recipe import PREFIX
 from skyband.kernels.panes import shape_of

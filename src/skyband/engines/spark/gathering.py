@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skyband.engines.spark.pages import BatchFunction, Tally, page_batch
+from skyband.engines.spark.pages import BatchFunction, Ints, Tally, page_batch
 from skyband.engines.spark.recipe import BUCKET, TIE, Recipe
 from skyband.engines.spark.workers import spare_the_collector
+from skyband.kernels.panes import Shape
+from skyband.windows import FOREVER
 
 # As much as is handled together; a partition may have much more.
 GATHERED_ROWS: Final = 1 << 18
@@ -93,3 +95,24 @@ class Gatherer:
         """The columns that a session takes, and behind them those of `table` that say where a row goes, and when."""
         extra = [table.schema.field(name) for name in (TIE, BUCKET) if name in table.column_names]
         return pa.schema([*self._recipe.schema, *extra])
+
+
+def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
+    """Ticks of a timestamp or integer column; 0 for null."""
+    if column.type != pa.int64():
+        column = column.cast(pa.int64())  # Spark's timestamps are microseconds
+    if column.null_count:
+        column = column.fill_null(0)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def pane_tally(times: Ints, weights: npt.NDArray[np.int32] | Ints, shape: Shape) -> tuple[Ints, Ints]:
+    """Where the last windows of these rows end, and how many rows are in them. A landmark's never do."""
+    counted = weights > 0
+    if shape.whole == FOREVER or not counted.any():
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    times = times[counted]
+    slide = times // shape.every
+    second = times - slide * shape.every >= shape.every - shape.rest if shape.rest else 0
+    ends, which = np.unique((slide + shape.whole + second) * shape.every, return_inverse=True)
+    return ends, np.bincount(which, weights[counted]).astype(np.int64)

@@ -1,13 +1,13 @@
-"""Several questions about one stream in one pass over it: one read, one shuffle, one stateful operator.
+"""Several queries about one stream in one pass over it: one read, one shuffle, one stateful operator.
 
-    rows ─ for each question: its score, and can the row be shown? ─ rows that some question needs ─
-         ─ pack by question and bucket ─ one session per question and bucket ─ packed answers, each with its question
+    rows ─ for each query: its score, and can the row be shown? ─ rows that some query needs ─
+         ─ pack by query and bucket ─ one session per query and bucket ─ packed answers, each with its query
 
-Questions keep apart everything that is theirs: a row belongs to each question's `where` by itself, state is kept by
-question and bucket, and windows close when that question's own lateness says so, although Spark has one watermark: it
-is that of the question that waits least, and the others lag behind it by as much longer as they wait.
+Queries keep apart everything that is theirs: a row belongs to each query's `where` by itself, state is kept by
+query and bucket, and windows close when that query's own lateness says so, although Spark has one watermark: it
+is that of the query that waits least, and the others lag behind it by as much longer as they wait.
 
-What comes out is packed; `Together.answers` says how it becomes a question's answers in each micro-batch.
+What comes out is packed; `MultiQuery.answers` says how it becomes a query's answers in each micro-batch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COPIES: Final = PREFIX + "copies"
 
 
 @dataclass(frozen=True)
-class Question:
+class SharedQuery:
     """A query over those rows of the stream that meet `where` (Spark SQL), with these of its columns.
 
     A join calls the stream by a name, and may have relations beside it.
@@ -55,21 +55,21 @@ class Question:
     relations: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Together(NamedTuple):
+class MultiQuery(NamedTuple):
     packed: DataFrame
     answers: Mapping[str, Callable[[DataFrame], DataFrame]]  # by name: from packed rows of a micro-batch to answers
     tables: Mapping[str, Callable[[list[bytes]], pa.Table]]  # the same where what was packed is in this process
     mode: str  # Spark's output mode
 
 
-class _Asked(NamedTuple):
-    """A question, resolved."""
+class _Resolved(NamedTuple):
+    """A query, resolved."""
 
     number: int
     part: Part
     where: Column | None
     on: str | None  # the column of time
-    rows: DataFrame  # as if the question were asked alone: for its columns only
+    rows: DataFrame  # as if the query were asked alone: for its columns only
 
     @property
     def recipe(self) -> Recipe:
@@ -77,7 +77,7 @@ class _Asked(NamedTuple):
 
 
 def number_of(name: str) -> int:
-    """What a question is called in Spark's rows and state."""
+    """What a query is called in Spark's rows and state."""
     return crc32(name.encode()) >> 1
 
 
@@ -87,13 +87,13 @@ def clock_column(df: DataFrame, query: object) -> str | None:
     return on if not on or isinstance(df.schema[on].dataType, TimestampType) else None
 
 
-def together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
-    """Questions about the streaming `df`, by name; their windows measure one and the same timestamp column, or none.
+def multi_query(df: DataFrame, queries: Mapping[str, SharedQuery]) -> MultiQuery:
+    """Queries about the streaming `df`, by name; their windows measure one and the same timestamp column, or none.
 
-    State is kept by the name of a question, so that questions may come and go between two runs.
+    State is kept by the name of a query, so that queries may come and go between two runs.
     """
     check_state_store(df)
-    parts = {name: _asked(name, df, question) for name, question in questions.items()}
+    parts = {name: _resolve(name, df, query) for name, query in queries.items()}
     if len({part.number for part in parts.values()}) < len(parts):
         raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(parts)}. Rename one.")
     buckets = buckets_of(df)
@@ -116,7 +116,7 @@ def together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
     )
     for name, part in parts.items():
         packed = packed.observe(f"skyband_{name}", *counts(sf.col(QUESTION) == part.number))
-    return Together(
+    return MultiQuery(
         packed,
         {name: partial(_unpack, part) for name, part in parts.items()},
         {name: partial(_unpacked, part) for name, part in parts.items()},
@@ -124,16 +124,16 @@ def together(df: DataFrame, questions: Mapping[str, Question]) -> Together:
     )
 
 
-def _asked(name: str, df: DataFrame, question: Question) -> _Asked:
-    rows = df if question.columns is None else df.select(*map(quoted, question.columns))
-    where = None if question.where is None else sf.expr(question.where)
-    problem = problem_of(question.query)
-    part = problem.part_on_spark(name, {question.name: rows, **question.relations}, question.query)
-    return _Asked(number_of(name), part, where, problem.clock_column(question.query) or None, rows)
+def _resolve(name: str, df: DataFrame, shared: SharedQuery) -> _Resolved:
+    rows = df if shared.columns is None else df.select(*map(quoted, shared.columns))
+    where = None if shared.where is None else sf.expr(shared.where)
+    problem = problem_of(shared.query)
+    part = problem.part_on_spark(name, {shared.name: rows, **shared.relations}, shared.query)
+    return _Resolved(number_of(name), part, where, problem.clock_column(shared.query) or None, rows)
 
 
-def _with_clocks(df: DataFrame, parts: Mapping[str, _Asked]) -> tuple[DataFrame, dict[str, Clock | None]]:
-    """`df` with the watermark of the question that waits least, and each question's own clock."""
+def _with_clocks(df: DataFrame, parts: Mapping[str, _Resolved]) -> tuple[DataFrame, dict[str, Clock | None]]:
+    """`df` with the watermark of the query that waits least, and each query's own clock."""
     timed = {name: asked for name, asked in parts.items() if asked.recipe.by_pane}
     if not timed:
         return df, dict.fromkeys(parts)
@@ -155,8 +155,8 @@ def _with_clocks(df: DataFrame, parts: Mapping[str, _Asked]) -> tuple[DataFrame,
     }
 
 
-def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Asked], buckets: int) -> DataFrame:
-    """A struct for each question with what it needs of the row, or null; without rows that nobody needs."""
+def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Resolved], buckets: int) -> DataFrame:
+    """A struct for each query with what it needs of the row, or null; without rows that nobody needs."""
     needed = []
     for number, part, where, _, _ in parts.values():
         kept = f"{PREFIX}kept_{number}"
@@ -176,7 +176,7 @@ def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Asked], buckets: int) ->
 
 
 def _packer(parts: list[tuple[int, Recipe]]) -> BatchFunction:
-    """For mapInArrow: the rows of a partition as pages, one row a question and bucket."""
+    """For mapInArrow: the rows of a partition as pages, one row a query and bucket."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
@@ -192,7 +192,7 @@ def _packer(parts: list[tuple[int, Recipe]]) -> BatchFunction:
 
 
 def _with_copies(rows: pa.StructArray) -> pa.RecordBatch:
-    """The rows of a question; one that goes to several buckets once for each of them."""
+    """The rows of a query; one that goes to several buckets once for each of them."""
     batch = pa.RecordBatch.from_struct_array(rows)
     if COPIES not in batch.schema.names:
         return batch
@@ -213,24 +213,24 @@ def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
         yield group
 
 
-def _unpacked(asked: _Asked, packed: list[bytes]) -> pa.Table:
-    schema, merge = asked.recipe.output, asked.part.merge
+def _unpacked(resolved: _Resolved, packed: list[bytes]) -> pa.Table:
+    schema, merge = resolved.recipe.output, resolved.part.merge
     tables = [read_table(page).select(schema.names) for page in packed]
     answers = pa.concat_tables(tables) if tables else schema.empty_table()
     return answers if merge is None else merge(answers)
 
 
-def _unpack(asked: _Asked, packed: DataFrame) -> DataFrame:
-    schema = output_type(asked.rows.schema, asked.recipe)
-    pages = packed.where(sf.col(QUESTION) == asked.number).select("answer")
-    return asked.part.merged(pages.mapInArrow(unpacker(asked.recipe.output.names), schema))
+def _unpack(resolved: _Resolved, packed: DataFrame) -> DataFrame:
+    schema = output_type(resolved.rows.schema, resolved.recipe)
+    pages = packed.where(sf.col(QUESTION) == resolved.number).select("answer")
+    return resolved.part.merged(pages.mapInArrow(unpacker(resolved.recipe.output.names), schema))
 
 
 class SharedRunner:
-    """Runs each question in its own buckets."""
+    """Runs each query in its own buckets."""
 
     def __init__(self, runners: dict[int, BucketRunner]) -> None:
-        self._runners = runners  # by the question's number
+        self._runners = runners  # by the query's number
 
     def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
         self._state = state
@@ -242,7 +242,7 @@ class SharedRunner:
 
     def wake(self, key: Any, timers: TimerValues) -> Iterator[Row]:
         runner = self._runners.get(key[0])
-        if runner is None:  # a question that is no longer asked
+        if runner is None:  # a query that is no longer asked
             self._state.clear()
             return iter(())
         return _of(key[0], runner.wake(key, timers))

@@ -15,7 +15,7 @@ from skyband.core.draft import Draft
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.problems.across import planning, session, sql
 from skyband.problems.across.query import TopKAcross
@@ -69,7 +69,7 @@ class Across(OneWindowProblem[TopKAcross]):
     def matches(self, statement: Statement) -> bool:
         return not statement.is_grouped and statement.has_full_join
 
-    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)
 
 

@@ -22,8 +22,7 @@ from pyspark.sql.types import StructType
 
 from skyband.core.checks import but
 from skyband.core.encoding.output import across_layout, best_of_parts
-from skyband.engines.spark.candidates import pane_tally, times_of
-from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.part import Merge, Part

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
-from skyband.dialect.asked import Asked, Rows, Shown
+from skyband.dialect.query_spec import QuerySpec, Rows, Shown
 from skyband.dialect.reading import all_of, check_columns, ranking_of, window_of, with_aliases_resolved
 from skyband.dialect.statement import Statement
 from skyband.problems.across.query import TopKAcross
@@ -18,7 +18,7 @@ from skyband.windows import Window
 _POSSIBLE = "Possible: FROM r1 FULL JOIN r2 USING (id) FULL JOIN r3 USING (id), each with the same window."
 
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopKAcross`. `schemas` by alias."""
     if statement.error is not None:
         statement.refuse("WITH ERROR is for rows of one stream")
@@ -61,7 +61,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
         )
         for one in statement.inputs
     }
-    return Asked(query, rows, _shown(statement, key, values, window.every is None or statement.emit == "changes"))
+    return QuerySpec(query, rows, _shown(statement, key, values, window.every is None or statement.emit == "changes"))
 
 
 _VALUE = "value"

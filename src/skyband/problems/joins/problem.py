@@ -17,7 +17,7 @@ from skyband.core.draft import Draft, Step
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import in_panes
 from skyband.core.problem import Problem, Running
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.problems.joins import planning, session, sql
 from skyband.problems.joins.columns import bind
@@ -111,7 +111,7 @@ class Joins(Problem[JoinAggregate]):
     def matches(self, statement: Statement) -> bool:
         return statement.is_grouped
 
-    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)
 
 

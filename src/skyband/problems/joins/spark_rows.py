@@ -16,18 +16,18 @@ import pyarrow as pa
 
 from skyband.core.encoding.schemas import whole_batch
 from skyband.core.session import Stats
-from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
+from skyband.kernels.panes import shape_of
 from skyband.problems.joins.codes import JoinCodes
 from skyband.problems.joins.columns import bind
-from skyband.problems.joins.drivers.lifetimes import one_for_each_pane, windows_of
+from skyband.problems.joins.drivers.lifetimes import one_for_each_pane
 from skyband.problems.joins.operator import UNMATCHED, Rows
 from skyband.problems.joins.planning import coalesces
 from skyband.problems.joins.reading import RowReader
 from skyband.problems.joins.session import JoinSession
-from skyband.windows import FOREVER
 
 if TYPE_CHECKING:
     from skyband.problems.joins.spark import JoinRecipe
@@ -145,11 +145,9 @@ class JoinGatherer(Gatherer):
 
     def _count(self, i: int, rows: pa.Table, tally: Tally) -> None:
         """Some of these rows may turn out to be late."""
-        size, time = self._bound.inputs[i].size, rows.column(TIME).cast(pa.int64()).to_numpy()
-        if size < FOREVER and len(time):
-            ends, which = np.unique(windows_of(time, size, self._bound.every)[1], return_inverse=True)
-            counted = np.bincount(which, rows.column(WEIGHT).to_numpy()).astype(np.int64)
-            tally.ends, tally.rows = np.append(tally.ends, ends), np.append(tally.rows, counted)
+        shape = shape_of(self._bound.inputs[i].size, self._bound.every)
+        ends, counted = pane_tally(times_of(rows.column(TIME)), rows.column(WEIGHT).to_numpy(), shape)
+        tally.ends, tally.rows = np.append(tally.ends, ends), np.append(tally.rows, counted)
 
     def _written(self, i: int, rows: Rows, extra: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
         n, name = len(rows.time), self._bound.inputs[i].name
@@ -186,7 +184,7 @@ class BucketOfJoins:
         keys = whole_batch(table.select(list(names.values())).rename_columns(list(names)))
         numbers = [table.column(argument(a)).to_numpy() for a in range(self._arguments[name])]
         rows = Rows(
-            table.column(TIME).cast(pa.int64()).to_numpy(),
+            times_of(table.column(TIME)),
             np.where(weight > 0, 0, UNMATCHED).astype(np.int32),
             np.stack(numbers, axis=1) if numbers else np.zeros((len(weight), 0), np.int64),
             table.column(VALID).to_numpy(),

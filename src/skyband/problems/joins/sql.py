@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
-from skyband.dialect.asked import Asked, Rows, Shown
+from skyband.dialect.query_spec import QuerySpec, Rows, Shown
 from skyband.dialect.reading import (
     all_of,
     check_columns,
@@ -26,7 +26,7 @@ from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 _POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
 
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `JoinAggregate`. `schemas` by alias."""
     select = statement.select
     if statement.error is not None or statement.recall is not None:
@@ -75,7 +75,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
         alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
     }
     output = statement.attempt(lambda: query.open(narrow).output_schema)
-    return Asked(query, rows, _shown(output, query, shown))
+    return QuerySpec(query, rows, _shown(output, query, shown))
 
 
 def _needed(

@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
 from skyband.core.draft import Draft
+from skyband.core.encoding.schemas import plain_schema
 from skyband.core.operator import EMIT_CODES
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
 from skyband.problems.pairs import planning, session, sql
@@ -49,8 +50,11 @@ class Pairs(OneWindowProblem[TopKPairs]):
         return f"the {rows} and about {plan.pairs:,.0f} pairs, if scores come in random order"
 
     def choose(self, query: TopKPairs, draft: Draft) -> Plan:
-        # Columns are taken to be numbers: there may be no schema yet to know better.
-        score = pair_expressions.outline(query.by, query.where, query.ascending)
+        text = query.by, query.where, query.ascending
+        if draft.schema is None:  # then columns are taken to be numbers
+            score = pair_expressions.outline(*text)
+        else:
+            score = pair_expressions.bind(*text, plain_schema(draft.schema))
         scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
         spec = Spec(query.k, ticks_of(query.window), scoring, EMIT_CODES[str(query.emit)])
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
@@ -98,7 +102,7 @@ class Pairs(OneWindowProblem[TopKPairs]):
         names = [one.name for one in statement.inputs]
         return not statement.is_grouped and not statement.has_full_join and len(names) == 2 and len({*names}) == 1
 
-    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name, pair_layout
-from skyband.dialect.asked import ONLY, Asked, Rows, Shown, Turn
+from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown, Turn
 from skyband.dialect.reading import (
     check_columns,
     columns_read,
@@ -28,7 +28,7 @@ _POSSIBLE = "Write for example WHERE a.id < b.id. Without it every pair would co
 Sides = Mapping[str, str]  # which row of a query's pair an alias means
 
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopKPairs`. `schemas` by alias.
 
     A pair of a query has its rows in order of time; a pair of a statement in the order that a condition asks for, such
@@ -75,7 +75,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     statement.attempt(lambda: pair_expressions.bind(query.by, query.where, query.ascending, schema), ranking.by)
     needed = _needed(statement, by, turn, window, schema)
     shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]), sides)
-    return Asked(query, {ONLY: Rows(first.name, None, needed)}, shown, turn)
+    return QuerySpec(query, {ONLY: Rows(first.name, None, needed)}, shown, turn)
 
 
 def _needed(statement: Statement, by: exp.Expr, turn: Turn, window: Window, schema: pa.Schema) -> tuple[str, ...]:

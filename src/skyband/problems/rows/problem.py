@@ -16,7 +16,7 @@ from skyband.core.operator import EMIT_CODES, Spec
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.errors import InvalidQuery
 from skyband.problems.rows import planning, session, sql
@@ -96,7 +96,7 @@ class Rows(OneWindowProblem[TopK]):
     def matches(self, statement: Statement) -> bool:
         return not statement.is_grouped and len(statement.inputs) == 1
 
-    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)
 
 

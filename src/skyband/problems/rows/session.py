@@ -26,7 +26,7 @@ from skyband.core.registry import find
 from skyband.core.session import Jumps, Saved, Stats, check_schema, measured_type, with_times
 from skyband.engines.embedded.running import Running, apart, run
 from skyband.errors import SnapshotMismatch
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.rows.planning import breaks_promise, plan, specify
 from skyband.problems.rows.query import TopK
 from skyband.problems.subscriptions.algorithms import shared
@@ -177,7 +177,7 @@ class ViewsSession(TopKSession):
         ticks = [view.window.ticks(self._plain) for view in views]
         self._sizes = np.array([each.size for each in ticks])
         self._layout = self._many_layout
-        self._operator = shared.open(ManySpec(self._ticks, scoring_of(many.GIVEN), WINDOWS))
+        self._operator = shared.open(ManySpec(self._ticks, scoring_of(subscriptions.GIVEN), WINDOWS))
         slides = np.array([each.every for each in ticks])
         queries = Queries(np.array([view.k for view in views]), self._sizes, slides, np.empty((0, len(views))))
         self._operator.add(queries, backfill=False)

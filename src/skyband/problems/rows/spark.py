@@ -22,7 +22,6 @@ from pyspark.sql.types import NumericType
 from skyband import expressions
 from skyband.core.distribution import by_pane
 from skyband.core.encoding.output import layout
-from skyband.engines.spark.candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.part import Part
@@ -34,6 +33,7 @@ from skyband.problems.rows.planning import plan, specify
 from skyband.problems.rows.problem import PROBLEM
 from skyband.problems.rows.query import TopK
 from skyband.problems.rows.session import TopKSession
+from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
 from skyband.windows import Ticks
 
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from skyband import expressions
 from skyband.core.encoding.output import free_name, layout
-from skyband.dialect.asked import ONLY, Asked, Rows, Shown
+from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
 from skyband.dialect.reading import (
     all_of,
     check_columns,
@@ -24,7 +24,7 @@ from skyband.dialect.statement import Statement
 from skyband.problems.rows.query import TopK
 
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopK`. `schemas` by alias."""
     (one,) = statement.inputs
     schema = schemas[one.alias]
@@ -58,7 +58,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
     )
     needed = _needed(statement, query, by, schema)
     shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]))
-    return Asked(query, {ONLY: Rows(one.name, all_of(conditions), needed)}, shown)
+    return QuerySpec(query, {ONLY: Rows(one.name, all_of(conditions), needed)}, shown)
 
 
 def _needed(statement: Statement, query: TopK, by: exp.Expr, schema: pa.Schema) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What a row costs the algorithms for many queries, piece by piece: the planner adds the pieces up.
 
-The figures come with the package, and `skyband calibrate --many` measures them on this machine.
+The figures come with the package, and `skyband calibrate --subscriptions` measures them on this machine.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PIECES: Final = {
     "drawn": "for a row and a query: the grid, which is made anew now and then",
     "listed": "for a row that comes into a query's list, and goes",
     "shared": "to put a row into the band of all queries",
-    "topic": "or into that of the queries that see it",
+    "score_group": "or into that of the queries that see it",
 }
 
 
 @dataclass(frozen=True)
-class ManyCosts:
+class SubscriptionCosts:
     """Nanoseconds for each of PIECES."""
 
     machine: str
@@ -43,7 +43,7 @@ class ManyCosts:
 _file = cost_files.File(
     "subscriptions",
     {"pieces": list(PIECES)},
-    "skyband calibrate --many",
-    ManyCosts,
+    "skyband calibrate --subscriptions",
+    SubscriptionCosts,
 )
-cache_file, write, read, known_many_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)
+cache_file, write, read, known_subscription_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)

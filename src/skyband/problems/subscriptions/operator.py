@@ -1,4 +1,4 @@
-"""What operators for many queries take and give: flat arrays in, flat arrays out. An answer's groups are queries."""
+"""What operators for subscriptions take and give: flat arrays in, flat arrays out. An answer's groups are queries."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from skyband.windows import Ticks
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What is the same for all queries, in numbers."""
+    """What all queries have in common, in numbers."""
 
     window: Ticks  # of the query that looks back furthest
     scoring: Scoring
     emit: int = WINDOWS
-    k: int | None = None  # of all queries; None: each has its own
-    backfill: bool = False  # do queries that come later see the rows of the window?
-    own_slides: bool = False  # have queries slides of their own, each so many times the window's?
+    k: int | None = None  # None: each query has its own
+    backfill: bool = False  # do queries that come later see the rows that are in the window already?
+    own_slides: bool = False  # has each query its own slide, a multiple of the window's?
 
     @property
     def slides_with_each_arrival(self) -> bool:
@@ -28,47 +28,47 @@ class Spec:
 
 
 class Queries(NamedTuple):
-    """What is different, one entry per query."""
+    """What differs between queries, one entry per query."""
 
     k: Ints
     size: Ints  # in ticks, at most the window's
-    every: Ints  # in ticks, so many times the window's slide, and at most the size; 0: with each arrival
-    parameters: Floats  # by column that the score reads of a query, then by query; null is NaN
+    every: Ints  # in ticks, a multiple of the window's slide, and at most the size; 0: with each arrival
+    parameters: Floats  # by query column that the score reads, then by query; null is NaN
 
 
 class Batch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
 
-    columns: Floats  # by column that the score reads of a row, then by row; null is NaN
+    columns: Floats  # by row column that the score reads, then by row; null is NaN
     time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
     first: int
 
 
-class ManyOperator(Operator[Batch, Answer], Protocol):
-    """An algorithm for many queries at once, running. They are numbered from 0, in the order in which they came."""
+class SubscriptionOperator(Operator[Batch, Answer], Protocol):
+    """A running algorithm for subscriptions. Queries are numbered from 0, in the order in which they came."""
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
-        """More queries, numbered on. They see the rows from now on; with `backfill` those in the window, too.
+        """Add queries, with the next numbers. They see the rows from now on; with `backfill` those in the window, too.
 
-        Returns what these show: without a slide an answer is due at once.
+        Returns their answers: without a slide they are due at once.
         """
         ...
 
-    def remove(self, kept: Ints) -> None:
-        """Query kept[i] becomes query i; the others are forgotten. `kept` is ascending."""
+    def compact(self, kept: Ints) -> None:
+        """Query kept[i] becomes query i, and the others are dropped. `kept` is ascending."""
         ...
 
     def top(self, k: int | None, size: int | None) -> Answer:
-        """The best rows right now for each query: its k or the smaller one given, of its window or the last `size`."""
+        """The best rows right now for each query: min(k, its own) rows of its window, or of the last `size`."""
         ...
 
     def held(self) -> Ints:
-        """The positions of the rows this operator may still show, ascending."""
+        """The positions of the rows that this operator may still emit, ascending."""
         ...
 
     def rows_held(self) -> int:
-        """How many those are, or a little more: without counting them one by one."""
+        """How many rows `held` has, or a little more, without counting them one by one."""
         ...
 
 
-ManyAlgorithm = Algorithm[Spec, ManyOperator]
+SubscriptionAlgorithm = Algorithm[Spec, SubscriptionOperator]

@@ -1,4 +1,4 @@
-"""Which algorithm answers many queries, why, and what it will hold and cost."""
+"""Which algorithm answers subscriptions, why, and what it will hold and cost."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ import pyarrow as pa
 from skyband.core import chooser
 from skyband.core.operator import EMIT_CODES
 from skyband.core.plan import Plan
-from skyband.expressions.many import QueryScore
+from skyband.expressions.subscriptions import QueryScore
 from skyband.problems.subscriptions.algorithms import boxes, cells, scan, shared, shared_score
-from skyband.problems.subscriptions.costs import known_many_costs
-from skyband.problems.subscriptions.drivers.list_kernels import listed
+from skyband.problems.subscriptions.algorithms.boxes.state import ROWS as BOX_ROWS
+from skyband.problems.subscriptions.algorithms.boxes.state import SPLIT as BOX_SPLIT
+from skyband.problems.subscriptions.algorithms.cells.state import SPLIT as CELL_SPLIT
+from skyband.problems.subscriptions.algorithms.cells.state import resolution_of
+from skyband.problems.subscriptions.costs import known_subscription_costs
+from skyband.problems.subscriptions.drivers.kernels.lists import listed
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 from skyband.problems.subscriptions.operator import Spec
 from skyband.problems.subscriptions.query import TopKForEach
@@ -48,11 +52,11 @@ def plan(
     asked_for: str | None = None,
     *,
     window_rows: float | None = None,
-    topics: int = 0,
+    score_groups: int = 0,
 ) -> Plan:
     """The algorithm asked for by name, or else the one whose rows cost least.
 
-    `topics`: how many of the queries ask for different scores; 0: it is not known, so all of them.
+    `score_groups`: how many of the queries ask for different scores; 0: it is not known, so all of them.
     """
     window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     queries, k = queries or ASSUMED_QUERIES, spec.k or ASSUMED_K
@@ -61,16 +65,16 @@ def plan(
         spec,
         asked_for,
         window,
-        reason=lambda chosen, able: _reason(chosen.algorithm, spec, topics),
-        measured_ns=lambda name: _cost(name, spec, queries, topics or queries, k, window.rows),
-        refuses=lambda algorithm: algorithm.refuses(spec) or _own_scores(algorithm.name, spec, queries, topics),
+        reason=lambda chosen, able: _reason(chosen.algorithm, spec, score_groups),
+        measured_ns=lambda name: _cost(name, spec, queries, score_groups or queries, k, window.rows),
+        refuses=lambda algorithm: algorithm.refuses(spec) or _own_scores(algorithm.name, spec, queries, score_groups),
         shows_rows=False,
     )
-    return replace(found, rows=_held(k, topics, window.rows) if found.base == shared.NAME else math.nan)
+    return replace(found, rows=_held(k, score_groups, window.rows) if found.base == shared.NAME else math.nan)
 
 
-def _reason(name: str, spec: Spec, topics: int) -> str:
-    return _shared(spec, topics) if name == shared.NAME else _REASONS.get(name, "a row costs least")
+def _reason(name: str, spec: Spec, score_groups: int) -> str:
+    return _shared(spec, score_groups) if name == shared.NAME else _REASONS.get(name, "a row costs least")
 
 
 _REASONS: Final = {
@@ -81,39 +85,40 @@ _REASONS: Final = {
 }
 
 
-def _shared(spec: Spec, topics: int) -> str:
+def _shared(spec: Spec, score_groups: int) -> str:
     """Which queries are answered from one skyband."""
     score = spec.scoring.score
     if score.seen_by:
         names = dict.fromkeys(score.columns[column] for column, _ in score.seen_by)
         return f"one skyband for each {', '.join(names)} that queries see answers for every k and every size"
     if score.parameters:
-        return f"queries have {topics:,} different scores, and one skyband of each answers for every k and every size"
+        skybands = f"{score_groups:,} different scores, and one skyband of each"
+        return f"queries have {skybands} answers for every k and every size"
     return "a row is worth the same to all queries, so one skyband answers for every k and every size"
 
 
-def _held(k: int, topics: int, rows: float) -> float:
-    """The rows of a window in skybands of so many topics, as many of each; where that is not known, of one."""
-    topics = max(1, topics)
-    return min(rows, topics * k * (1 + math.log(max(1.0, rows / topics / k))))
+def _held(k: int, score_groups: int, rows: float) -> float:
+    """The rows of a window in the skybands of so many score groups, each as large; 0: it is not known, so one."""
+    score_groups = max(1, score_groups)
+    return min(rows, score_groups * k * (1 + math.log(max(1.0, rows / score_groups / k))))
 
 
-def _own_scores(name: str, spec: Spec, queries: int, topics: int) -> str | None:
+def _own_scores(name: str, spec: Spec, queries: int, score_groups: int) -> str | None:
     """Why a skyband is not shared, although it could be."""
-    if name != shared.NAME or spec.scoring.score.is_common or 0 < SHARING * topics <= queries:
+    if name != shared.NAME or spec.scoring.score.is_common or 0 < SHARING * score_groups <= queries:
         return None
     return "queries have scores of their own"
 
 
-def topics_of(queries: pa.Table, score: QueryScore) -> int:
+def score_groups_of(queries: pa.Table, score: QueryScore) -> int:
     """How many of the queries ask for different scores."""
     names = list(dict.fromkeys(score.parameters))
     return len(queries.select(names).group_by(names).aggregate([])) if names else 1
 
 
-def _cost(name: str, spec: Spec, queries: int, topics: int, k: int, rows: float) -> float:
+def _cost(name: str, spec: Spec, queries: int, score_groups: int, k: int, rows: float) -> float:
     """What a row costs. Of a list's share of all rows follows how far a query sees, if rows are spread evenly."""
-    costs = known_many_costs()
+    costs = known_subscription_costs()
     score = spec.scoring.score
     columns = max(1, len(score.columns))
     share, ns = listed_share(k, rows), costs.ns
@@ -125,8 +130,8 @@ def _cost(name: str, spec: Spec, queries: int, topics: int, k: int, rows: float)
         return costs.score(columns) + looked_up + kept + queries * (ns["bound"] + ns["listed"] * share)
     if name == shared.NAME:
         if score.seen_by:
-            return costs.score(columns) + ns["shared"] + ns["topic"]
-        return topics * costs.score(columns) + ns["shared"]
+            return costs.score(columns) + ns["shared"] + ns["score_group"]
+        return score_groups * costs.score(columns) + ns["shared"]
     if name == boxes.NAME:
         found = ns["bound"] + 1.3 * seen_in_boxes(share, columns) * costs.score(columns)
         return costs.lay(columns) + queries * (found + ns["listed"] * share)
@@ -143,13 +148,13 @@ def listed_share(k: int, rows: float) -> float:
 
 def seen_in_boxes(share: float, columns: int) -> float:
     """The share of rows that are in boxes in which a query finds something."""
-    split = min(columns, boxes.SPLIT)
-    return _seen((boxes.ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
+    split = min(columns, BOX_SPLIT)
+    return _seen((BOX_ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
 
 
 def met_in_cells(share: float, columns: int) -> float:
     """The share of queries that a row meets in its cell."""
-    return _seen(1 / cells.resolution_of(columns), share, columns, min(columns, cells.SPLIT))
+    return _seen(1 / resolution_of(columns), share, columns, min(columns, CELL_SPLIT))
 
 
 def _seen(side: float, share: float, columns: int, split: int) -> float:

@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from skyband.core.distribution import Distribution, by_its_rows
 from skyband.core.draft import Draft
+from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
-from skyband.dialect.asked import Asked
+from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.subscriptions import planning, session, sql
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.query import TopKForEach
@@ -44,15 +45,19 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         return f"the {rows}, once for all, and a list somewhat longer than k for each query"
 
     def choose(self, query: TopKForEach, draft: Draft) -> Plan:
-        score = many.outline(query.score, query.ascending)
+        if draft.schema is None:  # then columns are taken to be numbers
+            score = subscriptions.outline(query.score, query.ascending)
+        else:
+            schemas = plain_schema(draft.schema), plain_schema(query.queries.schema)
+            score = subscriptions.bind(query.score, query.ascending, *schemas)
         spec = planning.in_numbers(query, ticks_of(query.window), scoring_of(score))
-        topics = planning.topics_of(query.queries, score)
+        score_groups = planning.score_groups_of(query.queries, score)
         count = len(query.queries)
-        return planning.plan(spec, count, query.algorithm, window_rows=draft.window_rows, topics=topics)
+        return planning.plan(spec, count, query.algorithm, window_rows=draft.window_rows, score_groups=score_groups)
 
     def distribution(self, query: TopKForEach, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         ticks = ticks_of(query.window)
-        if by_its_rows(ticks) and (by := many.equalities(query.where)):
+        if by_its_rows(ticks) and (by := subscriptions.equalities(query.where)):
             asked = ", ".join(f"q.{name}" for _, name in by)
             return Distribution(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")
         if by_its_rows(ticks) and len(query.queries):  # else they are a stream, and there are none yet
@@ -83,7 +88,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
     def matches(self, statement: Statement) -> bool:
         return sql.matches(statement)
 
-    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+    def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)
 
 

@@ -23,7 +23,7 @@ from skyband.core.checks import (
     source_of,
 )
 from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
-from skyband.expressions.many import check_by, filtered, parameter
+from skyband.expressions.subscriptions import check_by, filtered, parameter
 from skyband.windows import Span, Window
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from skyband.core.session import Jumps, Saved, Session, Stats, check_schema, ent
 from skyband.engines.embedded.inputs import rows_for
 from skyband.engines.embedded.running import Running, run
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, SkybandError
-from skyband.expressions import as_floats, check_exact, many
+from skyband.expressions import as_floats, check_exact, subscriptions
 from skyband.problems.subscriptions.compared import Compared
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.drivers.thresholds import Thresholds
-from skyband.problems.subscriptions.operator import Batch, ManyOperator, Queries
-from skyband.problems.subscriptions.planning import plan, specify, topics_of
+from skyband.problems.subscriptions.operator import Batch, Queries, SubscriptionOperator
+from skyband.problems.subscriptions.planning import plan, score_groups_of, specify
 from skyband.problems.subscriptions.query import (
     ADDS,
     CHANGE,
@@ -50,7 +50,7 @@ class ForEachSession(Session):
     """Many queries, running: fed by `push`; `add` and `remove` change the queries, `snapshot` saves all."""
 
     query: TopKForEach
-    _operator: ManyOperator
+    _operator: SubscriptionOperator
 
     def __init__(
         self, query: TopKForEach, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
@@ -62,7 +62,7 @@ class ForEachSession(Session):
         query.window.check_columns(schema.names)
         self._queries_schema = plain_schema(query.queries.schema)
         check_keys(query.key, self._queries_schema, "key")
-        score = many.bind(query.score, query.ascending, self._plain, self._queries_schema)
+        score = subscriptions.bind(query.score, query.ascending, self._plain, self._queries_schema)
         self._score = score
         self._spec = specify(query, self._plain, scoring_of(score), external_clock=external_clock)
         self._ticks = self._spec.window
@@ -75,7 +75,7 @@ class ForEachSession(Session):
         fingerprint = query.fingerprint(schema) + (" by keys" if self._given else "")
         saved = self._begin(fingerprint, on_type, state, external_clock=external_clock)
         queries = fitted(query.queries, self._queries_schema)
-        chosen = plan(self._spec, len(queries), query.algorithm, topics=topics_of(queries, score))
+        chosen = plan(self._spec, len(queries), query.algorithm, score_groups=score_groups_of(queries, score))
         self.algorithm = saved.algorithm if saved else chosen.algorithm
         self._operator = find(self.algorithm, "subscriptions").open(self._spec)
         self._rows = RowStore(self._layout.rows_schema)
@@ -268,7 +268,7 @@ class ForEachSession(Session):
             return
         self._changing = True
         kept = np.setdiff1d(np.arange(len(self._keys)), gone)
-        self._operator.remove(kept)
+        self._operator.compact(kept)
         self._keys.keep(kept)
         self._sizes, self._of_queries = self._sizes[kept], self._of_queries[:, kept]
         self._compared.keep(self._of_queries)
@@ -277,7 +277,7 @@ class ForEachSession(Session):
         """All but what the score reads of each. Raises for one that cannot be."""
         n = batch.num_rows
         k = self.query.k
-        ks = _whole(batch, many.parameter(k, "k"), "k") if isinstance(k, str) else np.full(n, k, np.int64)
+        ks = _whole(batch, subscriptions.parameter(k, "k"), "k") if isinstance(k, str) else np.full(n, k, np.int64)
         if n and not 1 <= ks.min() <= ks.max() <= MOST_ROWS:
             wrong = ks[(ks < 1) | (ks > MOST_ROWS)][0]
             raise InvalidQuery(
@@ -286,7 +286,7 @@ class ForEachSession(Session):
         window, asked = self._ticks, self.query
         sizes, slides = np.full(n, window.size, np.int64), np.full(n, window.every, np.int64)
         if asked.every is not None:
-            name = many.parameter(asked.every, "every")
+            name = subscriptions.parameter(asked.every, "every")
             slides = self._spans(batch, name, "every")
             if (wrong := np.flatnonzero((slides % window.every != 0) | (slides > window.size))).size:
                 raise InvalidQuery(
@@ -294,7 +294,7 @@ class ForEachSession(Session):
                     f"({asked.window}): a query is answered at some of its slides."
                 )
         if asked.size is not None:
-            name = many.parameter(asked.size, "size")
+            name = subscriptions.parameter(asked.size, "size")
             sizes = self._spans(batch, name, "size")
             if (wrong := np.flatnonzero(sizes > window.size)).size:
                 raise InvalidQuery(
@@ -461,7 +461,7 @@ def _given_score(query: TopKForEach, schema: pa.Schema) -> str | None:
     """The column of 64-bit numbers or decimals that is the score, if it is nothing else: then it is ranked by keys."""
     if query.by not in schema.names or not is_wide(schema.field(query.by).type):
         return None
-    read = () if query.where is None else many.columns_read(query.where)
+    read = () if query.where is None else subscriptions.columns_read(query.where)
     return None if query.by in read else query.by
 
 

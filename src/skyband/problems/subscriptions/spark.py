@@ -62,7 +62,7 @@ from skyband.problems.subscriptions.spark_sifting import Panes, panes_of
 
 
 @dataclass(frozen=True)
-class ManyRecipe(Recipe):
+class SubscriptionRecipe(Recipe):
     """What a worker has to know of many queries."""
 
     query: TopKForEach
@@ -146,7 +146,7 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
     return run(df, recipe, rows_of, None if changes is None else _changes(changes, recipe))
 
 
-def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> ManyRecipe:
+def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> SubscriptionRecipe:
     """The recipe for `query` over `df`. Mistakes are found here, before Spark runs anything."""
     schema = arrow_schema(df.schema)
     check_order(query.window, schema)
@@ -163,7 +163,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
     buckets = buckets_of(df) if meet_by else few
     asked = "queries that come and go" if come_and_go else _described(query.queries)
     meeting = "".join(f" by {each.row} = q.{each.query}" for each in meet_by)
-    return ManyRecipe(
+    return SubscriptionRecipe(
         window=query.window,
         ticks=ticks,
         schema=schema,
@@ -205,7 +205,7 @@ HERE: Final = PREFIX + "here"  # is the bucket where it comes, or where it is co
 _ORDER: Final = PREFIX + "version"
 
 
-def _changes(df: DataFrame, recipe: ManyRecipe) -> DataFrame:
+def _changes(df: DataFrame, recipe: SubscriptionRecipe) -> DataFrame:
     """Pages of the changes in `df`."""
     names = recipe.query.queries.column_names
     columns = [quoted(name).alias(f"{PREFIX}{i}") for i, name in enumerate(names)]
@@ -216,7 +216,7 @@ def _changes(df: DataFrame, recipe: ManyRecipe) -> DataFrame:
     return df.select(*columns, home).mapInArrow(_changes_packer(recipe), PAGE_COLUMNS)
 
 
-def _changes_packer(recipe: ManyRecipe) -> BatchFunction:
+def _changes_packer(recipe: SubscriptionRecipe) -> BatchFunction:
     """For mapInArrow: changes as pages, one row a bucket.
 
     Where a query is by the values it asks for, each bucket is told of all changes: where a query was that goes, or that
@@ -239,7 +239,9 @@ def _changes_packer(recipe: ManyRecipe) -> BatchFunction:
     return pack
 
 
-def _pages(changes: pa.Table, homes: npt.NDArray[np.int32], recipe: ManyRecipe) -> Iterator[tuple[int, pa.Table]]:
+def _pages(
+    changes: pa.Table, homes: npt.NDArray[np.int32], recipe: SubscriptionRecipe
+) -> Iterator[tuple[int, pa.Table]]:
     for number in range(recipe.buckets) if recipe.meet_by else np.unique(homes).tolist():
         is_here = pa.array(homes == number)
         page = changes.append_column(HERE, is_here)

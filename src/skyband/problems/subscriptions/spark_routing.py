@@ -44,13 +44,13 @@ from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import BUCKET, PREFIX, bucket_of, quoted, tie
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions import as_floats, is_number
-from skyband.expressions.many import equalities, is_compared
+from skyband.expressions.subscriptions import equalities, is_compared
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.problems.subscriptions.spark_sifting import QuerySieve, Sifted
 from skyband.windows import Ticks
 
 if TYPE_CHECKING:
-    from skyband.problems.subscriptions.spark import ManyRecipe
+    from skyband.problems.subscriptions.spark import SubscriptionRecipe
 
 # Of which Spark's hash tells nothing apart that Arrow takes for equal.
 _HASHED = (StringType, BinaryType, BooleanType, DateType, TimestampType, TimestampNTZType)
@@ -129,9 +129,9 @@ def _bucket(values: list[Column], by: tuple[Meeting, ...], buckets: int) -> Colu
 class QueriesGatherer(CopyGatherer):
     """Rows on their way to the queries they can matter to."""
 
-    _recipe: ManyRecipe
+    _recipe: SubscriptionRecipe
 
-    def __init__(self, recipe: ManyRecipe) -> None:
+    def __init__(self, recipe: SubscriptionRecipe) -> None:
         super().__init__(recipe)
         self._used = np.arange(recipe.buckets) if recipe.homes is None else np.unique(recipe.homes)
         self._sieve = None if recipe.panes is None else QuerySieve(recipe)
@@ -167,7 +167,7 @@ def _sent(rows: pa.Table, sifted: Sifted) -> pa.Table:
     return sent.set_column(sent.schema.get_field_index(BUCKET), BUCKET, buckets)
 
 
-def sifted(rows: DataFrame, recipe: ManyRecipe) -> DataFrame:
+def sifted(rows: DataFrame, recipe: SubscriptionRecipe) -> DataFrame:
     """The rows of a batch that queries may show, each once for every bucket that it goes to.
 
     WEIGHT says how many rows each stands for in the counts: those that are left for none, and two for all the others,
@@ -182,7 +182,7 @@ def sifted(rows: DataFrame, recipe: ManyRecipe) -> DataFrame:
     return found.select(*rows.columns, WEIGHT, sf.explode(here).alias(BUCKET))
 
 
-def _sifter(recipe: ManyRecipe, columns: list[str]) -> BatchFunction:
+def _sifter(recipe: SubscriptionRecipe, columns: list[str]) -> BatchFunction:
     """For mapInArrow: these columns of what is left, BUCKET and WEIGHT."""
 
     def sift(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -196,7 +196,7 @@ def _sifter(recipe: ManyRecipe, columns: list[str]) -> BatchFunction:
     return sift
 
 
-def _standing_for(tally: Tally, schema: pa.Schema, recipe: ManyRecipe) -> pa.Table:
+def _standing_for(tally: Tally, schema: pa.Schema, recipe: SubscriptionRecipe) -> pa.Table:
     """Rows that are only counted."""
     on = recipe.plain_names[str(recipe.window.on)]
     counts = [tally.rows_null_time, tally.rows_in - tally.rows_null_time]

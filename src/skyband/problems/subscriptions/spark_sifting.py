@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.engines.spark.candidates import times_of
+from skyband.engines.spark.gathering import times_of
 from skyband.engines.spark.pages import Ints
 from skyband.engines.spark.recipe import PREFIX
-from skyband.expressions.many import bind, parameter
+from skyband.expressions.subscriptions import bind, parameter
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.problems.subscriptions.session import ForEachSession
 from skyband.windows import tumbling
 
 if TYPE_CHECKING:
-    from skyband.problems.subscriptions.spark import ManyRecipe
+    from skyband.problems.subscriptions.spark import SubscriptionRecipe
 
 _PANE: Final = PREFIX + "pane"
 _ROW: Final = PREFIX + "row"
@@ -68,7 +68,7 @@ class Sifted(NamedTuple):
 class QuerySieve:
     """Keeps the rows that are among the best of their pane for some query, of all that are looked at together."""
 
-    def __init__(self, recipe: ManyRecipe, *, worth: float = WORTH) -> None:
+    def __init__(self, recipe: SubscriptionRecipe, *, worth: float = WORTH) -> None:
         assert recipe.homes is not None, "the queries are known"
         assert recipe.panes is not None, "rows that are not shown do not matter"
         self._recipe, self._homes, self._panes = recipe, recipe.homes, recipe.panes

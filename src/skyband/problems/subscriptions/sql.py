@@ -9,10 +9,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name, many_layout
-from skyband.dialect.asked import ONLY, Asked, Rows, Shown
+from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
 from skyband.dialect.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
 from skyband.dialect.statement import Input, Statement
-from skyband.expressions import many
+from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.query import TopKForEach
 
 _POSSIBLE = "Write for example FROM taxis [WINDOW 100 ROWS], people AS q … LIMIT 1 BY q.id."
@@ -26,7 +26,7 @@ def matches(statement: Statement) -> bool:
     return sorted(windows) == [False, True] and len({one.name for one in statement.inputs}) == 2
 
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
+def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopKForEach` of no queries yet, which are in the input without a window."""
     stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
     rows, queries = schemas[stream.alias], schemas[asking.alias]
@@ -61,9 +61,9 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Asked:
         ),
         ranking.by,
     )
-    statement.attempt(lambda: many.bind(query.score, ranking.ascending, rows, queries), ranking.by)
+    statement.attempt(lambda: subscriptions.bind(query.score, ranking.ascending, rows, queries), ranking.by)
     shown = _shown(statement, query, rows, stream, asking)
-    return Asked(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
+    return QuerySpec(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
 
 
 def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
@@ -82,7 +82,7 @@ def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
 def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> str:
     """A column of the queries, as a query writes it."""
     check_columns(statement, column, {asking.alias: queries})
-    return f"{many.PREFIX}{column.name}"
+    return f"{subscriptions.PREFIX}{column.name}"
 
 
 def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input, queries: pa.Schema) -> list[str]:

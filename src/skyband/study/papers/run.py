@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from skyband.errors import InvalidQuery
-from skyband.study.papers import experiments, haghani, many, mintopk, pairs, pripuzic, recall, shen, tran
+from skyband.study.papers import experiments, haghani, mintopk, pairs, pripuzic, recall, shen, subscriptions, tran
 from skyband.study.papers.effort import FULL, QUICK
 from skyband.study.papers.experiments import Experiment, Outcome
 from skyband.study.papers.report import shown, summary, write
@@ -21,7 +21,7 @@ EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
     "pairs": pairs.EXPERIMENTS,
     "across": (*haghani.EXPERIMENTS, *recall.EXPERIMENTS),
     "joins": tran.EXPERIMENTS,
-    "many": many.EXPERIMENTS,
+    "subscriptions": subscriptions.EXPERIMENTS,
 }
 NO_FIGURES: Final = "No figures: they need matplotlib, which is not installed: pip install 'skyband[bench]'."
 

@@ -19,11 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import CHANGES, Arrays, Codes, Floats, Ints
-from skyband.kernels.compiling import kernel
+from skyband.problems.across.drivers.kernels.steps import interleave, slide
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 from skyband.windows import FOREVER
-
-ANSWER_DUE = -1  # instead of a row
 
 
 class Rows(NamedTuple):
@@ -146,7 +144,7 @@ class Schedule:
             return Steps(rows, index + 1, np.arange(n, dtype=np.int64), each=True)
         steps = n + self._arrivals // every - first // every
         clock, row = np.empty(steps, np.int64), np.empty(steps, np.int64)
-        _slide(first, every, last, clock, row)
+        slide(first, every, last, clock, row)
         return Steps(rows, clock, row, each=False)
 
     def _each_by_value(self, batch: AcrossBatch, position: Ints, now: Ints) -> Steps:
@@ -167,7 +165,10 @@ class Schedule:
             return now
         behind = now
         for s in range(self.spec.streams):
-            mine = np.maximum.accumulate(np.where(batch.stream == s, batch.time, self._reached[s]))
+            # A batch may start with a row that is behind its stream: the stream stays where it was.
+            mine = np.maximum.accumulate(
+                np.maximum(np.where(batch.stream == s, batch.time, -FOREVER), self._reached[s])
+            )
             self._reached[s] = mine[-1]
             behind = np.minimum(behind, mine)
         return np.maximum(behind, now - self.spec.idle_after)
@@ -207,7 +208,7 @@ class Schedule:
         room = 0
         while True:
             clock, row = np.empty(room, np.int64), np.empty(room, np.int64)
-            needed, longest, shown = _interleave(
+            needed, longest, shown = interleave(
                 begins, rows.last, self._closed, until, window.every, self._longest, self._shown, lingers, clock, row
             )
             if needed <= room:
@@ -251,49 +252,3 @@ class Schedule:
         self._begins = state["begins"].copy()
         columns: list[Any] = [state[f"waiting_{name}"].copy() for name in Rows._fields]
         self._waiting = Rows(*columns)
-
-
-@kernel
-def _slide(first, every, last, clock, row):  # type: ignore[no-untyped-def]
-    """Write arrivals, and an answer after each `every` of them; rows live until the end of their last window."""
-    n, end = 0, (first // every + 1) * every
-    until = last[0] // every * every if len(last) else end
-    for i in range(len(last)):
-        if last[i] != FOREVER:
-            until += every if last[i] - until >= every else 0
-            last[i] = until
-        clock[n], row[n] = end, i
-        n += 1
-        if first + i + 1 == end:
-            clock[n], row[n] = end, ANSWER_DUE
-            n += 1
-            end += every
-
-
-@kernel
-def _interleave(begins, last, closed, until, every, longest, shown, lingers, clock, row):  # type: ignore[no-untyped-def]
-    """Write rows, and the answers of all windows up to `until` that have something to show, in order.
-
-    Returns how many steps there are (those without room are only counted), the last moment of any row, and whether the
-    last answer shows something.
-    """
-    i, n, end = 0, 0, closed + every
-    while True:
-        if longest < end and not (shown and lingers):
-            if i == len(begins):
-                break
-            end = begins[i]
-        if end > until:
-            break
-        while i < len(begins) and begins[i] <= end:
-            if n < len(clock):
-                clock[n], row[n] = end, i
-            n += 1
-            longest = max(longest, last[i])
-            i += 1
-        if n < len(clock):
-            clock[n], row[n] = end, ANSWER_DUE
-        n += 1
-        shown = longest >= end
-        end += every
-    return n, longest, shown

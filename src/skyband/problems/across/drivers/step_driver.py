@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from skyband.core.operator import ENTER, Arrays, Codes, Ints
 from skyband.problems.across.drivers.clock import Schedule, Steps
-from skyband.problems.across.drivers.emit import Out, Shown, new_out, new_shown
-from skyband.problems.across.drivers.scoring import scoring_of
+from skyband.problems.across.drivers.kernels.emit import Out, Shown, new_out, new_shown
+from skyband.problems.across.drivers.kernels.scoring import scoring_of
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
 
 CHUNK = 1 << 16  # steps between two looks at the state from outside

@@ -1,4 +1,4 @@
-"""The lists of many queries, and the window's rows that they are filled from, whatever finds what comes into them."""
+"""A list for each query, and the rows of the window that lists are filled from. An index finds what comes into them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ import numpy as np
 from skyband.core.operator import ANSWER, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
 from skyband.kernels.ranking import ROW, Rows, best_first
 from skyband.kernels.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
-from skyband.problems.subscriptions.drivers.list_kernels import (
-    EVERY_ROW,
-    LATEST,
-    LISTED,
-    QUERY,
-    Told,
-    in_columns,
-    listed,
-    release,
-)
-from skyband.problems.subscriptions.drivers.refilling import SAMPLE, best_of, guess, outlived_by, refill
+from skyband.problems.subscriptions.drivers.kernels.emit import Emitted, in_columns
+from skyband.problems.subscriptions.drivers.kernels.lists import EVERY_ROW, LATEST, LISTED, QUERY, listed, release
+from skyband.problems.subscriptions.drivers.kernels.refill import SAMPLE, best_of, guess, outlived_by, refill
 from skyband.problems.subscriptions.drivers.row_columns import Store
 from skyband.problems.subscriptions.drivers.scoring import BLOCK
 from skyband.problems.subscriptions.drivers.slides import Schedule, due_at
@@ -32,7 +24,7 @@ AT_ONCE = 64  # lists that are filled again together
 
 
 class Hits(NamedTuple):
-    """What a sweep found: by query its rows and their scores, the j-th query's end at ends[j]."""
+    """What a sweep found: the rows and scores of one query after the other. Those of the j-th query end at ends[j]."""
 
     row: Ints
     score: Floats
@@ -55,23 +47,23 @@ class Lists(Schedule):
         self._older = Hits(np.empty(0, np.int64), np.empty(0), np.empty(AT_ONCE, np.int64))  # among early rows
         self._scores = np.empty(BLOCK)
         self._failed: Ints = np.empty(0, np.int64)
-        self._told = Told(np.empty(1024, ANSWER), np.zeros(1, np.int64))
+        self._emitted = Emitted(np.empty(1024, ANSWER), np.zeros(1, np.int64))
         self._in_order = True  # are the lines written in the order of the queries?
         self._shown = False  # with changes and a slide: did the last answer show something?
 
     @abstractmethod
     def _changed(self) -> None:
-        """There are other queries than before."""
+        """Queries came or went."""
 
     @property
     def _counted(self) -> int:
-        """By count, answers are named by the arrivals so far: one more than the last one's number."""
+        """By count, an answer is named by the arrivals so far: the number of the last one, and one more."""
         return int(self.spec.window.by_count)
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
-        """More queries, which see the rows from now on, or with `backfill` those in the window too: what these show."""
+        """Add queries, which see the rows from now on, or with `backfill` those in the window too; returns answers."""
         old, more = len(self._queries), len(queries.k)
         added = np.zeros(more, QUERY)
         added["k"], added["size"], added["every"] = queries.k, queries.size, queries.every
@@ -97,19 +89,19 @@ class Lists(Schedule):
         return self._answer()
 
     def _show(self, q: int) -> None:
-        """Without a slide: the answer of a query that begins with one."""
+        """Emit the first answer of a query whose window has no slide."""
         query = self._queries[q]
         rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]][: query["k"]]
         self._make_room_out(len(rows))
-        lines = self._told.lines[self._told.written[0] :][: len(rows)]
+        lines = self._emitted.lines[self._emitted.written[0] :][: len(rows)]
         lines["at"], lines["group"], lines["order"], lines["change"] = self._now + self._counted, q, 0, ENTER
         lines["rank"] = np.arange(1, len(rows) + 1)
         lines["score"], lines["position"] = rows["score"], rows["position"]
         if self.spec.emit == ENTRIES:
             rows["flag"] = 1
-        self._told.written[0] += len(rows)
+        self._emitted.written[0] += len(rows)
 
-    def remove(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         """Query kept[i] becomes query i; the others are forgotten."""
         gone = np.setdiff1d(np.arange(len(self._queries)), kept)
         release(self._pool, self._queries, gone)
@@ -120,17 +112,18 @@ class Lists(Schedule):
         self._changed()
 
     def forget_rows(self) -> None:
-        """Nobody will ask for the rows that have come."""
+        """Drop the rows of the window: no list will be filled from them."""
         self._store.count = 0
 
     def put(self, column: int, position: Ints, values: Floats) -> None:
-        """Rows have other values in a column; what queries have in their lists is as good as before."""
+        """Put other values into a column of rows. The lists of queries stay valid."""
         self._store.put(column, position, values)
 
     # -- lists that run short --------------------------------------------------------------------------------------
 
     def _refill(self, which: Ints, visible: int, first: Ints, end: int, alive: Ints) -> None:
-        """Fill lists again from the first `visible` rows of the store, by query from when on; see the kernel."""
+        """Fill the lists of these queries again from the first `visible` rows of the store. `first`, `alive`: by query,
+        as `fill_again` takes them."""
         classes = classes_of(self._queries["size"][which])
         for each in np.unique(classes):
             of_class = np.flatnonzero(classes == each)
@@ -138,7 +131,7 @@ class Lists(Schedule):
                 self._refill_some(which[some], visible, first[some], end, alive[some])
 
     def _refill_some(self, which: Ints, visible: int, first: Ints, end: int, alive: Ints) -> None:
-        """The same of queries whose windows are about as long."""
+        """The same for queries whose windows are about as long."""
         store, queries = self._store, self._queries[which]
         begin = int(np.searchsorted(store.now[:visible], alive.min(), side="left"))
         wanted = np.maximum(queries["wanted"] // 2, queries["base"])
@@ -152,7 +145,7 @@ class Lists(Schedule):
             self._older = Hits(np.empty(room, np.int64), np.empty(room), self._older.ends)
         while len(which):
             short = self._fill(which, begin, visible, wanted, least, first, end, alive)
-            # All rows are enough for everybody.
+            # All rows are enough for every list.
             which, wanted, first, alive = which[short], wanted[short], first[short], alive[short]
             least = np.full(len(which), -math.inf)
 
@@ -161,7 +154,7 @@ class Lists(Schedule):
     ) -> Ints:
         """Fill lists with the rows that reach these scores; returns for which of them these were too few."""
         time, position = self._store.time[begin:visible], self._store.position[begin:visible]
-        # Rows that last for nobody are the earliest. Of these only the best matter, if it is known which last.
+        # The earliest rows last for no query. Only the best of them matter, if the list knows which rows last.
         split = 0
         each = not self.spec.window.every
         if each:
@@ -191,7 +184,7 @@ class Lists(Schedule):
         return np.concatenate(short)
 
     def _scan(self, first: int, end: int, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
-        """The rows [first, end) of the store against which[begin:]; as an index's sweep."""
+        """Sweep the rows [first, end) of the store for the queries which[begin:], as an index does."""
         found: tuple[int, int] = self.spec.scoring.sweep(
             self._store.columns, first, end, self._parameters, threshold, which, begin, *hits, self._scores
         )
@@ -219,19 +212,19 @@ class Lists(Schedule):
             self._pool = grown_pool(self._pool, more)
 
     def _make_room_out(self, more: int) -> None:
-        lines, written = self._told
+        lines, written = self._emitted
         if len(lines) - written[0] < more:
-            self._told = Told(grown(lines, max(2 * len(lines), int(written[0]) + more)), written)
+            self._emitted = Emitted(grown(lines, max(2 * len(lines), int(written[0]) + more)), written)
 
     def _make_room_hits(self, rows: int) -> None:
         if len(self._hits.row) <= rows:  # with room for one that is none
             self._hits = Hits(np.empty(rows + 1, np.int64), np.empty(rows + 1), self._hits.ends)
 
     def _lines(self, *, orders: int = 0) -> Answer:
-        """The lines written, in their order: by the row, of so many, that made them known, then by query."""
-        lines = self._told.lines[: self._told.written[0]]
+        """The lines written, by the row that made them known (one of `orders`), then by query."""
+        lines = self._emitted.lines[: self._emitted.written[0]]
         groups = 0 if self._in_order else len(self._queries)
-        self._told.written[0] = 0
+        self._emitted.written[0] = 0
         return Answer(*in_columns(lines, groups, orders))
 
     def _answer(self, done: list[Answer] | None = None) -> Answer:
@@ -352,6 +345,6 @@ class Lists(Schedule):
 
 
 def classes_of(sizes: Ints) -> Ints:
-    """Of each window, which others are about as long: those of the same class."""
+    """The class of each window: windows of one class are about as long."""
     classes: Ints = np.frexp(sizes.astype(np.float64))[1] // 2
     return classes

@@ -1,4 +1,4 @@
-"""The rows of the window, once for all queries: what is needed to score them again."""
+"""The rows of the window, once for all queries: the columns that scores read, with times and positions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skyband.core.operator import Arrays, Floats, Ints
 
 
 class Store:
-    """Rows in order of arrival. Those before `low` are forgotten when room is needed, and are few until then."""
+    """Rows in order of arrival. Rows before `low` are dropped when room is needed; until then they are few."""
 
     def __init__(self, columns: int, by_count: bool, room: int = 1024) -> None:
         self._columns = np.empty((columns, room))
@@ -17,7 +17,7 @@ class Store:
 
     @property
     def columns(self) -> Floats:
-        """By column; those of the rows are the first `count`."""
+        """By column, then by row; the first `count` rows are in use."""
         return self._columns
 
     @property
@@ -34,7 +34,7 @@ class Store:
         return self._whole[2 if len(self._whole) > 2 else 0, : self.count]
 
     def append(self, columns: Floats, time: Ints, position: Ints, now: Ints, low: int) -> None:
-        """More rows; of those there are, none before `low` is needed any more."""
+        """Add rows. No row before the time `low` is needed any more."""
         n = len(time)
         if self.count + n > self._whole.shape[1]:
             self._make_room(n, low)
@@ -52,14 +52,14 @@ class Store:
         columns, whole = self._columns, self._whole
         if live + live // 2 + 2 * n > whole.shape[1]:
             room = 2 * live + 4 * n + 1024
-            # Written to now, all at once: the system would find each page when it is first met, which takes longer.
+            # Written to at once: the system would otherwise map each page when it is first touched, which takes longer.
             columns, whole = np.full((len(columns), room), 0.0), np.full((len(whole), room), 0)
         columns[:, :live] = self._columns[:, kept]
         whole[:, :live] = self._whole[:, kept]
         self._columns, self._whole, self.count = columns, whole, live
 
     def put(self, column: int, position: Ints, values: Floats) -> None:
-        """Other values in a column, for the rows of these positions that are there."""
+        """Put other values into a column of the rows at these positions, if they are there."""
         at = np.minimum(np.searchsorted(self.position, position), max(0, self.count - 1))
         is_there = self.position[at] == position if self.count else np.zeros(len(at), np.bool_)
         self._columns[column, at[is_there]] = values[is_there]

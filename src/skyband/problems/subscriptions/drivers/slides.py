@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skyband.core.operator import Answer, Floats, Ints
-from skyband.problems.subscriptions.drivers.list_kernels import LATEST
+from skyband.problems.subscriptions.drivers.kernels.lists import LATEST
 from skyband.problems.subscriptions.operator import Batch, Spec
 from skyband.windows import FOREVER
 

@@ -1,13 +1,13 @@
-"""Many queries on one stream: a threshold for each, and the window's rows once for all.
+"""A threshold for each query, and the window's rows once for all: the operator behind every index.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 6 (a buffer of recent rows that all queries share,
             thresholds that an index is built on); the lists are longer than k, and are filled again when they run
             short, as materialised top-k views are (Yi, Yu, Yang, Xia, Chen, ICDE 2003).
 Invariant:  a query's list has every row of its window that ranks before its edge, and at least k of these outlive the
-            rows that come next; or it has all rows of the window. With an answer due with each arrival, rows may be
-            missing that k better ones in it outlive.
-Cost:       a row is put into the lists of about m/n of all queries, m being k and some more, n the rows of a window; to
-            find these is the index's affair. State: the rows of the window, once, and about m entries per query.
+            rows that come next; or it has all rows of the window. If an answer is due with each arrival, a list may
+            leave out rows that k better ones in it outlive.
+Cost:       a row is put into the lists of about m/n of all queries: m is k and some more, n the rows of a window. The
+            index finds these queries. State: the rows of the window, once, and about m entries per query.
 Choose it:  always, unless all queries ask for the same score.
 """
 
@@ -18,9 +18,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from skyband.core.operator import CHANGES, Answer, Floats, Ints
-from skyband.problems.subscriptions.drivers.list_kernels import LATEST, SLACK, arrivals_of, close, keep
+from skyband.problems.subscriptions.drivers.kernels.lists import LATEST, SLACK, arrivals_of
+from skyband.problems.subscriptions.drivers.kernels.row_driver import arrive, room_for_lists
+from skyband.problems.subscriptions.drivers.kernels.step_driver import close, keep
 from skyband.problems.subscriptions.drivers.lists import Hits, Lists, classes_of
-from skyband.problems.subscriptions.drivers.row_driver import arrive, room_for_lists
 from skyband.problems.subscriptions.operator import Spec
 
 BLOCK_ROWS = 16384  # at most, that are taken together
@@ -30,7 +31,7 @@ HITS = 1 << 18  # room for hits, to begin with
 
 
 class Class(NamedTuple):
-    """Queries whose windows are about as long, as the index likes to be asked."""
+    """Queries whose windows are about as long, in the order that the index prefers."""
 
     which: Ints
     small: int  # the shortest window
@@ -41,11 +42,11 @@ class Index(Protocol):
     """Finds the rows that reach the thresholds of queries."""
 
     def arrange(self, parameters: Floats, which: Ints) -> Ints:
-        """The same queries, in the order in which they are best swept."""
+        """The same queries, in the order in which they are swept fastest."""
         ...
 
     def lay(self, columns: Floats, first: int, end: int) -> None:
-        """These are the rows."""
+        """Take the rows [first, end) to be swept next."""
         ...
 
     def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
@@ -54,7 +55,7 @@ class Index(Protocol):
 
 
 class Thresholds(Lists):
-    """The operator; what it asks of an index is all that is different between its kinds."""
+    """The operator. Its kinds differ only in the index that finds the rows for a query."""
 
     def __init__(
         self,
@@ -69,13 +70,13 @@ class Thresholds(Lists):
         super().__init__(spec, slack=slack, hits=hits)
         self._index = index
         self._parts, self._few = parts, few
-        self._all: Ints = np.empty(0, np.int64)  # queries, as the index likes to be asked
-        self._classes: list[Class] = []  # the same, apart if their windows are not about as long
+        self._all: Ints = np.empty(0, np.int64)  # queries, in the order that the index prefers
+        self._classes: list[Class] = []  # the same, split by how long their windows are
         self._room = room_for_lists(1024)
-        self._is_arranged = True  # is the order in which the index likes to be asked that of the queries?
+        self._is_arranged = True  # is the order that the index prefers that of the queries?
 
     def _changed(self) -> None:
-        """Queries whose windows are of like length are taken together."""
+        """Group queries whose windows are about as long: they are swept together."""
         self._hits = self._hits._replace(ends=np.empty(len(self._queries), np.int64))
         self._failed = np.empty(len(self._queries), np.int64)
         sizes = self._queries["size"]
@@ -111,7 +112,7 @@ class Thresholds(Lists):
         return self._answer(done)
 
     def _take(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
-        """Rows that all queries take in, in steps as long as their windows allow."""
+        """Have all queries take rows in, in steps as long as their windows allow."""
         if self.endless:
             self._store.count = 0
         self._store.append(columns, time, position, now, self._now - self.spec.window.size + 1)
@@ -126,7 +127,7 @@ class Thresholds(Lists):
         self._now = int(now[-1])
 
     def _step(self, u: int, now: Ints, base: int, small: int, large: int) -> int:
-        """Up to where rows from `u` on are taken together, for windows between these sizes."""
+        """Where a step that begins with row `u` ends, for windows between these sizes."""
         before = int(now[u - 1]) if u else self._now
         v = u + max(1, int(np.searchsorted(now[u:], now[u] + small // self._parts, side="right")))
         if self.endless:
@@ -140,7 +141,7 @@ class Thresholds(Lists):
         return v if all(self._parts * s >= a for s, a in zip(survive, alive, strict=True)) else u + 1
 
     def _later(self, than: int, end: int, before: int, low: int) -> int:
-        """How many of the first rows of the store, up to the time `before`, are later than that, which is `low` or
+        """How many of the store's rows before `end`, up to the time `before`, are later than `than`, which is `low` or
         later."""
         if self.spec.window.by_count:
             return max(0, min(before + 1, before - than))
@@ -160,7 +161,7 @@ class Thresholds(Lists):
             assert not len(again), "a list that was filled again is long enough"
 
     def _sweep(self, which: Ints, u: int, v: int, base: int, now: Ints) -> Ints:
-        """Take rows into the lists of these queries; returns those whose lists are too short for it."""
+        """Take rows into the lists of these queries; returns the queries whose lists are too short for it."""
         time, position = self._store.time[base + u : base + v], self._store.position[base + u : base + v]
         before = int(now[u - 1]) if u else self._now
         arrivals = arrivals_of(time, position, now[u:v], before, self.spec.window.by_count)
@@ -180,7 +181,7 @@ class Thresholds(Lists):
                 else:
                     at, failures = arrive(
                         which, begin, at, reached, self._hits, arrivals, self._counted, u, self._queries,
-                        self._threshold, self._pool, self.spec.emit, self._told, self._failed, self._room,
+                        self._threshold, self._pool, self.spec.emit, self._emitted, self._failed, self._room,
                     )  # fmt: skip
                     failed.append(which[self._failed[:failures]])
                 if at < reached:
@@ -231,7 +232,7 @@ class Thresholds(Lists):
         while at < len(which):
             at, failures = close(
                 end, which, at, self._queries, self._threshold, self._pool, self._previous,
-                self.spec.emit, self._told, self._failed,
+                self.spec.emit, self._emitted, self._failed,
             )  # fmt: skip
             failed.append(which[self._failed[:failures]])
             if at < len(which):

@@ -6,16 +6,11 @@ least as long as this one.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
-from skyband.core.operator import Codes, Floats, Ints
 from skyband.kernels.compiling import kernel, part
-from skyband.problems.across.drivers.clock import ANSWER_DUE
-from skyband.problems.across.drivers.emit import show
-from skyband.problems.across.drivers.slots import (
+from skyband.problems.across.drivers.kernels.emit import show
+from skyband.problems.across.drivers.kernels.slots import (
     best_score,
     current_score,
     forget,
@@ -25,27 +20,15 @@ from skyband.problems.across.drivers.slots import (
     take_value,
     write_values,
 )
+from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
 # The lists, ascending, and the numbers that change.
 CURRENT, BEST, TIME, LISTS = range(4)
 SIZE, CLOCK, REPEATED, GONE, NUMBERS = range(5)
 
 
-class State(NamedTuple):
-    slots: npt.NDArray[Any]
-    score: Floats  # by instance: CURRENT and BEST
-    dominators: Ints  # by instance: how many objects dominate it
-    who: Codes  # by instance: which these are, as many as there are
-    keys: Floats  # of the lists CURRENT and BEST
-    moments: Ints  # of the list TIME
-    lists: Ints  # the instances of each
-    gone: Ints  # scratch: instances that k objects have come to dominate
-    top: Ints  # time and position of the objects of the top
-    numbers: Ints
-
-
 @part
-def _insert(keys, instances, size, key, instance):  # type: ignore[no-untyped-def]
+def _insert(keys, instances, size, key, instance):
     i = np.searchsorted(keys[:size], key)
     for j in range(size, i, -1):
         keys[j], instances[j] = keys[j - 1], instances[j - 1]
@@ -53,7 +36,7 @@ def _insert(keys, instances, size, key, instance):  # type: ignore[no-untyped-de
 
 
 @part
-def _remove(keys, instances, size, key, instance):  # type: ignore[no-untyped-def]
+def _remove(keys, instances, size, key, instance):
     i = np.searchsorted(keys[:size], key)
     while instances[i] != instance:
         i += 1
@@ -62,7 +45,7 @@ def _remove(keys, instances, size, key, instance):  # type: ignore[no-untyped-de
 
 
 @part
-def _leave(state, instance):  # type: ignore[no-untyped-def]
+def _leave(state, instance):
     """Take an instance out of the lists; its object is forgotten with its last one."""
     slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
     code, s = instance // streams, instance % streams
@@ -74,7 +57,7 @@ def _leave(state, instance):  # type: ignore[no-untyped-def]
 
 
 @part
-def _dominate(state, code, instance, k):  # type: ignore[no-untyped-def]
+def _dominate(state, code, instance, k):
     """The object dominates the instance, as it may have done before."""
     n = state.dominators[instance]
     if n >= k:
@@ -90,7 +73,7 @@ def _dominate(state, code, instance, k):  # type: ignore[no-untyped-def]
 
 
 @part
-def _compare(state, instance, floor, ceiling, k):  # type: ignore[no-untyped-def]
+def _compare(state, instance, floor, ceiling, k):
     """The instance's current score has risen from `floor`, and its best score has fallen from `ceiling`.
 
     Look at the instances whose best score lies between the current scores, and at those whose current score lies
@@ -117,7 +100,7 @@ def _compare(state, instance, floor, ceiling, k):  # type: ignore[no-untyped-def
 
 
 @part
-def _score(state, instance, scoring):  # type: ignore[no-untyped-def]
+def _score(state, instance, scoring):
     streams = state.slots.shape[1]
     code, last = instance // streams, state.slots[instance // streams, instance % streams].last
     state.score[CURRENT, instance] = current_score(state.slots, code, last, scoring)
@@ -125,7 +108,7 @@ def _score(state, instance, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _enter(state, instance):  # type: ignore[no-untyped-def]
+def _enter(state, instance):
     streams, size = state.slots.shape[1], state.numbers[SIZE]
     for which in range(TIME):
         _insert(state.keys[which], state.lists[which], size, state.score[which, instance], instance)
@@ -135,7 +118,7 @@ def _enter(state, instance):  # type: ignore[no-untyped-def]
 
 
 @part
-def _update(state, instance, scoring, k):  # type: ignore[no-untyped-def]
+def _update(state, instance, scoring, k):
     """More is known of the instance's object: move it in the lists, and see what it dominates now, and what it."""
     size = state.numbers[SIZE]
     floor, ceiling = state.score[CURRENT, instance], state.score[BEST, instance]
@@ -148,7 +131,7 @@ def _update(state, instance, scoring, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expire(state, clock):  # type: ignore[no-untyped-def]
+def expire(state, clock):
     """Time moves on: instances end, the first of the list TIME first."""
     numbers, streams = state.numbers, state.slots.shape[1]
     numbers[CLOCK] = clock
@@ -160,7 +143,7 @@ def expire(state, clock):  # type: ignore[no-untyped-def]
 
 
 @part
-def _take(rows, r, clock, k, state, scoring):  # type: ignore[no-untyped-def]
+def _take(rows, r, clock, k, state, scoring):
     slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     new = code * streams + stream
@@ -189,7 +172,7 @@ def _take(rows, r, clock, k, state, scoring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rank(state, k, shown):  # type: ignore[no-untyped-def]
+def rank(state, k, shown):
     """Write the k best objects at the clock to the top: those that come first from the end of the list CURRENT."""
     slots, numbers, streams, top = state.slots, state.numbers, state.slots.shape[1], state.top
     clock, found = numbers[CLOCK], 0
@@ -222,7 +205,7 @@ def rank(state, k, shown):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
+def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, written):
     """Execute steps as far as there is room; return the first that was not, and how much is written."""
     entries = len(shown.code)
     while step < end:
@@ -231,8 +214,8 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, wr
         expire(state, clocks[step])
         r = steps[step]
         if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
-            _take(rows, r, clocks[step], rule.k, state, scoring)
-        if r == ANSWER_DUE or rule.each:
-            written = show(clocks[step], rank(state, rule.k, shown), rule.emit, shown, out, written)
+            _take(rows, r, clocks[step], config.k, state, scoring)
+        if r == ANSWER_DUE or config.each:
+            written = show(clocks[step], rank(state, config.k, shown), config.emit, shown, out, written)
         step += 1
     return step, written

@@ -10,21 +10,14 @@ Choose it:  for comparing with; it makes no promise about what it misses.
 
 from __future__ import annotations
 
-import numpy as np
-
-from skyband.core.operator import Arrays
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
-from skyband.problems.across.algorithms.learned.sketches import Sketches
-from skyband.problems.across.algorithms.staircase import Staircase
+from skyband.problems.across.algorithms.estimated.state import MOST_STREAMS, Estimated
 from skyband.problems.across.algorithms.staircase import expected_rows as exact_rows
 from skyband.problems.across.algorithms.staircase import refuses as refused_by_staircase
-from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
-from skyband.windows import FOREVER
+from skyband.problems.across.operator import AcrossSpec
 
 NAME = "estimated"
-
-MOST_STREAMS = 10  # every set of streams has chances of its own
 
 
 def refuses(spec: AcrossSpec) -> str | None:
@@ -40,63 +33,6 @@ def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
 
 def open(spec: AcrossSpec, *, patience: Count = 64) -> Estimated:
     return Estimated(spec, patience=patience)
-
-
-class Estimated(Staircase):
-    """`patience`: rows between two estimates, and between two prunings, at least."""
-
-    wants_keys = True
-
-    def __init__(self, spec: AcrossSpec, *, patience: int = 64) -> None:
-        super().__init__(spec, patience=patience)
-        self._sketches = Sketches(spec.streams)
-        self._rows = 0  # arrivals so far
-        self._latest = -FOREVER  # the largest time, or arrival, so far
-
-    def push(self, batch: AcrossBatch) -> AcrossAnswer:
-        """In short pieces: chances are those of the rows before."""
-        answers = []
-        for first in range(0, max(len(batch.value), 1), self._patience):
-            part = batch.part(first, first + self._patience)
-            answers.append(super().push(part))
-            self._learn(part)
-        joined = [np.concatenate(columns) for columns in zip(*answers, strict=True)]
-        return AcrossAnswer(*joined)
-
-    def _learn(self, batch: AcrossBatch) -> None:
-        n = len(batch.value)
-        clock = self._rows + np.arange(n, dtype=np.int64) if self.spec.window.by_count else batch.time.copy()
-        self._rows += n
-        if not n:
-            return
-        self._latest = max(self._latest, int(clock.max()))
-        key = batch.key if len(batch.key) else batch.code.astype(np.int64)
-        says = ~np.isnan(batch.value)
-        self._sketches.add(batch.stream[says], key[says], clock[says])
-        endless = self.spec.window.size == FOREVER
-        since = -FOREVER if endless else self._latest - self.spec.window.size + 1
-        self._scoring = self._scoring._replace(chance=self._sketches.chances(since))
-
-    def _state(self) -> Arrays:
-        return {
-            **super()._state(),
-            "sketches": self._sketches.clocks.copy(),
-            "learnt": np.array([self._rows, self._latest], np.int64),
-            "chance": self._scoring.chance.copy(),
-        }
-
-    def _restore(self, state: Arrays) -> None:
-        super()._restore(state)
-        self._sketches.clocks[:] = state["sketches"].reshape(self._sketches.clocks.shape)
-        self._rows, self._latest = (int(number) for number in state["learnt"])
-        self._scoring = self._scoring._replace(chance=state["chance"].reshape(-1, self.spec.streams).copy())
-
-    def check(self) -> None:
-        """What is held is not what a definition says, since chances change: only that objects are remembered."""
-        slots, clock = self._s.slots, self._clock()
-        known = {code for code, _ in self.instances()}
-        alive = set(np.flatnonzero((slots["last"] >= clock).any(axis=1)).tolist())
-        assert alive == known, "an object is remembered while an instance of it is held"
 
 
 ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows, exact=False, for_comparing=True),)

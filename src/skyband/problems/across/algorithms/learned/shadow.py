@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Ints
-from skyband.problems.across.algorithms.learned.shadow_kernels import (
+from skyband.problems.across.algorithms.learned.kernels.shadow import (
     MISSED,
     MISSING,
     NEXT_END,
@@ -22,7 +22,7 @@ from skyband.problems.across.algorithms.learned.shadow_kernels import (
     rehash,
 )
 from skyband.problems.across.algorithms.staircase.kernels import AFTER_ALL
-from skyband.problems.across.drivers.slots import SLOT, new_slots
+from skyband.problems.across.drivers.kernels.slots import SLOT, new_slots
 from skyband.problems.across.operator import AcrossSpec
 
 FEWEST_RECORDS: Final = 64

@@ -9,28 +9,11 @@ Choose it:  for comparing with.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
-from skyband.core.operator import Arrays, Codes, Ints
 from skyband.core.registry import Algorithm
-from skyband.problems.across.algorithms.sorted_lists import kernels
-from skyband.problems.across.algorithms.sorted_lists.kernels import CLOCK, CODE, LIVE, NUMBERS, REPEATED, ROWS, VIEW
-from skyband.problems.across.drivers.clock import Steps
-from skyband.problems.across.drivers.slots import NEVER, SLOT, current_score, new_slots
-from skyband.problems.across.drivers.step_driver import Stepping
+from skyband.problems.across.algorithms.sorted_lists.state import SortedLists
 from skyband.problems.across.operator import MAX, SUM, AcrossSpec
-from skyband.windows import FOREVER
 
 NAME = "sorted_lists"
-
-
-class ViewRule(NamedTuple):
-    k: int
-    emit: int
-    each: bool
 
 
 def refuses(spec: AcrossSpec) -> str | None:
@@ -45,130 +28,6 @@ def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
 
 def open(spec: AcrossSpec) -> SortedLists:
     return SortedLists(spec)
-
-
-class SortedLists(Stepping):
-    def __init__(self, spec: AcrossSpec) -> None:
-        super().__init__(spec)
-        numbers = np.zeros(NUMBERS, np.int64)
-        numbers[CLOCK] = -FOREVER
-        self._s = kernels.State(
-            new_slots(0, spec.streams),
-            np.zeros((spec.streams, 0)),
-            np.zeros((spec.streams, 0), np.int64),
-            np.zeros(spec.streams, np.int64),
-            np.zeros(0, np.int64),
-            np.zeros(0, np.int64),
-            np.zeros((3, 0), np.int64),
-            np.zeros(0),
-            numbers,
-        )
-
-    @property
-    def repeated(self) -> int:
-        return int(self._s.numbers[REPEATED]) if not self.spec.repeat else 0
-
-    @repeated.setter
-    def repeated(self, count: int) -> None:
-        self._s.numbers[REPEATED] = count
-
-    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
-        rule = ViewRule(self.spec.k, self.spec.emit, steps.each)
-        return kernels.execute(
-            rule, self._scoring, steps.rows, steps.clock, steps.row, step, end, self._s, self._shown, self._out, written
-        )
-
-    def _grow(self, codes: int) -> None:
-        slots = new_slots(codes, self.spec.streams)
-        slots[: len(self._s.slots)] = self._s.slots
-        room, n = 2 * len(self._shown.code), self._s.numbers[VIEW]
-        view, scores = np.zeros((3, room), np.int64), np.zeros(room)
-        view[:, :n], scores[:n] = self._s.best[:, :n], self._s.scores[:n]
-        self._s = self._s._replace(slots=slots, best=view, scores=scores)
-
-    def _reserve(self, rows: int) -> None:
-        n = int(self._s.numbers[ROWS])
-        if n + rows <= len(self._s.moments):
-            return
-        room = n + rows + n // 2
-        keys, codes = np.zeros((self.spec.streams, room)), np.zeros((self.spec.streams, room), np.int64)
-        known = self._s.keys.shape[1]
-        keys[:, :known], codes[:, :known] = self._s.keys, self._s.codes
-        moments, instances = np.zeros(room, np.int64), np.zeros(room, np.int64)
-        moments[:n], instances[:n] = self._s.moments[:n], self._s.instances[:n]
-        self._s = self._s._replace(keys=keys, codes=codes, moments=moments, instances=instances)
-
-    def _rank_now(self, clock: int) -> int:
-        kernels.expire(self._s, max(clock, int(self._s.numbers[CLOCK])), self._scoring)
-        return int(kernels.rank(self._s, self.spec.k, self._shown, self._scoring))
-
-    def rows_held(self) -> int:
-        return int(self._s.numbers[ROWS]) + self._schedule.rows_waiting()
-
-    # -- state --------------------------------------------------------------------------------------------------------
-
-    def _live(self) -> npt.NDArray[np.bool_]:
-        return np.asarray((self._s.slots["last"] != NEVER).any(axis=1))
-
-    def _recode(self, kept: Ints, code_of: Codes) -> None:
-        streams, n = self.spec.streams, self._s.numbers[ROWS]
-        for s in range(streams):
-            some = self._s.codes[s, : self._s.sizes[s]]
-            some[:] = code_of[some]
-        # A row whose place another has taken may be of an object that is gone: it is as good as any other.
-        instances = self._s.instances[:n]
-        instances[:] = np.maximum(code_of[instances // streams], 0) * streams + instances % streams
-        view = self._s.best[CODE, : self._s.numbers[VIEW]]
-        view[:] = code_of[view]
-        self._s = self._s._replace(slots=np.ascontiguousarray(self._s.slots[kept]))
-
-    def _state(self) -> Arrays:
-        n, v = self._s.numbers[ROWS], self._s.numbers[VIEW]
-        longest = int(self._s.sizes.max(initial=0))
-        return {
-            "numbers": self._s.numbers.copy(),
-            "slots": self._s.slots.copy(),
-            "sizes": self._s.sizes.copy(),
-            "keys": self._s.keys[:, :longest].copy(),
-            "list_codes": self._s.codes[:, :longest].copy(),
-            "moments": self._s.moments[:n].copy(),
-            "instances": self._s.instances[:n].copy(),
-            "view": self._s.best[:, :v].copy(),
-            "scores": self._s.scores[:v].copy(),
-        }
-
-    def _restore(self, state: Arrays) -> None:
-        slots = state["slots"].astype(SLOT).reshape(-1, self.spec.streams)
-        self._s.slots[: len(slots)] = slots
-        n, v = len(state["moments"]), len(state["scores"])
-        longest = state["keys"].size // self.spec.streams
-        self._reserve(max(n, longest))
-        self._s.numbers[:], self._s.sizes[:] = state["numbers"], state["sizes"]
-        self._s.keys[:, :longest] = state["keys"].reshape(self.spec.streams, longest)
-        self._s.codes[:, :longest] = state["list_codes"].reshape(self.spec.streams, longest)
-        self._s.moments[:n], self._s.instances[:n] = state["moments"], state["instances"]
-        if v > len(self._s.scores):
-            self._s = self._s._replace(best=np.zeros((3, v), np.int64), scores=np.zeros(v))
-        self._s.best[:, :v], self._s.scores[:v] = state["view"].reshape(3, v), state["scores"]
-
-    # -- invariants ---------------------------------------------------------------------------------------------------
-
-    def check(self) -> None:
-        slots, numbers, clock = self._s.slots, self._s.numbers, self._s.numbers[CLOCK]
-        for s in range(self.spec.streams):
-            size = self._s.sizes[s]
-            keys, codes = self._s.keys[s, :size], self._s.codes[s, :size]
-            assert (keys[1:] >= keys[:-1]).all(), "a stream's list is sorted"
-            live = np.flatnonzero(slots["last"][:, s] != NEVER)
-            assert sorted(codes.tolist()) == live.tolist(), "it has every object that has come in the stream"
-            assert (slots["value"][codes, s] == keys).all(), "with its value"
-        ranked = []
-        for code in np.flatnonzero(self._live()).tolist():
-            latest = max((int(slot["time"]), int(slot["position"])) for slot in slots[code] if slot["last"] != NEVER)
-            ranked.append((current_score(slots, code, clock, self._scoring), latest, code))
-        assert len(ranked) == numbers[LIVE], "objects are counted"
-        best = [code for *_, code in sorted(ranked, reverse=True)]
-        assert self._s.best[CODE, : numbers[VIEW]].tolist() == best[: numbers[VIEW]], "the view holds the best of all"
 
 
 ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows, for_comparing=True),)

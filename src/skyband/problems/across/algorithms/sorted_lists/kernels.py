@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
-from skyband.core.operator import Floats, Ints
 from skyband.kernels.compiling import kernel, part
-from skyband.problems.across.drivers.clock import ANSWER_DUE
-from skyband.problems.across.drivers.emit import show
-from skyband.problems.across.drivers.scoring import GIVEN, LOW, score
-from skyband.problems.across.drivers.slots import NEVER, current_score, is_later, latest_row, take_value, write_values
+from skyband.problems.across.drivers.kernels.emit import show
+from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, score
+from skyband.problems.across.drivers.kernels.slots import (
+    NEVER,
+    current_score,
+    is_later,
+    latest_row,
+    take_value,
+    write_values,
+)
+from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
 # Rows of `best`, and the numbers that change.
 CODE, TIME, POSITION = range(3)
 ROWS, VIEW, LIVE, CLOCK, REPEATED, RECOMPUTED, NUMBERS = range(7)
 
 
-class State(NamedTuple):
-    slots: npt.NDArray[Any]
-    keys: Floats  # by stream: its values, ascending
-    codes: Ints  # by stream: whose they are
-    sizes: Ints  # by stream: how many
-    moments: Ints  # of all rows, ascending: when they end
-    instances: Ints  # of these: object times streams plus stream
-    best: Ints  # the view: the best objects, as far as they are known, best first
-    scores: Floats  # theirs
-    numbers: Ints
-
-
 @part
-def _insert(keys, codes, size, key, code):  # type: ignore[no-untyped-def]
+def _insert(keys, codes, size, key, code):
     i = np.searchsorted(keys[:size], key, side="right")
     for j in range(size, i, -1):
         keys[j], codes[j] = keys[j - 1], codes[j - 1]
@@ -40,7 +31,7 @@ def _insert(keys, codes, size, key, code):  # type: ignore[no-untyped-def]
 
 
 @part
-def _remove(keys, codes, size, key, code):  # type: ignore[no-untyped-def]
+def _remove(keys, codes, size, key, code):
     i = np.searchsorted(keys[:size], key)
     while codes[i] != code:
         i += 1
@@ -52,14 +43,14 @@ def _remove(keys, codes, size, key, code):  # type: ignore[no-untyped-def]
 
 
 @part
-def _beats(points, time, position, state, i):  # type: ignore[no-untyped-def]
+def _beats(points, time, position, state, i):
     if points != state.scores[i]:
         return points > state.scores[i]
     return is_later(time, position, state.best[TIME, i], state.best[POSITION, i])
 
 
 @part
-def _drop(state, i):  # type: ignore[no-untyped-def]
+def _drop(state, i):
     state.numbers[VIEW] -= 1
     for j in range(i, state.numbers[VIEW]):
         state.scores[j] = state.scores[j + 1]
@@ -68,7 +59,7 @@ def _drop(state, i):  # type: ignore[no-untyped-def]
 
 
 @part
-def _place(state, code, points, time, position):  # type: ignore[no-untyped-def]
+def _place(state, code, points, time, position):
     """Put an object into the view, if it is better than the last or there is room; what falls out is forgotten."""
     numbers, room = state.numbers, len(state.scores)
     i = numbers[VIEW]
@@ -85,7 +76,7 @@ def _place(state, code, points, time, position):  # type: ignore[no-untyped-def]
 
 
 @part
-def _find(state, code):  # type: ignore[no-untyped-def]
+def _find(state, code):
     for i in range(state.numbers[VIEW]):
         if state.best[CODE, i] == code:
             return i
@@ -93,7 +84,7 @@ def _find(state, code):  # type: ignore[no-untyped-def]
 
 
 @part
-def _change(state, code, clock, was_whole, scoring):  # type: ignore[no-untyped-def]
+def _change(state, code, clock, was_whole, scoring):
     """The object's score has changed. A view that is not whole holds no object that an unknown one may beat."""
     numbers = state.numbers
     i = _find(state, code)
@@ -109,7 +100,7 @@ def _change(state, code, clock, was_whole, scoring):  # type: ignore[no-untyped-
 
 
 @part
-def _is_known(slots, code):  # type: ignore[no-untyped-def]
+def _is_known(slots, code):
     known = False
     for s in range(slots.shape[1]):
         known = known or slots[code, s].last != NEVER
@@ -120,7 +111,7 @@ def _is_known(slots, code):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expire(state, clock, scoring):  # type: ignore[no-untyped-def]
+def expire(state, clock, scoring):
     """Time moves on: rows end, and leave the list of their stream."""
     numbers, streams = state.numbers, state.slots.shape[1]
     numbers[CLOCK] = clock
@@ -142,7 +133,7 @@ def expire(state, clock, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _take(rows, r, clock, state, scoring):  # type: ignore[no-untyped-def]
+def _take(rows, r, clock, state, scoring):
     slots, numbers = state.slots, state.numbers
     code, s = np.int64(rows.code[r]), np.int64(rows.stream[r])
     slot = slots[code, s]
@@ -164,7 +155,7 @@ def _take(rows, r, clock, state, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _threshold_algorithm(state, clock, scoring):  # type: ignore[no-untyped-def]
+def _threshold_algorithm(state, clock, scoring):
     """Fill the view anew: go down all lists at once, until no object that is still to come can belong there."""
     slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
     numbers[VIEW], room = 0, len(state.scores)
@@ -190,7 +181,7 @@ def _threshold_algorithm(state, clock, scoring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rank(state, k, shown, scoring):  # type: ignore[no-untyped-def]
+def rank(state, k, shown, scoring):
     """Write the k best objects to the top; return how many there are."""
     numbers = state.numbers
     if numbers[VIEW] < k and numbers[VIEW] < numbers[LIVE]:
@@ -204,7 +195,7 @@ def rank(state, k, shown, scoring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
+def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, written):
     """Execute steps as far as there is room; return the first that was not, and how much is written."""
     entries = len(shown.code)
     while step < end:
@@ -214,7 +205,7 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, wr
         r = steps[step]
         if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
             _take(rows, r, clocks[step], state, scoring)
-        if r == ANSWER_DUE or rule.each:
-            written = show(clocks[step], rank(state, rule.k, shown, scoring), rule.emit, shown, out, written)
+        if r == ANSWER_DUE or config.each:
+            written = show(clocks[step], rank(state, config.k, shown, scoring), config.emit, shown, out, written)
         step += 1
     return step, written

@@ -8,16 +8,11 @@ the compiler vectorises.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
-from skyband.core.operator import Floats, Ints
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.problems.across.drivers.clock import ANSWER_DUE
-from skyband.problems.across.drivers.emit import show
-from skyband.problems.across.drivers.slots import (
+from skyband.problems.across.drivers.kernels.emit import show
+from skyband.problems.across.drivers.kernels.slots import (
     NEVER,
     best_score,
     forget,
@@ -28,6 +23,7 @@ from skyband.problems.across.drivers.slots import (
     take_value,
     write_values,
 )
+from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
 # Rows of `front`. From just after BEFORE, until LAST, a point is its object's score; TIME and POSITION are those of the
 # object's most recent row; DOMINATORS, below k, are the objects that rank before it at least until LAST.
@@ -43,21 +39,11 @@ SIZE, CLOCK, OLDEST, LATEST, NEXT_FALL, FOUND, STALE, REPEATED, SINCE_SWEEP, NUM
 AFTER_ALL = np.int64(2**63 - 1)
 
 
-class State(NamedTuple):
-    slots: npt.NDArray[Any]
-    front: Ints
-    score: Floats  # of the front's points
-    points: Ints
-    scores: Floats
-    top: Ints  # time and position of the objects of the top
-    numbers: Ints
-
-
 # -- questions to the front -------------------------------------------------------------------------------------------
 
 
 @part
-def is_dominated(front, score, numbers, moment, best, k):  # type: ignore[no-untyped-def]
+def is_dominated(front, score, numbers, moment, best, k):
     """Do k objects score more than `best` for sure, at least until `moment`?"""
     if moment > numbers[LATEST]:
         return False
@@ -70,7 +56,7 @@ def is_dominated(front, score, numbers, moment, best, k):  # type: ignore[no-unt
 
 
 @part
-def _outranked(front, score, size, moment, points, time, position):  # type: ignore[no-untyped-def]
+def _outranked(front, score, size, moment, points, time, position):
     """How many objects rank before this score and row, at least until `moment`?"""
     last, before, current = front[LAST, :size], front[BEFORE, :size], score[:size]
     times, positions = front[TIME, :size], front[POSITION, :size]
@@ -82,7 +68,7 @@ def _outranked(front, score, size, moment, points, time, position):  # type: ign
 
 
 @part
-def _count(front, score, size, end, begin, points, time, position, sign):  # type: ignore[no-untyped-def]
+def _count(front, score, size, end, begin, points, time, position, sign):
     """Add `sign` to the dominators of every point that this one of an object decides about, and dominates."""
     last, current, dominators = front[LAST, :size], score[:size], front[DOMINATORS, :size]
     times, positions = front[TIME, :size], front[POSITION, :size]
@@ -96,14 +82,14 @@ def _count(front, score, size, end, begin, points, time, position, sign):  # typ
 
 
 @inlined
-def _move(front, score, source, target):  # type: ignore[no-untyped-def]
+def _move(front, score, source, target):
     for row in range(COLUMNS):
         front[row, target] = front[row, source]
     score[target] = score[source]
 
 
 @kernel
-def expire(front, score, numbers, clock):  # type: ignore[no-untyped-def]
+def expire(front, score, numbers, clock):
     """Time moves on: points end. Those that they dominated have ended before, or end now."""
     numbers[CLOCK] = clock
     if clock > numbers[NEXT_FALL]:
@@ -120,7 +106,7 @@ def expire(front, score, numbers, clock):  # type: ignore[no-untyped-def]
 
 
 @part
-def _leave(front, score, numbers, code, k):  # type: ignore[no-untyped-def]
+def _leave(front, score, numbers, code, k):
     """Take the object's own points out, and those that have k dominators now."""
     size = numbers[SIZE]
     codes, dominators = front[CODE, :size], front[DOMINATORS, :size]
@@ -139,7 +125,7 @@ def _leave(front, score, numbers, code, k):  # type: ignore[no-untyped-def]
 
 
 @part
-def replace_points(state, code, old, new, old_time, old_position, time, position, k):  # type: ignore[no-untyped-def]
+def replace_points(state, code, old, new, old_time, old_position, time, position, k):
     """The object's points were `old` ones, and are `new` ones now."""
     front, score, points, scores, numbers = state.front, state.score, state.points, state.scores, state.numbers
     size = numbers[SIZE]
@@ -170,7 +156,7 @@ def replace_points(state, code, old, new, old_time, old_position, time, position
 
 
 @part
-def _prune_object(slots, front, score, numbers, code, clock, k, scoring):  # type: ignore[no-untyped-def]
+def _prune_object(slots, front, score, numbers, code, clock, k, scoring):
     """Let go of the object's instances that are dominated, and of the object when none is left.
 
     So an object is forgotten, and begins anew, at the same row as if pruning had been done all the time.
@@ -190,7 +176,7 @@ def _prune_object(slots, front, score, numbers, code, clock, k, scoring):  # typ
 
 
 @part
-def take_row(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-untyped-def]
+def take_row(rows, r, clock, k, state, scoring, top_score):
     slots, front, score, points, scores, numbers = (
         state.slots, state.front, state.score, state.points, state.scores, state.numbers,
     )  # fmt: skip
@@ -222,7 +208,7 @@ def take_row(rows, r, clock, k, state, scoring, top_score):  # type: ignore[no-u
 
 
 @part
-def _touches_top(top, numbers, points, time, position, k, top_score):  # type: ignore[no-untyped-def]
+def _touches_top(top, numbers, points, time, position, k, top_score):
     """Is the object that has just changed in the top, or better than its last?"""
     worst = numbers[FOUND] - 1
     if worst + 1 < k:
@@ -233,7 +219,7 @@ def _touches_top(top, numbers, points, time, position, k, top_score):  # type: i
 
 
 @kernel
-def rank(state, k, shown):  # type: ignore[no-untyped-def]
+def rank(state, k, shown):
     """Write the k best objects at the clock to the top; return how many there are."""
     front, numbers, top = state.front, state.numbers, state.top
     clock, found, next_fall = numbers[CLOCK], 0, AFTER_ALL
@@ -267,22 +253,22 @@ def rank(state, k, shown):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
+def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, written):
     """Execute steps as far as there is room; return the first that was not, and how much is written."""
-    k, entries, streams = rule.k, len(shown.code), state.slots.shape[1]
+    k, entries, streams = config.k, len(shown.code), state.slots.shape[1]
     numbers = state.numbers
     while step < end:
         if written + 2 * entries > len(out.at) or numbers[SIZE] + streams > len(state.score):
             break
-        if numbers[SINCE_SWEEP] >= rule.sweep_after:
+        if numbers[SINCE_SWEEP] >= config.sweep_after:
             break
         expire(state.front, state.score, numbers, clocks[step])
         r = steps[step]
         if r != ANSWER_DUE and rows.value[r] == rows.value[r]:
             take_row(rows, r, clocks[step], k, state, scoring, shown.top_score)
-        if r == ANSWER_DUE or (rule.each and numbers[STALE]):
+        if r == ANSWER_DUE or (config.each and numbers[STALE]):
             found = rank(state, k, shown) if numbers[STALE] else numbers[FOUND]
-            written = show(clocks[step], found, rule.emit, shown, out, written)
+            written = show(clocks[step], found, config.emit, shown, out, written)
         step += 1
     return step, written
 
@@ -291,7 +277,7 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, wr
 
 
 @kernel
-def build_stairs(front, score, size, order, k, stair_last, stair_score, best_code, best):  # type: ignore[no-untyped-def]
+def build_stairs(front, score, size, order, k, stair_last, stair_score, best_code, best):
     """The k-th best sure score of objects that live until some moment, as a staircase over moments, latest first.
 
     stair_score[i] holds from just after stair_last[i + 1] until stair_last[i]. `order`: the points, the latest first.
@@ -322,7 +308,7 @@ def build_stairs(front, score, size, order, k, stair_last, stair_score, best_cod
 
 
 @kernel
-def sweep(slots, numbers, stair_last, stair_score, stairs, scoring):  # type: ignore[no-untyped-def]
+def sweep(slots, numbers, stair_last, stair_score, stairs, scoring):
     """Let go of every dominated instance, and of every object that has no other; return how many are held."""
     clock, held = numbers[CLOCK], 0
     for code in range(slots.shape[0]):

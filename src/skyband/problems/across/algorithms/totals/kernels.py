@@ -6,7 +6,7 @@ import numpy as np
 
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.prefetching import prefetch
-from skyband.problems.across.drivers.candidates import (
+from skyband.problems.across.drivers.kernels.candidates import (
     BELOW,
     CLOCK,
     COUNT,
@@ -25,8 +25,8 @@ from skyband.problems.across.drivers.candidates import (
     resettle,
     settle,
 )
-from skyband.problems.across.drivers.clock import ANSWER_DUE
-from skyband.problems.across.drivers.emit import show
+from skyband.problems.across.drivers.kernels.emit import show
+from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 from skyband.problems.across.operator import MAX, SUM
 from skyband.windows import FOREVER
 
@@ -34,7 +34,7 @@ AHEAD = 16  # rows: a table of many objects is not in the cache, so what is need
 
 
 @inlined
-def _add(value, amount):  # type: ignore[no-untyped-def]
+def _add(value, amount):
     """Add to a sum, and what is lost by that to its rest."""
     total = value.value + amount
     back = total - value.value
@@ -47,7 +47,7 @@ def _add(value, amount):  # type: ignore[no-untyped-def]
 
 
 @part
-def _remember(nodes, place, numbers, amount, last):  # type: ignore[no-untyped-def]
+def _remember(nodes, place, numbers, amount, last):
     """A value that may be the largest: those that it exceeds and outlives are of no use any more."""
     following, i = np.int64(END), place.tail
     while i != END and nodes[i].last > last:
@@ -70,7 +70,7 @@ def _remember(nodes, place, numbers, amount, last):  # type: ignore[no-untyped-d
 
 
 @part
-def _link(nodes, place, i, following):  # type: ignore[no-untyped-def]
+def _link(nodes, place, i, following):
     if i == END:
         place.head = following
     else:
@@ -82,7 +82,7 @@ def _link(nodes, place, i, following):  # type: ignore[no-untyped-def]
 
 
 @part
-def _largest(nodes, place, numbers, clock):  # type: ignore[no-untyped-def]
+def _largest(nodes, place, numbers, clock):
     """The largest value that lives; 0 if there is none."""
     i = place.head
     while i != END and nodes[i].last < clock:
@@ -98,7 +98,7 @@ def _largest(nodes, place, numbers, clock):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _lives(values, code):  # type: ignore[no-untyped-def]
+def _lives(values, code):
     """Has any stream a row of the object?"""
     alive = False
     for s in range(values.shape[1]):
@@ -107,7 +107,7 @@ def _lives(values, code):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _drop(values, nodes, lists, numbers, row, clock, repeat):  # type: ignore[no-untyped-def]
+def _drop(values, nodes, lists, numbers, row, clock, repeat):
     """A row has ended. The latest row of a stream ends last, so while there are others it is there too.
 
     Returns its object, and whether that has no other row in the stream.
@@ -125,7 +125,7 @@ def _drop(values, nodes, lists, numbers, row, clock, repeat):  # type: ignore[no
 
 
 @part
-def _remove_first_delayed(heap, numbers):  # type: ignore[no-untyped-def]
+def _remove_first_delayed(heap, numbers):
     numbers[DELAYED] -= 1
     n, i = numbers[DELAYED], 0
     moment = heap[n].last
@@ -141,7 +141,7 @@ def _remove_first_delayed(heap, numbers):  # type: ignore[no-untyped-def]
 
 
 @part
-def _expire_all(values, ring, nodes, lists, numbers, clock, repeat):  # type: ignore[no-untyped-def]
+def _expire_all(values, ring, nodes, lists, numbers, clock, repeat):
     """All rows in order that end do so, and candidates are left as they are. What changes often is not in memory."""
     first, count, live, mask = numbers[FIRST], numbers[COUNT], numbers[LIVE], len(ring) - 1
     while count > 0 and ring[first & mask].last < clock:
@@ -155,25 +155,25 @@ def _expire_all(values, ring, nodes, lists, numbers, clock, repeat):  # type: ig
 
 
 @inlined
-def expire(state, clock, rule, scoring, later):  # type: ignore[no-untyped-def]
+def expire(state, clock, config, scoring, later):
     """Time moves on: rows end. `later`: candidates are put in order afterwards."""
     values, ring, delayed, numbers = state.values, state.ring, state.delayed, state.numbers
     numbers[CLOCK] = clock
     mask = len(ring) - 1
     if later:
-        _expire_all(values, ring, state.nodes, state.lists, numbers, clock, rule.repeat)
+        _expire_all(values, ring, state.nodes, state.lists, numbers, clock, config.repeat)
     while True:
         in_order = numbers[COUNT] > 0 and ring[numbers[FIRST] & mask].last < clock
         if not in_order and (numbers[DELAYED] == 0 or delayed[0].last >= clock):
             break
         row = ring[numbers[FIRST] & mask] if in_order else delayed[0]
-        code, gone = _drop(values, state.nodes, state.lists, numbers, row, clock, rule.repeat)
+        code, gone = _drop(values, state.nodes, state.lists, numbers, row, clock, config.repeat)
         if gone:
             numbers[LIVE] -= not _lives(values, code)
         # What falls below the bar stays there, and of the heap's objects more may be said than is true while they live.
         place = values[code, 0].place
         if not later and (place < BELOW or (place > BELOW and gone)):
-            settle(state, code, rule.k, rule.width, scoring)
+            settle(state, code, config.k, config.width, scoring)
         if in_order:
             numbers[FIRST] += 1
             numbers[COUNT] -= 1
@@ -182,7 +182,7 @@ def expire(state, clock, rule, scoring, later):  # type: ignore[no-untyped-def]
 
 
 @part
-def _delay(heap, numbers, code, stream, amount, last):  # type: ignore[no-untyped-def]
+def _delay(heap, numbers, code, stream, amount, last):
     i = numbers[DELAYED]
     numbers[DELAYED] += 1
     while i > 0 and heap[(i - 1) >> 1].last > last:
@@ -193,7 +193,7 @@ def _delay(heap, numbers, code, stream, amount, last):  # type: ignore[no-untype
 
 
 @inlined
-def _keep(state, code, stream, amount, last):  # type: ignore[no-untyped-def]
+def _keep(state, code, stream, amount, last):
     """Remember the row until it ends, if it ever does."""
     numbers = state.numbers
     if last == FOREVER:
@@ -208,7 +208,7 @@ def _keep(state, code, stream, amount, last):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _count_in(rows, r, state, code, repeat):  # type: ignore[no-untyped-def]
+def _count_in(rows, r, state, code, repeat):
     """A row comes: what its object has changes. Returns how many rows of it the stream had before."""
     stream, amount, time, position = np.int64(rows.stream[r]), rows.value[r], rows.time[r], rows.position[r]
     value = state.values[code, stream]
@@ -229,20 +229,20 @@ def _count_in(rows, r, state, code, repeat):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _take(rows, r, state, rule, scoring):  # type: ignore[no-untyped-def]
+def _take(rows, r, state, config, scoring):
     """A row comes, and its object is put where it belongs."""
     if rows.value[r] != rows.value[r]:
         return
     code, numbers = np.int64(rows.code[r]), state.numbers
     numbers[LIVE] += not _lives(state.values, code)
-    before = _count_in(rows, r, state, code, rule.repeat)
-    numbers[REPEATED] += before >= rule.most
+    before = _count_in(rows, r, state, code, config.repeat)
+    numbers[REPEATED] += before >= config.most
     _keep(state, code, rows.stream[r], rows.value[r], rows.last[r])
-    settle(state, code, rule.k, rule.width, scoring)
+    settle(state, code, config.k, config.width, scoring)
 
 
 @part
-def _take_all(rows, begin, end, state, rule, scoring):  # type: ignore[no-untyped-def]
+def _take_all(rows, begin, end, state, config, scoring):
     """Rows [begin, end) come, and candidates are left as they are; objects that reach the bar are chosen.
 
     Returns how many are: behind the candidates, for which there is room. What changes often is not in memory.
@@ -259,7 +259,7 @@ def _take_all(rows, begin, end, state, rule, scoring):  # type: ignore[no-untype
         code, last = np.int64(rows.code[r]), rows.last[r]
         if values[code, rows.stream[r]].rows == 0:
             live += not _lives(values, code)
-        repeated += _count_in(rows, r, state, code, rule.repeat) >= rule.most
+        repeated += _count_in(rows, r, state, code, config.repeat) >= config.most
         if latest <= last < FOREVER:
             row = ring[behind & mask]
             row.value, row.last, row.code, row.stream = rows.value[r], last, code, rows.stream[r]
@@ -276,7 +276,7 @@ def _take_all(rows, begin, end, state, rule, scoring):  # type: ignore[no-untype
 
 
 @kernel
-def rank(state, k, width, shown, scoring):  # type: ignore[no-untyped-def]
+def rank(state, k, width, shown, scoring):
     """Write the k best objects to the top that is shown; return how many there are."""
     numbers = state.numbers
     if numbers[TOP] < k and numbers[TOP] < numbers[LIVE]:
@@ -287,7 +287,7 @@ def rank(state, k, width, shown, scoring):  # type: ignore[no-untyped-def]
 
 
 @part
-def _write_top(state, code, score, time, shown):  # type: ignore[no-untyped-def]
+def _write_top(state, code, score, time, shown):
     top, values = state.top, state.values
     for i in range(state.numbers[TOP]):
         code[i], score[i], time[i] = top[i].code, top[i].score, top[i].time
@@ -297,14 +297,14 @@ def _write_top(state, code, score, time, shown):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _next_answer(steps, step, end):  # type: ignore[no-untyped-def]
+def _next_answer(steps, step, end):
     while step < end and steps[step] != ANSWER_DUE:
         step += 1
     return step
 
 
 @kernel
-def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, written):  # type: ignore[no-untyped-def]
+def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, written):
     """Execute steps as far as there is room to write; return the first that was not, and how much is written.
 
     Rows between two answers come at one clock. If there are more of them than candidates, these are put in order once,
@@ -314,20 +314,20 @@ def execute(rule, scoring, rows, clocks, steps, step, end, state, shown, out, wr
     while step < end:
         if written + 2 * entries > len(out.at):
             break
-        stop = step + 1 if rule.each else _next_answer(steps, step, end)
-        later = not rule.each and stop - step > numbers[TOP] + numbers[HEAP]
-        expire(state, clocks[step], rule, scoring, later)
+        stop = step + 1 if config.each else _next_answer(steps, step, end)
+        later = not config.each and stop - step > numbers[TOP] + numbers[HEAP]
+        expire(state, clocks[step], config, scoring, later)
         if later:
             begin = steps[step]  # rows come in their order
-            chosen = _take_all(rows, begin, begin + stop - step, state, rule, scoring)
-            resettle(state, chosen, rule.k, rule.width, scoring)
+            chosen = _take_all(rows, begin, begin + stop - step, state, config, scoring)
+            resettle(state, chosen, config.k, config.width, scoring)
         else:
             for i in range(step, stop):
-                _take(rows, steps[i], state, rule, scoring)
-        if stop == step or (rule.each and numbers[NEW]):
-            found = rank(state, rule.k, rule.width, shown, scoring)
-            written = show(clocks[step], found, rule.emit, shown, out, written)
-        elif rule.each and numbers[STALE]:
+                _take(rows, steps[i], state, config, scoring)
+        if stop == step or (config.each and numbers[NEW]):
+            found = rank(state, config.k, config.width, shown, scoring)
+            written = show(clocks[step], found, config.emit, shown, out, written)
+        elif config.each and numbers[STALE]:
             # The same objects as before, perhaps in another order: what is remembered of them is brought up to date.
             _write_top(state, shown.code, shown.score, shown.time, shown.values)
             numbers[STALE] = 0

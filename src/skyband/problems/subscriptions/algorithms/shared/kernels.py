@@ -1,4 +1,4 @@
-"""The bands of topics, compiled: rows by topic, best first; which still matter, and what queries read of them."""
+"""The bands of score groups: rows by score group, best first; which still matter, and what queries read of them."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from skyband.kernels.heap import push_heap
 from skyband.kernels.moving import copy_row
 from skyband.kernels.panes import exceeding
 from skyband.kernels.ranking import ranks_before, sort_best_first
-from skyband.problems.subscriptions.drivers.list_kernels import LATEST
-from skyband.problems.subscriptions.drivers.topics import NONE
+from skyband.problems.subscriptions.drivers.kernels.lists import LATEST
+from skyband.problems.subscriptions.drivers.kernels.score_groups import NONE
 
-TOPIC = "last"  # the field of a row in which its topic is: there are no panes here
+SCORE_GROUP = "last"  # the field of a row in which its score group is: there are no panes here
 FROM_THE_START = -1  # as the first arrival that a query sees
-COUNTED = 256  # rows of a topic that are put in order by counting
+COUNTED = 256  # rows of a score group that are put in order by counting
 
 
 @allocating
-def by_topic(rows, topics):  # type: ignore[no-untyped-def]
-    """The rows by topic, best first."""
-    n, ends, found = len(rows), np.zeros(topics + 1, np.int64), np.empty_like(rows)
+def by_score_group(rows, score_groups):
+    """The rows by score group, best first."""
+    n, ends, found = len(rows), np.zeros(score_groups + 1, np.int64), np.empty_like(rows)
     number, score, place = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)
     for x in range(n):
         ends[rows[x].last + 1] += 1
-    for t in range(topics):
+    for t in range(score_groups):
         ends[t + 1] += ends[t]
     for x in range(n):
         t = rows[x].last
         number[ends[t]], score[ends[t]] = x, rows[x].score
         ends[t] += 1
     begin = np.int64(0)
-    for t in range(topics):
+    for t in range(score_groups):
         some, best = slice(begin, ends[t]), found[begin : ends[t]]
         if len(best) > COUNTED or not put_by_counting(rows, number[some], score[some], place, best):
             for x in range(begin, ends[t]):
@@ -42,9 +42,9 @@ def by_topic(rows, topics):  # type: ignore[no-untyped-def]
 
 
 @part
-def put_by_counting(rows, number, score, place, found):  # type: ignore[no-untyped-def]
-    """Put the rows with these numbers into `found`, each behind as many as are better: nothing branches, so of few rows
-    that is faster than to sort them. False if scores are equal."""
+def put_by_counting(rows, number, score, place, found):
+    """Put the rows with these numbers into `found`, each behind as many as are better. Nothing branches, so that few
+    rows are sorted faster. False if scores are equal."""
     n = len(number)
     for x in range(n):
         place[x] = NONE
@@ -58,8 +58,8 @@ def put_by_counting(rows, number, score, place, found):  # type: ignore[no-untyp
 
 
 @allocating
-def merged(band, rows):  # type: ignore[no-untyped-def]
-    """Two bands as one: both are by topic, best first."""
+def merged(band, rows):
+    """Two bands as one: both are by score group, best first."""
     found, a, b = np.empty(len(band) + len(rows), band.dtype), 0, 0
     for x in range(len(found)):
         takes = b == len(rows)
@@ -75,23 +75,23 @@ def merged(band, rows):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def pruned(band, more, first, k, starts, topics):  # type: ignore[no-untyped-def]
-    """Of a band and more rows, those from `first` on that fewer than k better ones of their topic outlive: a band.
+def pruned(band, more, first, k, starts, score_groups):
+    """The band of a band and more rows: those from `first` on that fewer than k better ones of their group outlive.
 
-    A query sees rows from one of the arrivals `starts` on, ascending: for a row, only those count that all queries see
-    which see the row itself.
+    A query sees rows from one of the arrivals `starts` on, ascending. A better row counts only if every query that sees
+    the row sees the better one, too.
     """
-    rows = merged(band, by_topic(more, topics))
+    rows = merged(band, by_score_group(more, score_groups))
     n = len(rows)
     k = min(k, n + 1)
     heap, keeps, count = np.empty(k, np.int64), np.zeros(n, np.bool_), 0
     for e in range(len(starts)):
-        in_heap, topic = np.int64(0), np.int64(NONE)
+        in_heap, score_group = np.int64(0), np.int64(NONE)
         until = starts[e + 1] if e + 1 < len(starts) else LATEST
         for x in range(n):
             row = rows[x]
-            if row.last != topic:
-                in_heap, topic = np.int64(0), row.last
+            if row.last != score_group:
+                in_heap, score_group = np.int64(0), row.last
             if row.time < first or row.position < starts[e] or (in_heap == k and heap[0] >= row.time):
                 continue
             in_heap = push_heap(heap, in_heap, k, row.time)
@@ -107,27 +107,28 @@ def pruned(band, more, first, k, starts, topics):  # type: ignore[no-untyped-def
 
 
 @allocating
-def read(  # type: ignore[no-untyped-def]
-    rows, topics, k, first, start, topic, earliest_first, out_group, out_rank, out_score, out_time, out_position
-):
-    """Write each query's k best of the band's rows of its topic; returns how many rows these are.
+def read(
+    rows, score_groups, k, first, start, score_group, earliest_first,
+    out_group, out_rank, out_score, out_time, out_position,
+):  # fmt: skip
+    """Write each query's k best of the band's rows of its score group; returns how many rows these are.
 
-    Queries of a topic whose windows begin between the same two rows read the same list, where there are many.
-    `earliest_first`: queries by topic, those first whose windows begin first.
+    Where a score group has many queries, those whose windows begin between the same two rows read the same list.
+    `earliest_first`: queries by score group, those first whose windows begin first.
     """
     most, n, lists = 1, 0, 0
-    starts, queries = np.zeros(topics + 1, np.int64), np.zeros(topics, np.int64)
+    starts, queries = np.zeros(score_groups + 1, np.int64), np.zeros(score_groups, np.int64)
     for x in range(len(rows)):
         starts[rows[x].last + 1] += 1
-    for t in range(topics):
+    for t in range(score_groups):
         starts[t + 1] += starts[t]
     for q in range(len(k)):
         most = max(most, k[q])
-        queries[topic[q]] += 1
+        queries[score_group[q]] += 1
     most = min(most, len(rows))
     times, too_old, before, old = np.empty(len(rows), np.int64), np.empty(len(k), np.int64), -1, 0
     for q in earliest_first:
-        t = topic[q]
+        t = score_group[q]
         if queries[t] <= starts[t + 1] - starts[t]:
             continue
         if t != before:
@@ -138,15 +139,15 @@ def read(  # type: ignore[no-untyped-def]
         while old < starts[t + 1] and times[old] < first[q]:
             old += 1
         too_old[q] = old
-    # By topic, one entry more than it has rows, by how many of these are too old.
-    list_of = np.full(len(rows) + topics, -1, np.int64)
+    # By score group, one entry more than it has rows, by how many of these are too old.
+    list_of = np.full(len(rows) + score_groups, -1, np.int64)
     own = min(len(k), len(list_of))
     length, listed_score = np.empty(own + 1, np.int64), np.empty((own + 1, most))
     listed_time, listed_position = np.empty((own + 1, most), np.int64), np.empty((own + 1, most), np.int64)
     for q in range(len(k)):
         if k[q] == 0:  # it is not asked
             continue
-        t, at, wanted = topic[q], own, k[q]
+        t, at, wanted = score_group[q], own, k[q]
         if queries[t] > starts[t + 1] - starts[t] and start[q] == FROM_THE_START:
             at = list_of[too_old[q] + t]
             wanted = most
@@ -165,7 +166,7 @@ def read(  # type: ignore[no-untyped-def]
 
 
 @part
-def seen(rows, first, start, wanted, score, time, position):  # type: ignore[no-untyped-def]
+def seen(rows, first, start, wanted, score, time, position):
     """List the first of the rows that a query sees, at most as many as are wanted; returns how many."""
     n = 0
     for x in range(len(rows)):

@@ -1,0 +1,51 @@
+"""What a statement comes down to: a query, the rows it reads, and the columns that are shown of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+ONLY = ""  # what a query calls its input if it has only one
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An input as a query takes it."""
+
+    name: str  # what it was given as
+    where: str | None = None  # only rows that meet this
+    columns: tuple[str, ...] | None = None  # only these; None: all
+    renamed: tuple[tuple[str, str], ...] = ()  # and these, under another name: (name, column)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the answer: an expression over the columns that the query gives."""
+
+    name: str
+    text: str
+    is_plain: bool  # just a column
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Of a pair: row a becomes the one with the smaller value of a column; or, not ascending, with the larger."""
+
+    column: str
+    ascending: bool
+
+
+@dataclass(frozen=True)
+class QuerySpec:
+    """A query in place of a statement."""
+
+    query: Any  # of one of the problems
+    rows: Mapping[str, Rows]  # by what the query calls its inputs
+    shown: tuple[Shown, ...]
+    turn: Turn | None = None
+    queries: str | None = None  # the input that has the queries to be answered, by what it was given as
+
+    def of(self, queries: Any) -> QuerySpec:
+        """The same with these queries."""
+        return replace(self, query=self.query.of(queries))

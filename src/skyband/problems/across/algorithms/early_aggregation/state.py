@@ -1,0 +1,201 @@
+"""What `early_aggregation` holds.
+
+The paper asks for dominators that end later; here they may end at the same moment, which with a slide is common. It
+counts scores strictly between the old one and the new; those equal to the old one have to be counted too. And it does
+not say what is known of an object without instances: it is forgotten.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import Arrays, Codes, Floats, Ints
+from skyband.problems.across.algorithms.early_aggregation import kernels
+from skyband.problems.across.algorithms.early_aggregation.kernels import (
+    BEST,
+    CLOCK,
+    CURRENT,
+    LISTS,
+    NUMBERS,
+    REPEATED,
+    SIZE,
+    TIME,
+)
+from skyband.problems.across.drivers.clock import Steps
+from skyband.problems.across.drivers.kernels.slots import SLOT, best_score, current_score, new_slots
+from skyband.problems.across.drivers.step_driver import Stepping
+from skyband.problems.across.operator import AcrossSpec
+from skyband.windows import FOREVER
+
+
+class State(NamedTuple):
+    slots: npt.NDArray[Any]  # SLOT, by object and stream
+    score: Floats  # by instance: CURRENT and BEST
+    dominators: Ints  # by instance: how many objects dominate it
+    who: Codes  # by instance: which these are, ranks [0, dominators)
+    keys: Floats  # of the lists CURRENT and BEST, [0, SIZE): ascending
+    moments: Ints  # of the list TIME, [0, SIZE): ascending
+    lists: Ints  # the instances of each, in the order of its keys
+    gone: Ints  # scratch: instances that k objects have come to dominate
+    top: Ints  # time and position of the objects of the top, best first
+    numbers: Ints  # single numbers, by the names in `kernels`
+
+
+class Config(NamedTuple):
+    k: int
+    emit: int
+    each: bool
+
+
+class EarlyAggregation(Stepping):
+    def __init__(self, spec: AcrossSpec) -> None:
+        super().__init__(spec)
+        numbers = np.zeros(NUMBERS, np.int64)
+        numbers[CLOCK] = -FOREVER
+        self._s = State(
+            new_slots(0, spec.streams),
+            np.zeros((2, 0)),
+            np.zeros(0, np.int64),
+            np.zeros((0, 0), np.int32),
+            np.zeros((2, 64)),
+            np.zeros(64, np.int64),
+            np.zeros((LISTS, 64), np.int64),
+            np.zeros(64, np.int64),
+            np.zeros((2, 0), np.int64),
+            numbers,
+        )
+
+    @property
+    def repeated(self) -> int:
+        return int(self._s.numbers[REPEATED])
+
+    @repeated.setter
+    def repeated(self, count: int) -> None:
+        self._s.numbers[REPEATED] = count
+
+    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
+        if self._s.numbers[SIZE] == len(self._s.moments):
+            self._widen(2 * len(self._s.moments))
+        config = Config(self.spec.k, self.spec.emit, steps.each)
+        return kernels.execute(
+            config,
+            self._scoring,
+            steps.rows,
+            steps.clock,
+            steps.row,
+            step,
+            end,
+            self._s,
+            self._shown,
+            self._out,
+            written,
+        )
+
+    def _grow(self, codes: int) -> None:
+        streams, known = self.spec.streams, len(self._s.slots)
+        slots = new_slots(codes, streams)
+        slots[:known] = self._s.slots
+        score, dominators = np.zeros((2, codes * streams)), np.zeros(codes * streams, np.int64)
+        score[:, : known * streams], dominators[: known * streams] = self._s.score, self._s.dominators
+        who = np.zeros((codes * streams, min(self.spec.k, codes)), np.int32)
+        who[: known * streams, : self._s.who.shape[1]] = self._s.who
+        top = np.zeros((2, len(self._shown.code)), np.int64)
+        self._s = self._s._replace(slots=slots, score=score, dominators=dominators, who=who, top=top)
+
+    def _widen(self, room: int) -> None:
+        size = self._s.numbers[SIZE]
+        keys, moments = np.zeros((2, room)), np.zeros(room, np.int64)
+        lists, gone = np.zeros((LISTS, room), np.int64), np.zeros(room, np.int64)
+        keys[:, :size], moments[:size] = self._s.keys[:, :size], self._s.moments[:size]
+        lists[:, :size] = self._s.lists[:, :size]
+        self._s = self._s._replace(keys=keys, moments=moments, lists=lists, gone=gone)
+
+    def _reserve(self, rows: int) -> None:
+        pass
+
+    def _rank_now(self, clock: int) -> int:
+        kernels.expire(self._s, max(clock, int(self._s.numbers[CLOCK])))
+        return int(kernels.rank(self._s, self.spec.k, self._shown))
+
+    def rows_held(self) -> int:
+        return int(self._s.numbers[SIZE]) + self._schedule.rows_waiting()
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def _live(self) -> npt.NDArray[np.bool_]:
+        return np.asarray((self._s.slots["held"] != 0).any(axis=1))
+
+    def _recode(self, kept: Ints, code_of: Codes) -> None:
+        streams, size = self.spec.streams, self._s.numbers[SIZE]
+        instances = (kept[:, np.newaxis] * streams + np.arange(streams)).ravel()
+        lists = self._s.lists
+        lists[:, :size] = code_of[lists[:, :size] // streams].astype(np.int64) * streams + lists[:, :size] % streams
+        who = self._s.who[instances]
+        # What is dominated by an object that is gone is gone too; other entries are left over from others.
+        who = np.maximum(code_of[np.minimum(who, len(code_of) - 1)], 0).astype(np.int32)
+        self._s = self._s._replace(
+            slots=np.ascontiguousarray(self._s.slots[kept]),
+            score=np.ascontiguousarray(self._s.score[:, instances]),
+            dominators=self._s.dominators[instances],
+            who=np.ascontiguousarray(who),
+        )
+
+    def _state(self) -> Arrays:
+        size = self._s.numbers[SIZE]
+        return {
+            "numbers": self._s.numbers.copy(),
+            "slots": self._s.slots.copy(),
+            "score": self._s.score.copy(),
+            "dominators": self._s.dominators.copy(),
+            "who": self._s.who.copy(),
+            "keys": self._s.keys[:, :size].copy(),
+            "moments": self._s.moments[:size].copy(),
+            "lists": self._s.lists[:, :size].copy(),
+        }
+
+    def _restore(self, state: Arrays) -> None:
+        slots = state["slots"].astype(SLOT).reshape(-1, self.spec.streams)
+        instances, size = slots.size, int(state["numbers"][SIZE])
+        self._s.numbers[:] = state["numbers"]
+        self._s.slots[: len(slots)] = slots
+        self._s.score[:, :instances] = state["score"].reshape(2, instances)
+        self._s.dominators[:instances] = state["dominators"]
+        who = state["who"].reshape(instances, -1) if instances else state["who"].reshape(0, 0)
+        self._s.who[:instances, : who.shape[1]] = who[:, : self._s.who.shape[1]]
+        self._widen(max(64, 2 * size))
+        self._s.keys[:, :size] = state["keys"].reshape(2, size)
+        self._s.moments[:size] = state["moments"]
+        self._s.lists[:, :size] = state["lists"].reshape(LISTS, size)
+
+    # -- invariants ---------------------------------------------------------------------------------------------------
+
+    def instances(self) -> set[tuple[int, int]]:
+        """The instances held, as (object, last moment)."""
+        code, stream = np.nonzero(self._s.slots["held"])
+        return set(zip(code.tolist(), self._s.slots["last"][code, stream].tolist(), strict=True))
+
+    def check(self) -> None:
+        slots, clock, size, streams = self._s.slots, self._s.numbers[CLOCK], self._s.numbers[SIZE], self.spec.streams
+        held = np.flatnonzero(slots["held"].ravel())
+        for which in range(LISTS):
+            assert sorted(self._s.lists[which, :size].tolist()) == held.tolist(), "each list has every instance held"
+        if self.repeated:
+            return
+        for keys in (self._s.keys[CURRENT, :size], self._s.keys[BEST, :size], self._s.moments[:size]):
+            assert (keys[1:] >= keys[:-1]).all(), "lists are sorted"
+        moments = {int(i): int(slots["last"][i // streams, i % streams]) for i in held}
+        sure = {i: current_score(slots, i // streams, last, self._scoring) for i, last in moments.items()}
+        best = {i: best_score(slots, i // streams, last, self._scoring) for i, last in moments.items()}
+        for i, last in moments.items():
+            assert last >= clock, "what has ended is not held"
+            assert (self._s.score[CURRENT, i], self._s.score[BEST, i]) == (sure[i], best[i]), "scores are known"
+            by = {j // streams for j, end in moments.items() if end >= last and sure[j] > best[i]} - {i // streams}
+            assert len(by) < self.spec.k, "fewer than k objects dominate an instance that is held"
+            known = set(self._s.who[i, : self._s.dominators[i]].tolist())
+            assert by == known, "and it is known which they are"
+        for which, lists in ((TIME, self._s.moments), (CURRENT, self._s.keys[CURRENT]), (BEST, self._s.keys[BEST])):
+            found = {TIME: moments, CURRENT: sure, BEST: best}[which]
+            assert [found[int(i)] for i in self._s.lists[which, :size]] == lists[:size].tolist(), "keys are true"

@@ -1,0 +1,235 @@
+"""What `staircase` holds.
+
+An object none of whose instances is held is forgotten, and begins anew when it comes again; its best score then counts
+streams as unseen in which it had come. So the state is bounded by what is held, and not by all objects of the window.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import Arrays, Codes, Floats, Ints
+from skyband.problems.across.algorithms.staircase import kernels
+from skyband.problems.across.algorithms.staircase.kernels import (
+    CLOCK,
+    CODE,
+    COLUMNS,
+    DOMINATORS,
+    FOUND,
+    LAST,
+    LATEST,
+    NEXT_FALL,
+    NUMBERS,
+    OLDEST,
+    POSITION,
+    REPEATED,
+    SINCE_SWEEP,
+    SIZE,
+    STALE,
+    TIME,
+)
+from skyband.problems.across.drivers.clock import Steps
+from skyband.problems.across.drivers.kernels.slots import NEVER, SLOT, best_score, current_score, new_slots
+from skyband.problems.across.drivers.step_driver import Stepping
+from skyband.problems.across.operator import AcrossSpec
+from skyband.windows import FOREVER
+
+
+class State(NamedTuple):
+    slots: npt.NDArray[Any]  # SLOT, by object and stream
+    front: Ints  # COLUMNS of the k-skyband's points, [0, SIZE): in no order
+    score: Floats  # of the front's points, in their order
+    points: Ints  # scratch: one object's staircase, latest first
+    scores: Floats  # scratch: its scores
+    top: Ints  # time and position of the objects of the top, best first
+    numbers: Ints  # single numbers, by the names in `kernels`
+
+
+class Config(NamedTuple):
+    k: int
+    emit: int
+    each: bool
+    sweep_after: int
+
+
+class Staircase(Stepping):
+    """`patience`: rows between two prunings, at least."""
+
+    def __init__(self, spec: AcrossSpec, *, patience: int = 1024) -> None:
+        super().__init__(spec)
+        self._patience = patience
+        self._held = 0  # after the last pruning
+        numbers = np.zeros(NUMBERS, np.int64)
+        numbers[CLOCK] = numbers[LATEST] = -FOREVER
+        numbers[OLDEST] = numbers[NEXT_FALL] = kernels.AFTER_ALL
+        room = 64 + 4 * spec.streams
+        self._s = State(
+            new_slots(0, spec.streams),
+            np.zeros((COLUMNS, room), np.int64),
+            np.zeros(room),
+            np.zeros((4, spec.streams), np.int64),
+            np.zeros((2, spec.streams)),
+            np.zeros((2, 0), np.int64),
+            numbers,
+        )
+
+    @property
+    def repeated(self) -> int:
+        return int(self._s.numbers[REPEATED])
+
+    @repeated.setter
+    def repeated(self, count: int) -> None:
+        self._s.numbers[REPEATED] = count
+
+    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
+        after = max(self._patience, self._held)
+        if self._s.numbers[SINCE_SWEEP] >= after:
+            self._prune()
+            after = max(self._patience, self._held)
+        if self._s.numbers[SIZE] + self.spec.streams > len(self._s.score):
+            self._widen(2 * len(self._s.score))
+        config = Config(self.spec.k, self.spec.emit, steps.each, after)
+        return kernels.execute(
+            config,
+            self._scoring,
+            steps.rows,
+            steps.clock,
+            steps.row,
+            step,
+            end,
+            self._s,
+            self._shown,
+            self._out,
+            written,
+        )
+
+    def _grow(self, codes: int) -> None:
+        slots = new_slots(codes, self.spec.streams)
+        slots[: len(self._s.slots)] = self._s.slots[:codes]
+        self._s = self._s._replace(slots=slots)
+        entries = len(self._shown.code)
+        if entries > self._s.top.shape[1]:
+            self._s = self._s._replace(top=np.zeros((2, entries), np.int64))
+            self._s.numbers[STALE] = 1
+
+    def _widen(self, room: int) -> None:
+        front, score, size = np.zeros((COLUMNS, room), np.int64), np.zeros(room), self._s.numbers[SIZE]
+        front[:, :size], score[:size] = self._s.front[:, :size], self._s.score[:size]
+        self._s = self._s._replace(front=front, score=score)
+
+    def _reserve(self, rows: int) -> None:
+        pass
+
+    def _rank_now(self, clock: int) -> int:
+        kernels.expire(self._s.front, self._s.score, self._s.numbers, max(clock, int(self._s.numbers[CLOCK])))
+        return int(kernels.rank(self._s, self.spec.k, self._shown))
+
+    def _prune(self) -> tuple[Ints, Floats, int]:
+        """Let go of every dominated instance; returns the staircase by which: moments, scores, and how many stairs."""
+        front, size = self._s.front, int(self._s.numbers[SIZE])
+        order = np.argsort(-front[LAST, :size], kind="stable")
+        k = min(self.spec.k, size + 1)
+        last, score = np.empty(size + 1, np.int64), np.empty(size + 1)
+        stairs = kernels.build_stairs(
+            front, self._s.score, size, order, k, last, score, np.empty(k, np.int64), np.empty(k)
+        )
+        self._held = int(kernels.sweep(self._s.slots, self._s.numbers, last, score, stairs, self._scoring))
+        return last, score, stairs
+
+    def rows_held(self) -> int:
+        self._prune()
+        return self._held + self._schedule.rows_waiting()
+
+    def _live(self) -> npt.NDArray[np.bool_]:
+        self._prune()
+        live: npt.NDArray[np.bool_] = (
+            (self._s.slots["held"] != 0) & (self._s.slots["last"] >= self._s.numbers[CLOCK])
+        ).any(axis=1)
+        return live
+
+    def _recode(self, kept: Ints, code_of: Codes) -> None:
+        size = self._s.numbers[SIZE]
+        self._s.front[CODE, :size] = code_of[self._s.front[CODE, :size]]
+        found = self._s.numbers[FOUND]
+        self._shown.top_code[:found] = code_of[self._shown.top_code[:found]]
+        self._s = self._s._replace(slots=np.ascontiguousarray(self._s.slots[kept]))
+
+    def _state(self) -> Arrays:
+        size = self._s.numbers[SIZE]
+        return {
+            "slots": self._s.slots.copy(),
+            "numbers": self._s.numbers.copy(),
+            "held": np.array([self._held], np.int64),
+            "front": self._s.front[:, :size].copy(),
+            "score": self._s.score[:size].copy(),
+        }
+
+    def _restore(self, state: Arrays) -> None:
+        slots = state["slots"].astype(SLOT).reshape(-1, self.spec.streams)
+        self._s.slots[: len(slots)] = slots
+        self._s.numbers[:] = state["numbers"]
+        self._s.numbers[STALE] = 1  # the top is not saved
+        self._held = int(state["held"][0])
+        size = int(self._s.numbers[SIZE])
+        self._widen(size + 64 + 4 * self.spec.streams)
+        self._s.front[:, :size], self._s.score[:size] = state["front"].reshape(COLUMNS, size), state["score"]
+
+    def _clock(self) -> int:
+        return int(self._s.numbers[CLOCK])
+
+    # -- invariants ---------------------------------------------------------------------------------------------------
+
+    def instances(self) -> set[tuple[int, int]]:
+        """The instances held after pruning, as (object, last moment)."""
+        self._prune()
+        slots, clock = self._s.slots, self._s.numbers[CLOCK]
+        code, stream = np.nonzero((slots["held"] != 0) & (slots["last"] >= clock))
+        return set(zip(code.tolist(), slots["last"][code, stream].tolist(), strict=True))
+
+    def check(self) -> None:
+        slots, clock, k = self._s.slots, int(self._s.numbers[CLOCK]), self.spec.k
+        size = int(self._s.numbers[SIZE])
+        front = self._s.front
+        known = {code for code, _ in self.instances()}
+        alive = (slots["last"] >= clock).any(axis=1)
+        assert set(np.flatnonzero(alive).tolist()) == known, "an object is remembered while an instance of it is held"
+        assert self.repeated or (front[DOMINATORS, :size] < k).all(), "no point of the front has k dominators"
+        if self.repeated:
+            return
+        sure = {code: self._sure(code, clock) for code in known}
+        points = {
+            (code, last): (score, *self._recency(code, clock)) for code, steps in sure.items() for last, score in steps
+        }
+        found = {
+            (int(front[CODE, e]), int(front[LAST, e])): (self._s.score[e], front[TIME, e], front[POSITION, e])
+            for e in range(size)
+            if front[LAST, e] >= clock
+        }
+        for (code, last), key in points.items():
+            beaten_by = sum(
+                any(end >= last and points[other, end] > key for end, _ in sure[other])
+                for other in known
+                if other != code
+            )
+            assert ((code, last) in found) == (beaten_by < k), "the front is the k-skyband of what is sure"
+            if beaten_by < k:
+                assert found[code, last] == key, "a point of the front is what its object is sure to score"
+        for code, last in self.instances():
+            best = best_score(slots, code, last, self._scoring)
+            beaten_by = sum(
+                max((score for end, score in sure[other] if end >= last), default=-np.inf) > best
+                for other in known
+                if other != code
+            )
+            assert beaten_by < k, "an instance that k others outlive and outscore is not held"
+
+    def _sure(self, code: int, clock: int) -> list[tuple[int, float]]:
+        moments = sorted({int(last) for last in self._s.slots["last"][code] if last >= clock and last != NEVER})
+        return [(last, float(current_score(self._s.slots, code, last, self._scoring))) for last in moments]
+
+    def _recency(self, code: int, clock: int) -> tuple[int, int]:
+        rows = self._s.slots[code]
+        return max((int(row["time"]), int(row["position"])) for row in rows if row["last"] >= clock)

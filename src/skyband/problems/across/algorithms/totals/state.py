@@ -1,0 +1,296 @@
+"""What `totals` holds.
+
+A sum is two numbers, the second being what the first cannot hold. It equals math.fsum of the live values whenever these
+are multiples of some power of two q and the sum stays below q * 2**105: all whole numbers, and all values of about the
+same size. It starts again from 0 whenever the object has no live row in the stream.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import Arrays, Codes, Ints
+from skyband.problems.across.algorithms.totals import kernels as totals_kernels
+from skyband.problems.across.drivers.clock import Steps
+from skyband.problems.across.drivers.kernels import candidates
+from skyband.problems.across.drivers.kernels.candidates import (
+    BELOW,
+    CLOCK,
+    COUNT,
+    DELAYED,
+    END,
+    FIRST,
+    FREE,
+    HEAP,
+    LIST,
+    LIVE,
+    NEW,
+    NODE,
+    NUMBERS,
+    RANKED,
+    REBUILDS,
+    REPEATED,
+    ROW,
+    STALE,
+    TOP,
+    VALUE,
+    State,
+)
+from skyband.problems.across.drivers.step_driver import Stepping
+from skyband.problems.across.operator import MAX, ONCE, SUM, AcrossSpec
+from skyband.windows import FOREVER
+
+
+class Config(NamedTuple):
+    k: int
+    emit: int
+    each: bool
+    repeat: int
+    most: int  # rows of an object in a stream, as promised
+    width: int  # how many candidates there are after the bar was set
+
+
+class Totals(Stepping):
+    """`width`: how many candidates there are, at least, after the bar was set."""
+
+    def __init__(self, spec: AcrossSpec, *, width: int = 256) -> None:
+        super().__init__(spec)
+        self._width = width
+        numbers = np.zeros(NUMBERS, np.int64)
+        numbers[CLOCK], numbers[FREE] = -FOREVER, END
+        bar = np.zeros(5, RANKED)  # and four entries for kernels to use
+        bar[0] = (-np.inf, -(2**63), -(2**63), 0)
+        self._s = State(
+            np.zeros((0, spec.streams), VALUE),
+            np.zeros(1, ROW),
+            np.zeros(0, ROW),
+            np.zeros(0, NODE),
+            np.zeros((0, spec.streams), LIST),
+            np.zeros(0, RANKED),
+            np.zeros(0, RANKED),
+            np.zeros(0, RANKED),
+            bar,
+            numbers,
+        )
+
+    @property
+    def repeated(self) -> int:
+        return int(self._s.numbers[REPEATED])
+
+    @repeated.setter
+    def repeated(self, count: int) -> None:
+        self._s.numbers[REPEATED] = count
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
+        numbers = self._s.numbers
+        rebuilds = numbers[REBUILDS]
+        spec = self.spec
+        most = 1 if spec.repeat == ONCE else spec.max_repeats or FOREVER
+        config = Config(spec.k, spec.emit, steps.each, spec.repeat, most, self._wide())
+        done, written = totals_kernels.execute(
+            config,
+            self._scoring,
+            steps.rows,
+            steps.clock,
+            steps.row,
+            step,
+            end,
+            self._s,
+            self._shown,
+            self._out,
+            written,
+        )
+        if (numbers[REBUILDS] - rebuilds) * numbers[LIVE] > 4 * (done - step):
+            # Looking at all objects has cost more than the rows themselves: keep more candidates.
+            self._width = 4 * self._wide()
+            self._widen()
+        return done, written
+
+    def _wide(self) -> int:
+        return max(self._width, 4 * len(self._shown.code))
+
+    def _widen(self) -> None:
+        room = min(4 * self._wide(), max(len(self._s.values), 1)) + 1
+        if room > len(self._s.heap):
+            self._s = self._s._replace(heap=_longer(self._s.heap, room))
+
+    def _grow(self, codes: int) -> None:
+        values = np.zeros((codes, self.spec.streams), VALUE)
+        known = len(self._s.values)
+        _words(values)[:known] = _words(self._s.values)
+        values["place"][known:] = BELOW
+        lists = self._s.lists
+        if self.spec.repeat == MAX:
+            lists = np.full((codes, self.spec.streams), END, np.int64).astype(LIST)
+            lists[:known] = self._s.lists
+        self._s = self._s._replace(
+            values=values,
+            lists=lists,
+            top=_longer(self._s.top, len(self._shown.code)),
+            chosen=np.zeros(codes, RANKED),
+        )
+        self._widen()
+
+    def _reserve(self, rows: int) -> None:
+        numbers = self._s.numbers
+        if self.spec.window.size == FOREVER and self.spec.repeat != MAX:
+            return
+        room = 1 << int(numbers[COUNT] + rows).bit_length()
+        if room > len(self._s.ring):
+            self._s = self._s._replace(ring=self._unrolled(room))
+            numbers[FIRST] = 0
+        needed = int(numbers[DELAYED]) + rows
+        if needed > len(self._s.delayed):
+            delayed = np.zeros(needed + needed // 2, ROW)
+            delayed[: numbers[DELAYED]] = self._s.delayed[: numbers[DELAYED]]
+            self._s = self._s._replace(delayed=delayed)
+        if self.spec.repeat == MAX:
+            self._reserve_nodes(rows)
+
+    def _reserve_nodes(self, rows: int) -> None:
+        """Room for one node a row. Those in use belong to a live row each; from the start on, to a value each."""
+        nodes, numbers = self._s.nodes, self._s.numbers
+        held, in_use = len(nodes), int(numbers[COUNT] + numbers[DELAYED])
+        if self.spec.window.size == FOREVER:
+            in_use = self._s.values.size
+        if in_use + rows <= held:
+            return
+        more = in_use + rows - held + held // 2
+        longer = np.zeros(held + more, NODE)
+        longer[:held] = nodes
+        longer["following"][held:] = np.arange(held + 1, held + more + 1)
+        longer["following"][-1] = numbers[FREE]
+        numbers[FREE] = held
+        self._s = self._s._replace(nodes=longer)
+
+    def _unrolled(self, room: int) -> npt.NDArray[Any]:
+        """The rows of the ring, the first to end first, in a ring of this length."""
+        numbers, ring = self._s.numbers, np.zeros(room, ROW)
+        which = (numbers[FIRST] + np.arange(numbers[COUNT])) & (len(self._s.ring) - 1)
+        _words(ring)[: len(which)] = _words(self._s.ring)[which]
+        return ring
+
+    def _rank_now(self, clock: int) -> int:
+        return int(totals_kernels.rank(self._s, self.spec.k, self._wide(), self._shown, self._scoring))
+
+    def rows_held(self) -> int:
+        numbers = self._s.numbers
+        if self.spec.window.size == FOREVER:
+            return int(numbers[LIVE]) + self._schedule.rows_waiting()
+        return int(numbers[COUNT] + numbers[DELAYED]) + self._schedule.rows_waiting()
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def _live(self) -> npt.NDArray[np.bool_]:
+        return np.asarray((self._s.values["rows"] > 0).any(axis=1))
+
+    def _recode(self, kept: Ints, code_of: Codes) -> None:
+        numbers = self._s.numbers
+        ring, delayed = self._unrolled(len(self._s.ring)), self._s.delayed
+        numbers[FIRST] = 0
+        for rows, count in ((ring, numbers[COUNT]), (delayed, numbers[DELAYED])):
+            rows["code"][:count] = code_of[rows["code"][:count]]
+        for ranked, count in ((self._s.top, numbers[TOP]), (self._s.heap, numbers[HEAP])):
+            ranked["code"][:count] = code_of[ranked["code"][:count]]
+        lists = np.ascontiguousarray(self._s.lists[kept]) if self.spec.repeat == MAX else self._s.lists
+        self._s = self._s._replace(
+            values=_words(self._s.values)[kept].view(VALUE),
+            ring=ring,
+            lists=lists,
+            chosen=np.zeros(len(kept), RANKED),
+        )
+
+    def _state(self) -> Arrays:
+        numbers = self._s.numbers
+        return {
+            "numbers": numbers.copy(),
+            "width": np.array([self._width], np.int64),
+            "bar": self._s.bar.copy(),
+            "values": self._s.values.copy(),
+            "ring": self._unrolled(1 << int(numbers[COUNT]).bit_length())[: numbers[COUNT]],
+            "delayed": self._s.delayed[: numbers[DELAYED]].copy(),
+            "top": self._s.top[: numbers[TOP]].copy(),
+            "heap": self._s.heap[: numbers[HEAP]].copy(),
+            "nodes": self._s.nodes.copy(),
+            "lists": self._s.lists.copy(),
+        }
+
+    def _restore(self, state: Arrays) -> None:
+        self._width = int(state["width"][0])
+        self._s.numbers[:] = state["numbers"]
+        self._s.numbers[FIRST], self._s.numbers[STALE], self._s.numbers[NEW] = 0, 1, 1
+        self._s.bar[:] = state["bar"]
+        values = state["values"].reshape(-1, self.spec.streams)
+        self._s.values[: len(values)] = values
+        self._widen()
+        self._s = self._s._replace(
+            top=_longer(self._s.top, int(self._s.numbers[TOP])),
+            heap=_longer(self._s.heap, int(self._s.numbers[HEAP]) + 1),
+        )
+        ring = np.zeros(1 << int(self._s.numbers[COUNT]).bit_length(), ROW)
+        ring[: self._s.numbers[COUNT]] = state["ring"]
+        if self.spec.repeat == MAX:
+            lists = state["lists"].reshape(-1, self.spec.streams)
+            self._s.lists[: len(lists)] = lists
+        self._s = self._s._replace(ring=ring, delayed=state["delayed"].astype(ROW), nodes=state["nodes"].astype(NODE))
+        self._s.top[: len(state["top"])] = state["top"]
+        self._s.heap[: len(state["heap"])] = state["heap"]
+
+    # -- invariants ---------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        numbers, values = self._s.numbers, self._s.values
+        rows = [*self._unrolled(len(self._s.ring))[: numbers[COUNT]], *self._s.delayed[: numbers[DELAYED]]]
+        if self.spec.window.size != FOREVER:
+            held = np.zeros(values.shape, np.int64)
+            sums: dict[tuple[int, int], list[float]] = {}
+            for row in rows:
+                held[row["code"], row["stream"]] += 1
+                sums.setdefault((int(row["code"]), int(row["stream"])), []).append(float(row["value"]))
+            assert (held == values["rows"]).all(), "an object has as many rows in a stream as are kept of it"
+            for where, parts in sums.items():
+                if self.spec.repeat == SUM:
+                    assert math.isclose(values[where]["value"], math.fsum(parts), rel_tol=1e-12), (
+                        "a sum is that of its rows"
+                    )
+                elif self.spec.repeat == MAX:
+                    assert values[where]["value"] == max(parts), "a maximum is that of its rows"
+        live = np.flatnonzero(self._live())
+        assert len(live) == numbers[LIVE], "objects with rows are counted"
+        keys = {}
+        for code in live.tolist():
+            score = float(candidates.current(self._s.values, code, self._scoring))
+            keys[code] = (score, *max((int(v["time"]), int(v["position"])) for v in values[code] if v["rows"]))
+        bar = tuple(self._s.bar[0].item())[:3]
+        ranked = sorted(keys, key=lambda code: keys[code], reverse=True)
+        top, heap, n = self._s.top, self._s.heap, int(numbers[TOP])
+        assert top["code"][:n].tolist() == ranked[:n], "the top is the best of all, in order"
+        chosen = [*top["code"][:n].tolist(), *heap["code"][: numbers[HEAP]].tolist()]
+        assert {code for code in ranked if keys[code] >= bar} <= set(chosen), "all at the bar or above are candidates"
+        assert n == self.spec.k or numbers[HEAP] == 0, "the heap is for what the top has no room for"
+        for i, (*key, code) in enumerate(heap[: numbers[HEAP]].tolist()):
+            assert values[code, 0]["place"] == i, "an object of the heap knows its place"
+            assert keys[code] <= tuple(key), "the heap never says too little of it"
+            assert i == 0 or tuple(key) <= heap[(i - 1) >> 1].item()[:3], "no child beats its parent"
+        for i, (*key, code) in enumerate(top[:n].tolist()):
+            assert values[code, 0]["place"] == -2 - i, "an object of the top knows its place"
+            assert keys[code] == tuple(key), "and its rank"
+        assert (values["place"][:, 0] != BELOW).sum() == len(chosen), "no other object has a place"
+
+
+def _words(records: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The same memory as rows of 64 bits: numpy copies records field by field, which takes a hundred times as long."""
+    words = records.itemsize // 8 * (records.shape[1] if records.ndim == 2 else 1)
+    return records.view(np.int64).reshape(len(records), words)
+
+
+def _longer(ranked: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+    longer = np.zeros(max(room, len(ranked)), RANKED)
+    longer[: len(ranked)] = ranked
+    return longer

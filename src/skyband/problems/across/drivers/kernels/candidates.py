@@ -1,0 +1,372 @@
+"""The best of many objects whose scores rise and fall, by a bar.
+
+Objects that rank at the bar or above are candidates: the k best of them in order (the top), the others in a heap, in
+which scores that fall are left as they were until it matters. All others only have to be compared with the bar when
+they change. The bar is raised when there are many candidates, and set anew, by looking at every object, when there are
+too few.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import Ints
+from skyband.kernels.compiling import inlined, kernel, part
+from skyband.problems.across.combining import ADD
+from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, WEIGHT, score
+
+# What an object has in a stream. As its rows come and go, a sum is kept as two numbers, of which the second is what the
+# first cannot hold: no rounding adds up.
+VALUE = np.dtype(
+    [
+        ("value", np.float64),
+        ("rest", np.float64),  # SUM
+        ("time", np.int64),  # of the latest row
+        ("position", np.int64),
+        ("rows", np.int32),  # that live
+        ("place", np.int32),  # of the first stream only: where the object is among the candidates
+    ],
+    align=True,
+)
+
+ROW = np.dtype([("value", np.float64), ("last", np.int64), ("code", np.int32), ("stream", np.int32)], align=True)
+
+# An object with what it ranks by.
+RANKED = np.dtype([("score", np.float64), ("time", np.int64), ("position", np.int64), ("code", np.int64)], align=True)
+
+# MAX: of each object and stream the values that may still be the largest, latest last, in linked lists.
+NODE = np.dtype(
+    [("value", np.float64), ("last", np.int64), ("following", np.int64), ("preceding", np.int64)], align=True
+)
+LIST = np.dtype([("head", np.int64), ("tail", np.int64)], align=True)
+END = -1  # of a list
+
+BELOW = -1  # a place: no candidate. In the heap: 0, 1, …. In the top: -2, -3, …
+
+# Numbers that change. NEW: the top has other members than in the last answer; STALE: or other scores.
+FIRST, COUNT, DELAYED, TOP, HEAP, LIVE, CLOCK, STALE, NEW, REPEATED, REBUILDS, FREE, NUMBERS = range(13)
+
+
+class State(NamedTuple):
+    values: npt.NDArray[Any]
+    ring: npt.NDArray[Any]  # rows in order of their last moment; its length is a power of two
+    delayed: npt.NDArray[Any]  # rows that came after others with a later one: a heap, the first to end on top
+    nodes: npt.NDArray[Any]
+    lists: npt.NDArray[Any]  # by object and stream
+    top: npt.NDArray[Any]  # best first
+    heap: npt.NDArray[Any]
+    chosen: npt.NDArray[Any]  # scratch, as long as there are objects
+    bar: npt.NDArray[Any]  # of one: what a candidate ranks as, at least
+    numbers: Ints
+
+
+@inlined
+def beats(a, b):
+    if a.score != b.score:
+        return a.score > b.score
+    if a.time != b.time:
+        return a.time > b.time
+    return a.position > b.position
+
+
+@inlined
+def _put(values, ranked, i, place, source):
+    """Copy an object to entry i."""
+    ranked[i] = source
+    values[source.code, 0].place = place
+
+
+@part
+def _sift(values, heap, n, i, held):
+    """Put `held` into the heap of n at i, whose entry is free, or where it belongs above or below."""
+    while i > 0 and beats(held, heap[(i - 1) >> 1]):
+        _put(values, heap, i, i, heap[(i - 1) >> 1])
+        i = (i - 1) >> 1
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and beats(heap[child + 1], heap[child]):
+            child += 1
+        if not beats(heap[child], held):
+            break
+        _put(values, heap, i, i, heap[child])
+        i = child
+    _put(values, heap, i, i, held)
+
+
+@part
+def _settle_in_top(values, top, n, i, held):
+    """Entry i of the n of the top is free: put `held` there, or where it belongs among the others."""
+    while i > 0 and beats(held, top[i - 1]):
+        _put(values, top, i, -2 - i, top[i - 1])
+        i -= 1
+    while i + 1 < n and beats(top[i + 1], held):
+        _put(values, top, i, -2 - i, top[i + 1])
+        i += 1
+    _put(values, top, i, -2 - i, held)
+
+
+@part
+def _leave_heap(values, heap, numbers, i):
+    values[heap[i].code, 0].place = BELOW
+    numbers[HEAP] -= 1
+    if i < numbers[HEAP]:
+        _sift(values, heap, numbers[HEAP], i, heap[numbers[HEAP]])
+
+
+@part
+def _enter(values, top, heap, numbers, k, held, spare):
+    """A candidate more. What it pushes out of the top goes to the heap. `spare` is an entry to use."""
+    if numbers[TOP] < k:
+        numbers[TOP] += 1
+        numbers[NEW] = numbers[STALE] = 1
+        _settle_in_top(values, top, numbers[TOP], numbers[TOP] - 1, held)
+        return
+    numbers[HEAP] += 1
+    if beats(held, top[k - 1]):
+        numbers[NEW] = numbers[STALE] = 1
+        _put(values, spare, 0, BELOW, top[k - 1])
+        _settle_in_top(values, top, k, k - 1, held)
+        _sift(values, heap, numbers[HEAP], numbers[HEAP] - 1, spare[0])
+    else:
+        _sift(values, heap, numbers[HEAP], numbers[HEAP] - 1, held)
+
+
+@inlined
+def score_of(values, code, scoring):
+    """Does the object live, and what is its score?"""
+    alive, total = False, 0.0
+    for s in range(values.shape[1]):
+        given = scoring.table[LOW, s]
+        if values[code, s].rows:
+            alive = True
+            given = values[code, s].value
+        scoring.table[GIVEN, s] = given
+        total += scoring.table[WEIGHT, s] * given
+    return alive, total / scoring.divisor if scoring.kind == ADD else score(scoring)
+
+
+@inlined
+def _describe(entry, values, code, points):
+    """Write what the object ranks by: its score, and its most recent row."""
+    time, position = np.int64(-(2**63)), np.int64(-(2**63))
+    for s in range(values.shape[1]):
+        value = values[code, s]
+        if value.rows and (value.time > time or (value.time == time and value.position > position)):
+            time, position = value.time, value.position
+    entry.score, entry.time, entry.position, entry.code = points, time, position, code
+
+
+@part
+def _refresh_root(state, scoring):
+    """What the heap says of an object may be too good: scores that fall are left. Make it true of the best."""
+    values, heap, numbers, true = state.values, state.heap, state.numbers, state.bar[4]
+    while numbers[HEAP]:
+        code = heap[0].code
+        _, points = score_of(values, code, scoring)
+        _describe(true, values, code, points)
+        if beats(state.bar[0], true):
+            _leave_heap(values, heap, numbers, 0)
+        elif beats(heap[0], true):
+            _sift(values, heap, numbers[HEAP], 0, true)
+        else:
+            break
+
+
+@part
+def _refill(state, k, scoring):
+    """The top has lost one, or its last has become worse, or the best of the heap better: that may belong there."""
+    values, top, heap, numbers, spare = state.values, state.top, state.heap, state.numbers, state.bar[1:]
+    if numbers[HEAP] == 0 or (numbers[TOP] == k and beats(top[k - 1], heap[0])):
+        return
+    _refresh_root(state, scoring)
+    if numbers[HEAP] == 0:
+        return
+    if numbers[TOP] < k:
+        _put(values, spare, 0, BELOW, heap[0])
+        _leave_heap(values, heap, numbers, 0)
+        numbers[TOP] += 1
+        numbers[NEW] = numbers[STALE] = 1
+        _settle_in_top(values, top, numbers[TOP], numbers[TOP] - 1, spare[0])
+    elif beats(heap[0], top[k - 1]):
+        _put(values, spare, 0, BELOW, top[k - 1])
+        numbers[NEW] = numbers[STALE] = 1
+        _settle_in_top(values, top, k, k - 1, heap[0])
+        _sift(values, heap, numbers[HEAP], 0, spare[0])
+
+
+@part
+def _leave_top(state, i, k, scoring):
+    values, top, numbers = state.values, state.top, state.numbers
+    values[top[i].code, 0].place = BELOW
+    numbers[TOP] -= 1
+    numbers[NEW] = numbers[STALE] = 1
+    for j in range(i, numbers[TOP]):
+        _put(values, top, j, -2 - j, top[j + 1])
+    _refill(state, k, scoring)
+
+
+@kernel
+def current(values, code, scoring):
+    """What the object scores."""
+    return score_of(values, code, scoring)[1]
+
+
+@inlined
+def settle(state, code, k, width, scoring):
+    """The object has changed: put it where it belongs. Mostly it is there already, and little has to be done."""
+    top, heap, numbers = state.top, state.heap, state.numbers
+    alive, points = score_of(state.values, code, scoring)
+    place = state.values[code, 0].place
+    if place == BELOW:
+        if not alive or points < state.bar[0].score:
+            return
+    elif alive and place >= 0:
+        if points < heap[place].score:
+            return  # what the heap says may be too good, never too bad
+        if points < top[k - 1].score and (place == 0 or points < heap[(place - 1) >> 1].score):
+            _describe(heap[place], state.values, code, points)
+            return
+    elif alive and points > state.bar[0].score:
+        i, n = -2 - place, numbers[TOP]
+        below = top[i + 1].score if i + 1 < n else (heap[0].score if numbers[HEAP] else -np.inf)
+        if points > below and (i == 0 or points < top[i - 1].score):
+            _describe(top[i], state.values, code, points)
+            numbers[STALE] = 1
+            return
+    _settle_candidate(state, code, alive, points, k, width, scoring)
+
+
+@part
+def _settle_candidate(state, code, alive, points, k, width, scoring):
+    values, top, heap, numbers = state.values, state.top, state.heap, state.numbers
+    place, held = values[code, 0].place, state.bar[3]
+    _describe(held, values, code, points)
+    counts = alive and not beats(state.bar[0], held)
+    if place == BELOW:
+        if counts and numbers[HEAP] == len(heap):
+            _narrow(state, k, width, scoring)
+            counts = not beats(state.bar[0], held)
+        if counts:
+            _enter(values, top, heap, numbers, k, held, state.bar[1:])
+    elif place >= 0:
+        if not counts:
+            _leave_heap(values, heap, numbers, place)
+        else:
+            _sift(values, heap, numbers[HEAP], place, held)
+            _refill(state, k, scoring)
+    elif not counts:
+        _leave_top(state, -2 - place, k, scoring)
+    else:
+        numbers[STALE] = 1
+        _settle_in_top(values, top, numbers[TOP], -2 - place, held)
+        _refill(state, k, scoring)
+
+
+@inlined
+def note(state, code, n, scoring):
+    """The object has changed: it is chosen, as entry n, if it has reached the bar. Returns how many are chosen."""
+    if state.values[code, 0].place == BELOW:
+        _, points = score_of(state.values, code, scoring)
+        if points >= state.bar[0].score:
+            state.chosen[n].code = code
+            state.values[code, 0].place = 0  # not to be chosen again
+            n += 1
+    return n
+
+
+@part
+def resettle(state, n, k, width, scoring):
+    """Candidates have changed, and n objects are chosen: as many as there are candidates, and behind them new ones."""
+    values, top, heap, chosen, numbers = state.values, state.top, state.heap, state.chosen, state.numbers
+    for i in range(numbers[TOP]):
+        chosen[i].code = top[i].code
+    for i in range(numbers[HEAP]):
+        chosen[numbers[TOP] + i].code = heap[i].code
+    reached = 0
+    for i in range(n):
+        code = chosen[i].code
+        values[code, 0].place = BELOW
+        alive, points = score_of(values, code, scoring)
+        _describe(chosen[reached], values, code, points)
+        reached += alive and not beats(state.bar[0], chosen[reached])
+    numbers[NEW] = numbers[STALE] = 1
+    if reached > len(heap):
+        _choose(state, reached, k, width)
+        return
+    # Mostly in order: those of the top come first.
+    numbers[TOP] = numbers[HEAP] = 0
+    for i in range(reached):
+        _enter(values, top, heap, numbers, k, chosen[i], state.bar[1:])
+
+
+# -- the bar ----------------------------------------------------------------------------------------------------------
+
+
+@part
+def _select(chosen, spare, n, m):
+    """Rearrange the n chosen so that the m best come first, the worst of these last among them."""
+    low, high = 0, n - 1
+    while low < high:
+        spare[0] = chosen[(low + high) >> 1]
+        chosen[(low + high) >> 1] = chosen[high]
+        split = low
+        for i in range(low, high):
+            if beats(chosen[i], spare[0]):
+                spare[1] = chosen[i]
+                chosen[i] = chosen[split]
+                chosen[split] = spare[1]
+                split += 1
+        chosen[high] = chosen[split]
+        chosen[split] = spare[0]
+        if split == m - 1:
+            break
+        if split < m - 1:
+            low = split + 1
+        else:
+            high = split - 1
+
+
+@part
+def _choose(state, n, k, width):
+    """Of the n chosen, which are all that reach the bar, the best become candidates, and the last of them the bar."""
+    numbers, chosen, spare = state.numbers, state.chosen, state.bar[1:]
+    m = min(n, width)
+    if m < n:
+        _select(chosen, spare, n, m)
+        state.bar[0] = chosen[m - 1]
+    for i in range(n):
+        state.values[chosen[i].code, 0].place = BELOW
+    numbers[TOP] = numbers[HEAP] = 0
+    if k < m:
+        _select(chosen, spare, m, k)
+    for i in range(m):
+        _enter(state.values, state.top, state.heap, numbers, k, chosen[i], spare)
+
+
+@part
+def _narrow(state, k, width, scoring):
+    """There are too many candidates: raise the bar."""
+    n = state.numbers[TOP] + state.numbers[HEAP]
+    for i in range(n):
+        code = state.top[i].code if i < state.numbers[TOP] else state.heap[i - state.numbers[TOP]].code
+        _, points = score_of(state.values, code, scoring)
+        _describe(state.chosen[i], state.values, code, points)
+    _choose(state, n, k, width)
+
+
+@part
+def rebuild(state, k, width, scoring):
+    """There are too few candidates: look at every object."""
+    n = 0
+    for code in range(state.values.shape[0]):
+        alive, points = score_of(state.values, code, scoring)
+        if alive:
+            _describe(state.chosen[n], state.values, code, points)
+            n += 1
+    bar = state.bar[0]
+    bar.score, bar.time, bar.position = -np.inf, np.int64(-(2**63)), np.int64(-(2**63))
+    _choose(state, n, k, width)
+    state.numbers[REBUILDS] += 1

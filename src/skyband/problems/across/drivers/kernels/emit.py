@@ -1,0 +1,111 @@
+"""Writing answers down: the ranking as it is, or what entered it and what left it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import CHANGES, Codes, Floats, Ints
+from skyband.kernels.compiling import inlined, part
+
+
+class Shown(NamedTuple):
+    """The last answer, and room for the next one; each has as many entries as there can be."""
+
+    code: Codes
+    score: Floats
+    time: Ints
+    values: Floats  # a row for each entry, a column for each stream
+    top_code: Codes
+    top_score: Floats
+    top_time: Ints
+    top_values: Floats
+    mark: npt.NDArray[np.int8]  # by object: scratch, all 0 between answers
+    number: Ints  # of one: how many entries the last answer has
+
+
+class Out(NamedTuple):
+    """What became known, while it is being written."""
+
+    at: Ints
+    rank: Codes
+    score: Floats
+    code: Codes
+    change: npt.NDArray[np.int8]
+    time: Ints
+    values: Floats
+    recall: Floats  # 1 unless an algorithm that misses objects writes something else
+
+
+def new_shown(entries: int, codes: int, streams: int) -> Shown:
+    def some() -> tuple[Codes, Floats, Ints, Floats]:
+        times = np.zeros(entries, np.int64)
+        return np.zeros(entries, np.int32), np.zeros(entries), times, np.full((entries, streams), np.nan)
+
+    return Shown(*some(), *some(), np.zeros(codes, np.int8), np.zeros(1, np.int64))
+
+
+def new_out(entries: int, streams: int) -> Out:
+    return Out(
+        np.empty(entries, np.int64),
+        np.empty(entries, np.int32),
+        np.empty(entries),
+        np.empty(entries, np.int32),
+        np.empty(entries, np.int8),
+        np.empty(entries, np.int64),
+        np.empty((entries, streams)),
+        np.ones(entries),
+    )
+
+
+@inlined
+def _write(out, n, at, rank, change, code, score, time, values, i):
+    out.at[n] = at
+    out.rank[n] = rank
+    out.change[n] = change
+    out.code[n] = code[i]
+    out.score[n] = score[i]
+    out.time[n] = time[i]
+    for s in range(out.values.shape[1]):
+        out.values[n, s] = values[i, s]
+
+
+@part
+def show(at, found, emit, shown, out, n):
+    """The answer is now the first `found` entries of the top: write what is to be said of it, from entry n on."""
+    if emit != CHANGES:
+        for i in range(found):
+            _write(out, n, at, i + 1, 1, shown.top_code, shown.top_score, shown.top_time, shown.top_values, i)
+            n += 1
+        return n
+    before = shown.number[0]
+    for i in range(before):
+        shown.mark[shown.code[i]] = 1
+    for i in range(found):
+        shown.mark[shown.top_code[i]] |= 2
+    for i in range(before):
+        if shown.mark[shown.code[i]] == 1:
+            _write(out, n, at, i + 1, -1, shown.code, shown.score, shown.time, shown.values, i)
+            n += 1
+        shown.mark[shown.code[i]] = 0
+    return _enter(at, found, before, shown, out, n)
+
+
+@part
+def _enter(at, found, before, shown, out, n):
+    """Write what entered; then the new answer becomes the last one. Marks of what stays are gone already."""
+    for i in range(found):
+        code = shown.top_code[i]
+        if shown.mark[code]:
+            _write(out, n, at, i + 1, 1, shown.top_code, shown.top_score, shown.top_time, shown.top_values, i)
+            n += 1
+            shown.mark[code] = 0
+    for i in range(found):
+        shown.code[i] = shown.top_code[i]
+        shown.score[i], shown.time[i] = shown.top_score[i], shown.top_time[i]
+        for s in range(shown.values.shape[1]):
+            shown.values[i, s] = shown.top_values[i, s]
+    shown.number[0] = found
+    return n

@@ -1,0 +1,147 @@
+"""What is known of each object: one value a stream, each with its lifetime.
+
+For objects that do not come again in a stream as long as any of their rows lives, so that their values only add up:
+what an object is sure to score at some moment can only rise as more of it becomes known, and its best score only fall.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.kernels.compiling import inlined, kernel, part
+from skyband.problems.across.drivers.kernels.scoring import GIVEN, HIGH, LOW, score
+
+NEVER = np.int64(-(2**63))  # before every clock
+
+SLOT = np.dtype(
+    [
+        ("value", np.float64),
+        ("last", np.int64),  # it lives while the clock is at most this; NEVER: the object has not come in this stream
+        ("time", np.int64),
+        ("position", np.int64),
+        ("held", np.int64),  # 1: the instance that begins to count only these values may still be in an answer
+    ],
+    align=True,
+)
+
+
+def new_slots(codes: int, streams: int) -> npt.NDArray[Any]:
+    slots = np.zeros((codes, streams), SLOT)
+    slots["last"] = NEVER
+    return slots
+
+
+@inlined
+def is_later(time, position, other_time, other_position):
+    return time > other_time or (time == other_time and position > other_position)
+
+
+@kernel
+def current_score(slots, code, moment, scoring):
+    """What the object is sure to score at `moment`: by the values that live until then."""
+    for s in range(slots.shape[1]):
+        slot = slots[code, s]
+        scoring.table[GIVEN, s] = slot.value if slot.last >= moment else scoring.table[LOW, s]
+    return score(scoring)
+
+
+@part
+def _came(slots, code):
+    """The streams in which the object has come, as bits."""
+    came = 0
+    for s in range(slots.shape[1]):
+        if slots[code, s].last != NEVER:
+            came |= 1 << s
+    return came
+
+
+@kernel
+def best_score(slots, code, moment, scoring):
+    """The most it can score at `moment`: streams in which it has not come yet may bring their largest value."""
+    came = _came(slots, code) if scoring.chance.shape[0] > 1 else 0
+    for s in range(slots.shape[1]):
+        slot = slots[code, s]
+        if slot.last >= moment:
+            scoring.table[GIVEN, s] = slot.value
+        elif came and slot.last == NEVER:
+            low, high = scoring.table[LOW, s], scoring.table[HIGH, s]
+            scoring.table[GIVEN, s] = low + scoring.chance[came, s] * (high - low)
+        elif slot.last != NEVER:
+            scoring.table[GIVEN, s] = scoring.table[LOW, s]
+        else:
+            scoring.table[GIVEN, s] = scoring.table[HIGH, s]
+            if scoring.table[HIGH, s] == np.inf:
+                return np.inf
+    return score(scoring)
+
+
+@kernel
+def take_value(slots, code, stream, value, time, position, last):
+    """Put a row where it belongs. Returns whether it is taken, and whether one was there: then the later one stays."""
+    slot = slots[code, stream]
+    repeats = slot.last != NEVER
+    if repeats and is_later(slot.time, slot.position, time, position):
+        return False, True
+    slot.value, slot.last, slot.time, slot.position, slot.held = value, last, time, position, 1
+    return True, repeats
+
+
+@part
+def forget(slots, code):
+    for s in range(slots.shape[1]):
+        slots[code, s].last = NEVER
+        slots[code, s].held = 0
+
+
+@part
+def is_held(slots, code, clock):
+    """Is any instance of the object held, and alive?"""
+    held = False
+    for s in range(slots.shape[1]):
+        held = held or (slots[code, s].held != 0 and slots[code, s].last >= clock)
+    return held
+
+
+@part
+def points_of(slots, code, clock, scoring, last, current, before):
+    """The object's score as a staircase: current[i] is sure from just after before[i] until last[i]; latest first."""
+    n = 0
+    for s in range(slots.shape[1]):
+        moment = slots[code, s].last
+        if moment < clock:
+            continue
+        i = n
+        while i > 0 and last[i - 1] < moment:
+            i -= 1
+        if i > 0 and last[i - 1] == moment:
+            continue
+        for j in range(n, i, -1):
+            last[j] = last[j - 1]
+        last[i] = moment
+        n += 1
+    for i in range(n):
+        current[i] = current_score(slots, code, last[i], scoring)
+        before[i] = last[i + 1] if i + 1 < n else NEVER
+    return n
+
+
+@part
+def latest_row(slots, code, clock):
+    """The time and position of the object's most recent row."""
+    time, position = NEVER, NEVER
+    for s in range(slots.shape[1]):
+        slot = slots[code, s]
+        if slot.last >= clock and is_later(slot.time, slot.position, time, position):
+            time, position = slot.time, slot.position
+    return time, position
+
+
+@part
+def write_values(slots, code, clock, values, i):
+    """The object's values now, NaN where it has none."""
+    for s in range(slots.shape[1]):
+        slot = slots[code, s]
+        values[i, s] = slot.value if slot.last >= clock else np.nan

@@ -1,0 +1,54 @@
+"""The clock's compiled half: rows and answers become steps, in order."""
+
+from __future__ import annotations
+
+from skyband.kernels.compiling import kernel
+from skyband.windows import FOREVER
+
+ANSWER_DUE = -1  # instead of a row
+
+
+@kernel
+def slide(first, every, last, clock, row):
+    """Write arrivals, and an answer after each `every` of them; rows live until the end of their last window."""
+    n, end = 0, (first // every + 1) * every
+    until = last[0] // every * every if len(last) else end
+    for i in range(len(last)):
+        if last[i] != FOREVER:
+            until += every if last[i] - until >= every else 0
+            last[i] = until
+        clock[n], row[n] = end, i
+        n += 1
+        if first + i + 1 == end:
+            clock[n], row[n] = end, ANSWER_DUE
+            n += 1
+            end += every
+
+
+@kernel
+def interleave(begins, last, closed, until, every, longest, shown, lingers, clock, row):
+    """Write rows, and the answers of all windows up to `until` that have something to show, in order.
+
+    Returns how many steps there are (those without room are only counted), the last moment of any row, and whether the
+    last answer shows something.
+    """
+    i, n, end = 0, 0, closed + every
+    while True:
+        if longest < end and not (shown and lingers):
+            if i == len(begins):
+                break
+            end = begins[i]
+        if end > until:
+            break
+        while i < len(begins) and begins[i] <= end:
+            if n < len(clock):
+                clock[n], row[n] = end, i
+            n += 1
+            longest = max(longest, last[i])
+            i += 1
+        if n < len(clock):
+            clock[n], row[n] = end, ANSWER_DUE
+        n += 1
+        shown = longest >= end
+        end += every
+    return n, longest, shown

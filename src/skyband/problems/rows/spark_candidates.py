@@ -1,0 +1,179 @@
+"""Which rows may still be shown: decided before the shuffle, on time, score and group alone, and once more behind it.
+
+Whole rows wait in the JVM while these columns cross to Python; about k rows per pane, group and partition go on. What
+is ruled out must still be counted, so the first row of each kind in an Arrow batch goes on too and stands for the
+others: of each pane (its rows may turn out to be late), of the rows without a score, of the rows without a time. And
+the latest row of an Arrow batch goes on, so that Spark's watermark can be taken from what does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
+
+from skyband.core.encoding.scores import Comparable
+from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
+from skyband.engines.spark.pages import Ints, Tally
+from skyband.engines.spark.part import WEIGHT
+from skyband.engines.spark.recipe import PREFIX, TIE, quoted
+from skyband.engines.spark.workers import spare_the_collector
+from skyband.kernels.compiling import read_only
+from skyband.kernels.panes import Shape, shape_of
+from skyband.kernels.sieve import Sieve, tally_panes
+from skyband.windows import FOREVER
+
+if TYPE_CHECKING:
+    from skyband.problems.rows.spark import TopKRecipe
+
+SCORE: Final = PREFIX + "score"
+GROUP: Final = PREFIX + "group"  # a number for each group: see group_key
+
+
+def weight(df: DataFrame, recipe: TopKRecipe, score: Column | None, where: Column | None = None) -> Column:
+    """How many rows a row stands for in the counts; null for one that cannot be shown, or that is none of `where`."""
+    window, per = recipe.query.window, recipe.query.per
+    scored_by = [score] if score is not None else [quoted(name) for name in recipe.score.columns]  # type: ignore[union-attr]
+    groups = [group_key(df, per)] if per else []
+    asked_of = [] if where is None else [where]
+    weigh = arrow_udf(weigher(recipe, only_some=where is not None), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
+    # It remembers rows, so Spark must neither call it twice nor move it: that is what "not deterministic" says.
+    return weigh.asNondeterministic()(*asked_of, quoted(str(window.on)), *groups, *scored_by)
+
+
+def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
+    """A long for each group: an integer column itself, else a hash of 64 bits.
+
+    Two groups with the same hash would share one ranking before the shuffle, and rows could be lost: with a million
+    groups in a partition the chance is one in 40 million. After the shuffle groups are told apart by their values.
+    """
+    integral = (ByteType, ShortType, IntegerType, LongType)
+    if len(per) == 1 and isinstance(df.schema[per[0]].dataType, integral):
+        return quoted(per[0])
+    # Spark's hash passes over nulls, so that (null, 7) and (7, null) would have the same.
+    columns = [quoted(name) for name in per]
+    nulls = [column.isNull() for column in columns] if len(per) > 1 else []
+    return sf.xxhash64(*columns, *nulls)
+
+
+def weigher(
+    recipe: TopKRecipe, *, only_some: bool = False
+) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
+    """The function Spark calls with the columns of a partition: null drops a row, a number keeps it.
+
+    only_some   the first column says which rows there are.
+    """
+
+    def weigh(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        spare_the_collector()
+        shape = shape_of(recipe.ticks.size, recipe.ticks.every)
+        sieve = Sieve(recipe.query.k, shape, ascending=recipe.query.ascending)
+        for columns in batches:
+            if not only_some:
+                yield _weighed(columns, recipe, shape, sieve)
+                continue
+            chosen, *others = columns
+            chosen = chosen.fill_null(False)
+            weighed = _weighed(tuple(column.filter(chosen) for column in others), recipe, shape, sieve)
+            yield pc.replace_with_mask(pa.nulls(len(chosen), pa.int32()), chosen, weighed)
+
+    return weigh
+
+
+def _weighed(columns: tuple[pa.Array, ...], recipe: TopKRecipe, shape: Shape, sieve: Sieve) -> pa.Array:
+    time_column, *others = columns
+    group_column = others.pop(0) if recipe.query.per else None
+    times = times_of(time_column)
+    scores = _scores(others, recipe)
+    timeless = np.asarray(time_column.is_null()) if time_column.null_count else None
+    if timeless is not None:
+        scores = scores.but(timeless)
+    groups, null_groups = groups_of(group_column)
+    kept = sieve.keep(times, scores.scores, groups, null_groups)
+    if scores.without is not None:
+        kept |= scores.without
+    weights = np.zeros(len(times), np.int32)
+    first, count = tally_panes(read_only(times), read_only(scores.known), shape)
+    weights[first] = count
+    unranked = np.isnan(scores.known)
+    if timeless is not None:
+        _stand_for(timeless, weights)
+        unranked &= ~timeless
+        times = np.where(timeless, -FOREVER, times)
+    _stand_for(unranked, weights)
+    if len(times):
+        kept[times.argmax()] = True
+    return pa.array(weights, mask=~(kept | (weights > 0)))
+
+
+def _stand_for(rows: npt.NDArray[np.bool_], weights: npt.NDArray[np.int32]) -> None:
+    """The first of these rows stands for them all."""
+    count = np.count_nonzero(rows)
+    if count:
+        weights[rows.argmax()] = count
+
+
+def _scores(columns: list[pa.Array], recipe: TopKRecipe) -> Comparable:
+    if recipe.score is None:
+        return Comparable.of(columns[0], recipe.text)
+    values = recipe.score.values(pa.record_batch(columns, names=list(recipe.score.columns)))
+    return Comparable.of(values, recipe.text)
+
+
+def groups_of(column: pa.Array | pa.ChunkedArray | None) -> tuple[Ints | None, npt.NDArray[np.bool_] | None]:
+    """The numbers of group keys, and which of them are null."""
+    if column is None:
+        return None, None
+    return times_of(column), np.asarray(column.is_null()) if column.null_count else None
+
+
+class CandidateGatherer(Gatherer):
+    """Scores rows where Spark could not, and rules out once more those that cannot be shown."""
+
+    def __init__(self, recipe: TopKRecipe) -> None:
+        super().__init__(recipe)
+        self._recipe: TopKRecipe = recipe
+        self._sieve = None
+        if recipe.by_pane:
+            self._shape: Shape = shape_of(recipe.ticks.size, recipe.ticks.every)
+            self._sieve = Sieve(recipe.query.k, self._shape, ascending=recipe.query.ascending)
+
+    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        if self._recipe.score is not None:
+            table = table.append_column(SCORE, self._recipe.score.values(table.to_batches()[0]))
+        scores = Comparable.of(table.column(SCORE), self._recipe.text)
+        timeless = self.timeless(table)
+        unranked = np.isnan(scores.known) & ~timeless
+        weights = table.column(WEIGHT).to_numpy() if self._sieve else np.ones(table.num_rows, np.int32)
+        tally = Tally(int(weights.sum()), int(weights[timeless].sum()), int(weights[unranked].sum()))
+        if self._sieve is None:
+            # A row without a score takes its place among the arrivals all the same; one without a time has none.
+            return self.typed(table, ~timeless), tally
+        return self.typed(table, self._candidates(table, scores, weights, timeless | unranked, tally)), tally
+
+    def _candidates(
+        self,
+        table: pa.Table,
+        scores: Comparable,
+        weights: npt.NDArray[np.int32],
+        out: npt.NDArray[np.bool_],
+        tally: Tally,
+    ) -> npt.NDArray[np.bool_]:
+        """Once more which rows may be shown, now that TIE tells equal ones apart; and the tally of their panes."""
+        assert self._sieve is not None
+        times = times_of(table.column(str(self._recipe.window.on)))
+        tally.ends, tally.rows = pane_tally(times[~out], weights[~out], self._shape)
+        groups, null_groups = groups_of(table.column(GROUP) if self._recipe.query.per else None)
+        # A column that orders the rows decides before TIE does, so then equal rows all stay.
+        ties = None if self._recipe.window.order else table.column(TIE).to_numpy()
+        scores = scores.but(out)
+        kept = self._sieve.keep(times, scores.scores, groups, null_groups, ties)
+        return kept if scores.without is None else kept | scores.without

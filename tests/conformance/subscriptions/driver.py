@@ -1,0 +1,156 @@
+"""Runs an operator for many queries the way an engine does, and writes its answers down as the oracle does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from oracle import Advance, Question, Shown
+from subscriptions_oracle import Asked, Event, Point, Score, answers_of
+
+from skyband.core.operator import EMIT_CODES, LEAVE, Answer
+from skyband.expressions import subscriptions
+from skyband.problems.subscriptions.drivers.scoring import Scoring, scoring_of
+from skyband.problems.subscriptions.operator import Batch, Queries, Spec, SubscriptionOperator
+from skyband.windows import FOREVER, Ticks
+
+COLUMNS = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+
+
+class Scored(NamedTuple):
+    text: str
+    ascending: bool
+    of: Score  # higher is better
+
+
+def _greatest(x: float, y: float) -> float:
+    known = [value for value in (x, y) if value == value]
+    return max(known) if known else float("nan")
+
+
+SCORES = {
+    "distance": Scored(
+        "(x - q.x)**2 + (y - q.y)**2",
+        True,
+        lambda row, q: -((row[0] - q[0]) * (row[0] - q[0]) + (row[1] - q[1]) * (row[1] - q[1])),
+    ),
+    "weighted sum": Scored("q.x * x - q.y * abs(y)", False, lambda row, q: q[0] * row[0] - q[1] * abs(row[1])),
+    "shared": Scored("x", False, lambda row, q: row[0]),
+    "filtered": Scored(
+        "CASE WHEN y >= q.y THEN greatest(x, q.x) END",
+        False,
+        lambda row, q: _greatest(row[0], q[0]) if row[1] >= q[1] else float("nan"),
+    ),
+    "by symbol": Scored(
+        "CASE WHEN y = q.y AND x < 3 THEN x END",
+        False,
+        lambda row, q: row[0] if row[1] == q[1] and row[0] < 3 else float("nan"),
+    ),
+}
+
+
+@cache
+def scoring(name: str) -> Scoring:
+    return scoring_of(subscriptions.bind(SCORES[name].text, SCORES[name].ascending, COLUMNS, COLUMNS))
+
+
+def spec_of(question: Question, score: str) -> Spec:
+    lateness = FOREVER if question.lateness is None else question.lateness
+    size = FOREVER if question.size is None else question.size
+    ticks = Ticks(size, question.every or 0, lateness, question.by_count)
+    return Spec(ticks, scoring(score), EMIT_CODES[question.emit])
+
+
+class Driver:
+    """One operator, with queries that come and go; `lines` is what each of them was told."""
+
+    def __init__(self, question: Question, score: str, open_operator: Callable[[Spec], SubscriptionOperator]) -> None:
+        self.spec = spec_of(question, score)
+        self._open = open_operator
+        self.operator = open_operator(self.spec)
+        self.asked: list[Asked] = []
+        self.alive: list[int] = []  # numbers of the queries the operator has, in its order
+        self.lines: dict[int, list[Shown]] = {}
+        self.events: list[Event] = []
+        self._position = 0
+
+    def add(self, queries: Sequence[Asked]) -> None:
+        score = self.spec.scoring.score
+        values = np.array([query.values for query in queries], np.float64).reshape(len(queries), 2).T
+        self.alive += range(len(self.asked), len(self.asked) + len(queries))
+        self.lines |= {number: [] for number in self.alive[-len(queries) or len(self.alive) :]}
+        self.asked += [query._replace(added=len(self.events)) for query in queries]
+        sizes = np.array([FOREVER if query.size is None else query.size for query in queries], np.int64)
+        ks = np.array([query.k for query in queries], np.int64)
+        parameters = np.ascontiguousarray(values[["xy".index(name) for name in score.parameters]])
+        slides = np.array([query.every or self.spec.window.every for query in queries], np.int64)
+        backfill = any(query.backfill for query in queries)
+        self._say(self.operator.add(Queries(ks, sizes, slides, parameters), backfill=backfill))
+
+    def forget(self, last: int) -> None:
+        """The last queries were refused."""
+        for number in self.alive[-last:]:
+            del self.lines[number]
+        del self.alive[-last:], self.asked[-last:]
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        kept = [i for i, number in enumerate(self.alive) if number not in numbers]
+        for number in numbers:
+            self.asked[number] = self.asked[number]._replace(removed=len(self.events))
+        self.alive = [self.alive[i] for i in kept]
+        self.operator.compact(np.array(kept, np.int64))
+
+    def feed(self, events: Sequence[Event]) -> None:
+        """Rows as one batch, up to a clock tick."""
+        rows: list[Point] = []
+        for event in events:
+            if isinstance(event, Advance):
+                self._push(rows)
+                rows = []
+                self._say(self.operator.advance(event.watermark))
+                self.events.append(event)
+            else:
+                rows.append(event)
+        self._push(rows)
+
+    def _push(self, rows: list[Point]) -> None:
+        names = self.spec.scoring.score.columns
+        columns = np.array([row.values for row in rows], np.float64).reshape(len(rows), 2).T
+        columns = np.ascontiguousarray(columns[["xy".index(name) for name in names]])
+        time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
+        self._say(self.operator.push(Batch(columns, time, self._position)))
+        self._position += len(rows)
+        self.events += rows
+
+    def finish(self) -> None:
+        self._say(self.operator.finish())
+
+    def restart(self) -> None:
+        """Go on with another operator that knows only the state of this one."""
+        state = {name: array.copy() for name, array in self.operator.state().items()}
+        self.operator = self._open(self.spec)
+        self.operator.restore(state)
+
+    def read(self, answer: Answer) -> list[Shown]:
+        return [
+            Shown(at, self.alive[group], "leave" if change == LEAVE else "enter", rank, score, position)
+            for at, group, rank, score, position, change in zip(*(column.tolist() for column in answer), strict=True)
+        ]
+
+    def _say(self, answer: Answer) -> None:
+        for line in self.read(answer):
+            self.lines[line.group].append(line._replace(group=0))
+
+    def expected(self, question: Question, score: str, *, finished: bool) -> dict[int, list[Shown]]:
+        return {number: self._expected(question, asked, score, finished) for number, asked in enumerate(self.asked)}
+
+    def _expected(self, question: Question, asked: Asked, score: str, finished: bool) -> list[Shown]:
+        lines = answers_of(question, asked, self.events, SCORES[score].of, finished)
+        if not asked.backfill:
+            return lines
+        # Of the windows that closed before it came it is told nothing.
+        before = answers_of(question, asked._replace(removed=asked.added), self.events, SCORES[score].of, False)
+        return lines[len(before) :]

@@ -1,0 +1,56 @@
+"""Examples: the experiments about many queries run, at sizes that say nothing, and every figure is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skyband.problems.subscriptions import costs as subscription_costs
+from skyband.study import subscriptions_costs as measuring
+from skyband.study.papers import subscriptions, subscriptions_points
+from skyband.study.papers.effort import Effort
+from skyband.study.papers.points import COST
+from skyband.study.papers.subscriptions_points import BOUND, DATA, HELD, MISSED, Points, Setting
+
+TINY = Effort(quick=True, turn_seconds=0.0005, passes=1, fill_seconds=0.05, shrink=200)
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def test_costs_and_errors_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions_points, "QUERIES", 40)
+    measure = subscriptions_points.sweep(lambda size: Setting(window=int(size)))
+    found = measure((40_000,), ("boxes", "probabilistic"), TINY, silent)
+    assert {(reading.measure, reading.algorithm) for reading in found.readings} == {
+        (measure, algorithm) for measure in (COST, HELD) for algorithm in ("boxes", "probabilistic")
+    }
+    assert all(reading.value > 0 for reading in found.readings)
+    found = subscriptions_points.errors((9,), ("uniform",), TINY, silent)
+    missed = {reading.algorithm: reading.value for reading in found.readings if reading.measure == MISSED}
+    assert missed["uniform"] <= 100 * missed[BOUND], "PA is exact but for a few rows"
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_points_are_made_as_they_are_read(kind: str) -> None:
+    points = Points(kind, 3)
+    assert points.take(5).shape == points.take(5).shape == (3, 5)
+    assert (Points(kind, 3).take(5) == Points(kind, 3).take(5)).all()
+
+
+def test_every_figure_of_the_paper_is_there() -> None:
+    sources = " ".join(experiment.source for experiment in subscriptions.EXPERIMENTS)
+    for what in ("8", "9 (a)", "9 (d)", "10 (a, b)", "10 (e, f)", "11 (a)", "11 (b)", "11 (c)", "11 (f)", "12 (a)"):
+        assert f"figure {what}" in sources
+
+
+def test_costs_are_measured_and_kept(tmp_path: Path) -> None:
+    steps: list[str] = []
+    costs = measuring.measure(steps.append, measuring.Effort(rows=500, window=2_000, queries=40, more=3))
+    assert len(steps) == measuring.settings_to_measure()
+    assert set(costs.ns) == set(subscription_costs.PIECES)
+    assert all(ns > 0 for ns in costs.ns.values())
+    subscription_costs.write(costs, tmp_path / "costs.json")
+    assert subscription_costs.read(tmp_path / "costs.json") == costs

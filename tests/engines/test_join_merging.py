@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import skyband as sb
 from skyband.problems.joins.columns import bind
 from skyband.problems.joins.output import Layout
 
-SCHEMAS = {"a": pa.schema({"t": pa.int64(), "g": pa.int64(), "x": pa.int64()})}
+SCHEMAS = {"a": pa.schema({"t": pa.int64(), "g": pa.int64(), "x": pa.int64(), "d": pa.decimal128(18, 2)})}
 
 
 def layout(**aggregates: str) -> Layout:
@@ -42,3 +43,16 @@ def test_large_sums_are_exact_and_too_large_ones_refused() -> None:
     for parts in ([2**62, 2**62], [-(2**63), -1]):
         with pytest.raises(sb.SkybandError, match="total exceeds what 64 bits hold"):
             merged(lines, total=parts)
+
+
+def test_decimals_are_added_up_in_their_own_scale() -> None:
+    lines = layout(total="SUM(d)", least="MIN(d)")
+    large = Decimal(2**62).scaleb(-2)
+    assert merged(lines, total=[Decimal("0.10"), Decimal("0.20")], least=[None, Decimal("-0.01")]) == [
+        {"window_end": 10, "g": 1, "total": Decimal("0.30"), "least": Decimal("-0.01")}
+    ]
+    assert merged(lines, total=[large, large, Decimal("-0.01")], least=[None] * 3)[0]["total"] == (
+        Decimal(2**63 - 1).scaleb(-2)
+    )
+    with pytest.raises(sb.AggregateOverflow, match="total exceeds what 64 bits hold"):
+        merged(lines, total=[large, large], least=[None, None])

@@ -1,8 +1,8 @@
 """Aggregates, join conditions and filters as text: read once, by sqlglot, and bound to the columns they are about.
 
 An argument of whole numbers stays whole: it is int64, and an overflow is an error. What of whole numbers is whole is as
-for scores (see whole.py); + - * of columns are computed by Arrow. Other arguments are float64, where null and NaN are
-no value.
+for scores (see whole.py); + - * of columns are computed by Arrow. A decimal column is int64, too: whole numbers of its
+last digit. Other arguments are float64, where null and NaN are no value.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.decimals import FITTING_DIGITS, fit_in_64_bits, in_last_digits
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery
 from skyband.expressions import scores as expressions
 
@@ -134,6 +135,7 @@ class Argument:
     is_number: bool  # may be added up
     spark_sql: str | None  # the same, where null is no value, if Spark's arithmetic is checked; None: Spark cannot
     _evaluate: Callable[[pa.RecordBatch], pa.Array]
+    scale: int = 0  # of a whole number: how many of its digits are behind the point
 
     def evaluate(self, batch: pa.RecordBatch) -> tuple[Ints, Bools]:
         """The value of each row, or the bits of its float64; and whether it has one: neither null nor NaN."""
@@ -156,7 +158,8 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
     tree, text = _parse(aggregate.argument), aggregate.text
     plain = len(aggregate.columns) == 1 and aggregate.argument == f"`{aggregate.columns[0].column}`"
     column_type = schema.field(aggregate.columns[0].column).type if plain else None
-    if aggregate.function == "COUNT" and plain and not expressions.is_number(column_type):
+    is_decimal = column_type is not None and pa.types.is_decimal(column_type)
+    if aggregate.function == "COUNT" and plain and (is_decimal or not expressions.is_number(column_type)):
         name = aggregate.columns[0].column
         there = f"IF({aggregate.argument} IS NULL, NULL, CAST(1 AS BIGINT))"
         return Argument(text, False, pa.int64(), False, there, lambda batch: _presence(batch.column(name)))
@@ -167,6 +170,8 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
         is_instant = column_type == pa.timestamp("us", "UTC")
         ticks = f"UNIX_MICROS({aggregate.argument})" if is_instant else None
         return Argument(text, False, column_type, False, ticks, lambda batch: batch.column(name).view(pa.int64()))
+    if is_decimal:
+        return _decimal_argument(text, aggregate.columns[0].column, column_type)
     if _is_whole(tree, schema):
         whole = _whole(tree)
         return Argument(
@@ -181,6 +186,31 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
 
 def _presence(column: pa.Array) -> pa.Array:
     return pa.array(np.ones(len(column), np.int64), mask=pc.is_null(column).to_numpy(zero_copy_only=False))
+
+
+def _decimal_argument(text: str, name: str, kind: pa.DataType) -> Argument:
+    """A decimal column, as whole numbers of its last digit."""
+    quoted, scale = name.replace("`", "``"), max(0, kind.scale)
+    # Of more digits, the product may have more than Spark's 38; so may a value without its point.
+    fits = kind.precision <= FITTING_DIGITS and kind.scale >= 0
+    in_spark = f"CAST(`{quoted}` * {10**scale}BD AS BIGINT)" if fits else None
+
+    def evaluate(batch: pa.RecordBatch) -> pa.Array:
+        column = batch.column(name)
+        if kind.scale < 0:
+            column = column.cast(pa.decimal256(76, 0))
+        fits = fit_in_64_bits(column)
+        if not fits.all():
+            wrong = column.filter(pa.array(~fits))[0]
+            raise InvalidInput(
+                f"{text!r}: {name} is {wrong} for a row, a {kind} that takes more than 64 bits as a whole number of "
+                f"its last digit. Cast the column to a decimal of fewer digits; {text.partition('(')[0]}({name} * 1.0) "
+                "takes it as float64. Nothing of this batch was taken."
+            )
+        missing = pc.is_null(column).to_numpy(zero_copy_only=False) if column.null_count else None
+        return pa.array(in_last_digits(column), mask=missing)
+
+    return Argument(text, False, kind, True, in_spark, evaluate, scale)
 
 
 def _is_moment(column_type: pa.DataType) -> bool:

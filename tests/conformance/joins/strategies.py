@@ -83,7 +83,9 @@ def specs(draw: st.DrawFn, *, linear: bool = False) -> Spec:
         floats = tuple(draw(st.lists(st.booleans(), max_size=2)))
         size = draw(st.one_of(st.integers(max(1, every), 12), st.sampled_from([50, FOREVER])))  # 50: many slides
         is_relation = i == relation
-        inputs.append(Input(FOREVER if is_relation else size, variables, draw(st.booleans()), floats, is_relation))
+        scales = tuple(0 if f else draw(st.sampled_from([0, 2, 9, 18])) for f in floats) if draw(st.booleans()) else ()
+        size = FOREVER if is_relation else size
+        inputs.append(Input(size, variables, draw(st.booleans()), floats, is_relation, scales))
     functions = [COUNT, SUM, SUM, 2, *(() if linear else (MIN, MAX))]
     possible = [(i, a) for i, source in enumerate(inputs) for a in range(len(source.floats))]
     aggregates = [Aggregate(COUNT, ALL, ALL)]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import skyband as sb
 from skyband.problems.joins.algorithms import plans
 from skyband.problems.joins.algorithms.plans.config import Term, moved
-from skyband.problems.joins.algorithms.plans.kernels.sums import BITS, MASK
+from skyband.problems.joins.algorithms.plans.kernels.sums import BITS, MASK, ONE_LIMB, as_float, mean_digits
 from skyband.problems.joins.operator import COUNT, SUM, Aggregate, Batch, Cells, Input, Rows, Spec
 from skyband.windows import FOREVER
 
@@ -83,7 +83,7 @@ def test_a_sum_of_whole_numbers_is_exact(plan: str, x: list[int], size: int) -> 
     for row in answer.to_pylist():
         live = x[max(0, row["window_end"] - size) : row["window_end"]]
         assert row["s"] == sum(live)
-        assert row["a"] == float(sum(live)) / len(live)
+        assert row["a"] == nearest(Fraction(sum(live), len(live)))
 
 
 def test_numbers_that_are_a_little_finer_than_those_before() -> None:
@@ -138,6 +138,49 @@ def test_a_sum_stays_the_same_when_room_is_made(steps: list[tuple[list[float], i
         assert not total or -(2**63) <= written(total, term)[-1] < 2**63, "there is room for all that can come"
         left = Fraction(values[-1])
         sums[0, 1 + term.plain :] = written(left, term) if left else 0
+
+
+COUNTS = st.one_of(st.integers(1, 9), st.integers(1, 2**31 + 2), st.integers(1, 2**62 - 1))
+WHOLE = st.one_of(st.integers(-99, 99), st.integers(-(2**62), 2**62), st.integers(-(2**150), 2**150))
+
+
+@examples(300)
+@given(WHOLE, st.integers(0, 2), COUNTS, st.sampled_from([0, 1, 2, 9, 10, 18, 38]))
+@example(2**53 + 1, 0, 1, 0)  # halfway between two floats
+@example(2**54 + 3, 0, 2, 0)
+@example((2**53 + 1) * 3 + 1, 0, 3, 0)  # a little more than halfway
+@example(10**18 - 1, 0, 10**18, 0)
+def test_a_mean_is_rounded_once(number: int, spare: int, count: int, scale: int) -> None:
+    found = mean_of(number, 0, spare, count, scale)
+    assert found == nearest(Fraction(number, count * 10**scale))
+
+
+@examples(200)
+@given(WHOLE, st.integers(-1074, 960), COUNTS)
+@example(3, -1074, 2)  # halfway between the two smallest floats
+@example(1, -1074, 2)
+@example(1, -1074, 3)
+@example(2**53 - 1, -1074, 2)
+@example(2**120, 960, 2**62 - 1)  # the sum is beyond all floats, its mean is not
+def test_a_mean_of_floats_is_rounded_once(number: int, low: int, count: int) -> None:
+    assert mean_of(number, low, 0, count, 0) == nearest(number * Fraction(2) ** low / count)
+
+
+def mean_of(number: int, low: int, spare: int, count: int, scale: int) -> float:
+    """The kernel's mean of a number in units of 2**low, with so many limbs more than it needs."""
+    bits = max(abs(number).bit_length(), 1)
+    limbs = (1 if bits <= ONE_LIMB else -(-(bits + 2) // BITS)) + spare
+    digits, rest = [], number
+    for _ in range(limbs - 1):
+        digits.append(rest & MASK)
+        rest >>= BITS
+    numbers, scratch = np.array([[*digits, rest]]), np.full(mean_digits(limbs, scale) + 1, 7)
+    try:
+        found = float(as_float(numbers, 0, 0, limbs, low, np.int64(count), scale, scratch, 0))
+    except OverflowError:  # of Python's `ldexp`; that of a compiled loop gives an infinity
+        found = math.copysign(math.inf, number)
+    assert scratch[-1] == 7, "scratch is as long as it has to be"
+    return found
 
 
 WEIGHTS = st.lists(st.one_of(st.integers(1, 9), st.integers(2**14, 2**28)), min_size=1, max_size=3)

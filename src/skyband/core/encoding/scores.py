@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.decimals import FITTING_DIGITS, as_decimals, fit_in_64_bits, in_last_digits
 from skyband.core.encoding.rows import column_of
 from skyband.core.operator import Arrays, Floats
 from skyband.errors import InvalidInput
@@ -21,7 +22,6 @@ from skyband.expressions import as_floats
 from skyband.kernels.whole_keys import NEAR, WholeKeys
 
 _STATE, _DIGITS = "score_keys", "score_digits"
-FITTING_DIGITS = 18  # a decimal of so many fits in 64 bits
 _CAST = "Cast the column to a decimal of fewer digits, or to float64, which rounds."
 
 
@@ -112,7 +112,7 @@ class Scores:
         numbers = self._keys.numbers(np.ascontiguousarray(keys))
         if not pa.types.is_decimal(self.type):
             return column_of(numbers, numbers.dtype.type, self.type)
-        return _decimals(numbers.view(np.int64), self._digits, self.type)
+        return as_decimals(numbers.view(np.int64), self._digits, self.type)
 
     def state(self) -> Arrays:
         if self._keys is None:
@@ -139,7 +139,7 @@ class Comparable(NamedTuple):
         if not is_wide(values.type):
             return cls(as_floats(values, len(values), text), None)
         keys = WholeKeys(unsigned=values.type == pa.uint64(), near=False)
-        too_wide = None if values.type.bit_width <= 64 else ~_in_64_bits(values)
+        too_wide = None if values.type.bit_width <= 64 else ~fit_in_64_bits(values)
         if too_wide is not None and too_wide.any():
             values = pc.if_else(pa.array(too_wide), pa.scalar(None, values.type), values)
         scores, without = keys.some_keys(whole_numbers(values, text))
@@ -196,36 +196,11 @@ def in_digits(values: pa.Array, digits: int) -> tuple[pa.Array, int]:
 
 
 def _unscaled(values: pa.Array, text: str) -> npt.NDArray[np.int64]:
-    fits = _in_64_bits(values)
+    fits = fit_in_64_bits(values)
     if not fits.all():
         wrong = values.filter(pa.array(~fits))[0]
         raise InvalidInput(
             f"{text} is {wrong} for a row, a decimal that takes more than 64 bits, so that it cannot be ranked "
             f"exactly. {_CAST} Nothing of this batch was taken."
         )
-    return np.ascontiguousarray(_limbs(values)[:, 0])
-
-
-def _in_64_bits(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which decimals fit in 64 bits, without their point, or are null."""
-    try:
-        limbs = _limbs(values)
-        fits: npt.NDArray[np.bool_] = limbs[:, 1] == limbs[:, 0] >> 63
-    except pa.ArrowInvalid:  # one has more than 38 digits
-        most = 2**63 - 1
-        fits = np.array([x is None or abs(int(x.scaleb(values.type.scale))) <= most for x in values.to_pylist()])
-    nothing = missing(values)
-    return fits if nothing is None else fits | nothing
-
-
-def _limbs(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Decimals of any width as 128 bits each: the lower 64 and the upper."""
-    wide = values.cast(pa.decimal128(38, values.type.scale))
-    return np.frombuffer(wide.buffers()[1], np.int64).reshape(-1, 2)[wide.offset :][: len(wide)]
-
-
-def _decimals(numbers: npt.NDArray[np.int64], digits: int, kind: pa.DataType) -> pa.Array:
-    limbs = np.empty((len(numbers), 2), np.int64)
-    limbs[:, 0], limbs[:, 1] = numbers, numbers >> 63
-    decimals = pa.Array.from_buffers(pa.decimal128(38, digits), len(numbers), [None, pa.py_buffer(limbs)])
-    return decimals.cast(kind)
+    return in_last_digits(values)

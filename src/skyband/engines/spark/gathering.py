@@ -86,11 +86,15 @@ class Gatherer:
 
     def typed(self, table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
         """The kept rows with the columns a session takes, in its types: Spark's depend on the settings of the day."""
-        extra = [name for name in (TIE, BUCKET) if name in table.column_names]
         if not kept.all():
             table = table.filter(pa.array(kept))
-        types = pa.schema([*self._recipe.schema, *(table.schema.field(name) for name in extra)])
+        types = self.types(table)
         return table.select(types.names).cast(types)
+
+    def types(self, table: pa.Table) -> pa.Schema:
+        """The columns that a session takes, and behind them those of `table` that say where a row goes, and when."""
+        extra = [table.schema.field(name) for name in (TIE, BUCKET) if name in table.column_names]
+        return pa.schema([*self._recipe.schema, *extra])
 
 
 def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
@@ -102,7 +106,7 @@ def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
     return column.to_numpy(zero_copy_only=False)
 
 
-def pane_tally(times: Ints, weights: npt.NDArray[np.int32], shape: Shape) -> tuple[Ints, Ints]:
+def pane_tally(times: Ints, weights: npt.NDArray[np.int32] | Ints, shape: Shape) -> tuple[Ints, Ints]:
     """Where the last windows of these rows end, and how many rows are in them. A landmark's never do."""
     counted = weights > 0
     if shape.whole == FOREVER or not counted.any():

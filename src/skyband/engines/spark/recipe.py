@@ -158,7 +158,11 @@ def bucket(names: tuple[str, ...] | list[str], buckets: int) -> Column:
 
 def bucket_of(values: list[Column], buckets: int) -> Column:
     """A bucket for each combination of these values."""
-    return sf.pmod(sf.xxhash64(*values), sf.lit(buckets)).cast("int")
+    return bucket_of_hash(sf.xxhash64(*values), buckets)
+
+
+def bucket_of_hash(hashed: Column, buckets: int) -> Column:
+    return sf.pmod(hashed, sf.lit(buckets)).cast("int")
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

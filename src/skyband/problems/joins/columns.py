@@ -32,6 +32,12 @@ class BoundInput:
     grouped: tuple[str, ...]  # its columns of the grouping
     arguments: tuple[Argument, ...]
 
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """Of each argument: its digits behind the point; empty: there are no decimals."""
+        has_decimals = any(pa.types.is_decimal(each.type) for each in self.arguments)
+        return tuple(each.scale for each in self.arguments) if has_decimals else ()
+
 
 @dataclass(frozen=True, slots=True)
 class BoundAggregate:
@@ -194,6 +200,9 @@ def _bind_aggregate(
         kind = pa.int64()
     elif aggregate.function == "AVG" or (aggregate.function == "SUM" and bound.is_float):
         kind = pa.float64()
+    elif aggregate.function == "SUM" and pa.types.is_decimal(bound.type):
+        # As wide as there is, as in Spark: a sum has more digits than what it adds up.
+        kind = pa.decimal128(38, bound.scale) if bound.scale <= 38 else pa.decimal256(76, bound.scale)
     else:
         kind = bound.type
     return BoundAggregate(name, aggregate.function, i, argument, kind)

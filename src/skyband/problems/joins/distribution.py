@@ -1,9 +1,9 @@
 """How the rows of a join are spread over buckets, so that those that match meet, and what that leaves to merge.
 
 Where all of a group comes to one bucket, its aggregates are final there. Else each bucket has those of some of its
-rows, which must be added up. Counts, sums of whole numbers and extremes can be, exactly; sums of floats and means
-cannot, since what a bucket shows of them is rounded: they go to one bucket, as does all whose windows move with every
-row of any key.
+rows, which must be added up. Counts, extremes, and sums of whole numbers and decimals can be, exactly; sums of floats
+and means cannot, since what a bucket shows of them is rounded: they go to one bucket, as does all whose windows move
+with every row of any key.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from skyband.windows import FOREVER
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Partitioning:
     """Rows that agree in these columns meet."""
 
     columns: dict[str, tuple[str, ...]]  # by stream; none: any rows may be apart
     adds_up: bool  # a group may be in several buckets
 
 
-def spread(query: JoinAggregate, bound: BoundJoin) -> Spread | None:
+def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
     """How to spread the rows of a join; None: one bucket takes all."""
     if query.every is None or (query.order_by and query.emit == "changes") or shows_without_rows(query, bound):
         return None
@@ -33,17 +33,19 @@ def spread(query: JoinAggregate, bound: BoundJoin) -> Spread | None:
     shared = [v for v in range(len(bound.variable_types)) if all(v in source.variables for source in streams)]
     telling = [v for v in shared if any(_column(source, v) in source.grouped for source in bound.inputs)]
     if telling:
-        return Spread({source.name: (str(_column(source, telling[0])),) for source in streams}, adds_up=False)
+        return Partitioning({source.name: (str(_column(source, telling[0])),) for source in streams}, adds_up=False)
     only = streams[0] if len(streams) == 1 else None
     if only is not None:
         columns = tuple(name for name in only.grouped if not pa.types.is_floating(only.schema.field(name).type))
         if columns:
-            return Spread({only.name: columns}, adds_up=False)
+            return Partitioning({only.name: columns}, adds_up=False)
     if query.emit != "windows" or not all(map(_adds_up, bound.aggregates)):
         return None
     if only is not None:
-        return Spread({only.name: ()}, adds_up=True)
-    return Spread({source.name: (str(_column(source, shared[0])),) for source in streams}, True) if shared else None
+        return Partitioning({only.name: ()}, adds_up=True)
+    return (
+        Partitioning({source.name: (str(_column(source, shared[0])),) for source in streams}, True) if shared else None
+    )
 
 
 def shows_without_rows(query: JoinAggregate, bound: BoundJoin) -> bool:
@@ -60,5 +62,5 @@ def _column(source: BoundInput, variable: int) -> str | None:
 def _adds_up(aggregate: BoundAggregate) -> bool:
     """Can it be had, exactly, from those of parts of the rows?"""
     if aggregate.function == "SUM":
-        return pa.types.is_integer(aggregate.type)
+        return pa.types.is_integer(aggregate.type) or pa.types.is_decimal(aggregate.type)
     return aggregate.function in ("COUNT", "MIN", "MAX")

@@ -36,6 +36,12 @@ class Input:
     grouped: bool = False  # some columns of the grouping are its
     floats: tuple[bool, ...] = ()  # for each argument of an aggregate: is it float64? Else int64
     relation: bool = False  # there before the first row of a stream, and for good
+    scales: tuple[
+        int, ...
+    ] = ()  # for each argument: how many digits of its int64 are behind the point; none: 0 of each
+
+    def scale(self, argument: int) -> int:
+        return self.scales[argument] if self.scales else 0
 
 
 class Aggregate(NamedTuple):

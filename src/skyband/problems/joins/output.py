@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband import expressions
+from skyband.core.encoding.decimals import as_decimals, fit_in_64_bits
 from skyband.core.encoding.output import places
 from skyband.core.encoding.schemas import stored, whole_batch
 from skyband.core.operator import Codes, Ints
@@ -93,16 +94,19 @@ class Layout:
             (each.name, ways[each.function], parts.schema.field(each.name).type) for each in self._bound.aggregates
         ]
         for name, way, _ in asked:
-            if way == "sum":
+            if way == "sum" and not pa.types.is_decimal(parts.schema.field(name).type):
                 # On the way a sum may be larger than it is in the end.
                 parts = parts.set_column(parts.column_names.index(name), name, parts[name].cast(_WIDE))
         added = parts.group_by(keys).aggregate([(name, way) for name, way, _ in asked])
         lines = added.select(keys)
         for name, way, kind in asked:
             try:
-                lines = lines.append_column(name, added[f"{name}_{way}"].cast(kind))
+                column = added[f"{name}_{way}"].cast(kind)
             except pa.ArrowInvalid:
-                raise AggregateOverflow(f"{name} exceeds what 64 bits hold.") from None
+                column = None
+            if column is None or (pa.types.is_decimal(kind) and not fit_in_64_bits(column.combine_chunks()).all()):
+                raise AggregateOverflow(f"{name} exceeds what 64 bits hold.")
+            lines = lines.append_column(name, column)
         return lines
 
     def _ranked(self, at: Ints, turn: Ints, shown: pa.RecordBatch) -> pa.Table:
@@ -220,6 +224,9 @@ class Layout:
             missing = answer.valid >> a & 1 == 0
             if pa.types.is_floating(field.type):
                 column = pa.array(values.view(np.float64), mask=missing if missing.any() else None)
+            elif pa.types.is_decimal(field.type):
+                column = as_decimals(values, max(0, field.type.scale), field.type)
+                column = pc.if_else(pa.array(missing), pa.scalar(None, field.type), column) if missing.any() else column
             else:
                 column = pa.array(values, mask=missing if missing.any() else None).view(field.type)
             columns.append(column)

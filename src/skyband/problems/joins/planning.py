@@ -31,6 +31,7 @@ def specify(query: JoinAggregate, bound: BoundJoin, *, external_clock: bool = Fa
             bool(each.grouped),
             tuple(argument.is_float for argument in each.arguments),
             each.is_relation,
+            each.scales,
         )
         for each in bound.inputs
     )

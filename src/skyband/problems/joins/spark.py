@@ -25,21 +25,20 @@ from pyspark.sql.types import LongType, StructType
 from skyband.core.checks import but
 from skyband.engines.embedded.inputs import in_batches, read
 from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.part import Merge, Part
+from skyband.engines.spark.part import WEIGHT, Merge, Part
 from skyband.engines.spark.plan import run
-from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, quoted, tie
+from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket_of_hash, quoted, tie
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.joins.columns import BoundInput, BoundJoin, bind
-from skyband.problems.joins.distribution import Spread, spread
+from skyband.problems.joins.distribution import Partitioning, spread
 from skyband.problems.joins.output import Layout
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 from skyband.problems.joins.session import JoinSession
-from skyband.problems.joins.spark_panes import PaneGatherer, Panes, of_panes, panes_of
+from skyband.problems.joins.spark_panes import PaneGatherer, Panes, of_all, of_panes, panes_of
 from skyband.problems.joins.spark_rows import (
     INPUT,
     TIME,
     VALID,
-    WEIGHT,
     BucketOfJoins,
     JoinGatherer,
     Names,
@@ -91,7 +90,7 @@ class Resolved:
 
     recipe: JoinRecipe
     bound: BoundJoin
-    how: Spread | None
+    how: Partitioning | None
     streams: dict[str, DataFrame]
     tagged: dict[str, dict[str, Column]]  # by stream: what a row is in the union of all of them
     merge: Merge | None
@@ -243,7 +242,7 @@ def _tagged(
     bound: BoundJoin,
     columns: Names,
     filters: Mapping[str, Column | None],
-    how: Spread | None,
+    how: Partitioning | None,
 ) -> dict[str, dict[str, Column]]:
     """The columns of each stream's rows in the union of all streams; one that only others have is null."""
     types = {
@@ -269,7 +268,7 @@ def _tagged(
             TIME: time.cast("long") if whole else time,
             KEY: hashed,
             KEEP: sf.lit(True) if keep is None else sf.coalesce(keep, sf.lit(False)),
-            **{called: mine.get(called, sf.lit(None)).cast(kind) for called, kind in types.items()},
+            **of_all(mine, types),
         }
     return tagged
 
@@ -286,7 +285,7 @@ def _recipe(
     needed: Mapping[str, list[str]],
     columns: Names,
     relations: Mapping[str, pa.Table],
-    how: Spread | None,
+    how: Partitioning | None,
 ) -> JoinRecipe:
     """Of `query`, `asked` is what is left once Spark has filtered."""
     schemas = {
@@ -326,5 +325,5 @@ def _recipe(
 def _columns(tagged: Mapping[str, Column], recipe: JoinRecipe, buckets: int) -> list[Column]:
     columns = [tagged[name].alias(plain) for name, plain in recipe.plain_names.items()]
     if recipe.is_spread:
-        columns.append(sf.pmod(tagged[KEY], sf.lit(buckets)).cast("int").alias(BUCKET))
+        columns.append(bucket_of_hash(tagged[KEY], buckets).alias(BUCKET))
     return columns

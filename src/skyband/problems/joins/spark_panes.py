@@ -15,21 +15,22 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, StringType
 
+from skyband.core.operator import Ints
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import Tally
-from skyband.engines.spark.recipe import BUCKET, PREFIX, quoted
+from skyband.engines.spark.part import WEIGHT
+from skyband.engines.spark.recipe import BUCKET, PREFIX, bucket_of_hash, quoted
 from skyband.problems.joins.columns import BoundInput, BoundJoin
 from skyband.problems.joins.operator import ADDED, HIGHEST_FLOAT, LOWEST, LOWEST_FLOAT
 from skyband.problems.joins.planning import coalesces
 from skyband.problems.joins.query import JoinAggregate
-from skyband.problems.joins.spark_rows import INPUT, TIME, VALID, WEIGHT, Names, argument, by_input, shared
+from skyband.problems.joins.spark_rows import INPUT, TIME, VALID, Names, argument, by_input, shared, with_all
 from skyband.windows import FOREVER
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 UNMATCHED: Final = -1  # as VALID: a null among the columns that are joined
 HALF: Final = 32  # bits
 HIGH, LOW = "_high", "_low"  # halves of a sum, which no number of rows makes too large for 64 bits
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def of_panes(
         if source.is_relation:
             continue
         time = _pane(source, bound)
-        bucket = sf.pmod(meeting.get(source.name, sf.xxhash64(time)), sf.lit(buckets)).cast("int")
+        bucket = bucket_of_hash(meeting.get(source.name, sf.xxhash64(time)), buckets)
         columns = {
             INPUT: sf.lit(i),
             TIME: time,
@@ -175,16 +174,18 @@ def _keys(recipe: JoinRecipe, name: str, streams: Mapping[str, DataFrame]) -> di
         for column, called in mine.items()
     }
     mine = {called: quoted(column) for column, called in recipe.keys[name].items()}
-    return {called: mine.get(called, sf.lit(None)).cast(kind) for called, kind in types.items()}
+    return of_all(mine, types)
 
 
 def _arguments(panes: Panes, source: BoundInput) -> dict[str, Column]:
     mine = {panes.names[source.name][str(a)]: sf.expr(str(each.spark_sql)) for a, each in enumerate(source.arguments)}
     floats = LOWEST_FLOAT, HIGHEST_FLOAT
-    return {
-        called: mine.get(called, sf.lit(None)).cast("double" if way in floats else "long")
-        for called, way in panes.columns.items()
-    }
+    return of_all(mine, {called: "double" if way in floats else "long" for called, way in panes.columns.items()})
+
+
+def of_all(mine: Mapping[str, Column], types: Mapping[str, DataType | str]) -> dict[str, Column]:
+    """The columns of all streams for rows of one: those that only others have are null."""
+    return {called: mine.get(called, sf.lit(None)).cast(kind) for called, kind in types.items()}
 
 
 # -- in a worker -------------------------------------------------------------------------------------------------------
@@ -200,8 +201,7 @@ class PaneGatherer(Gatherer):
         unmatched = ~timeless & (table.column(VALID).to_numpy() == UNMATCHED)
         counts = (int(weight.sum()), int(weight[timeless].sum()), int(weight[unmatched].sum()))
         table = table.filter(pa.array(~(timeless | unmatched)))
-        extra = [table.schema.field(name) for name in (BUCKET,) if name in table.column_names]
-        types = pa.schema([*self._recipe.schema, *extra])
+        types = self.types(table)
         parts = [self._in_numbers(i, mine).select(types.names).cast(types) for i, mine in by_input(table)]
         return pa.concat_tables([types.empty_table(), *parts]), Tally(*counts)
 
@@ -215,12 +215,7 @@ class PaneGatherer(Gatherer):
                 totals[argument(number)] = _numbers(table, column + HIGH), _numbers(table, column + LOW)
             else:
                 table = table.append_column(argument(number), pa.array(_numbers(table, column)))
-        table = _with_sums(table, totals)
-        there = set(table.column_names)
-        for field in self._recipe.schema:
-            if field.name not in there:
-                table = table.append_column(field.name, pa.nulls(table.num_rows, field.type))
-        return table
+        return with_all(_with_sums(table, totals), self._recipe.schema)
 
 
 def _numbers(table: pa.Table, name: str) -> Ints:

@@ -16,17 +16,18 @@ import pyarrow as pa
 
 from skyband.core.encoding.schemas import whole_batch
 from skyband.core.session import Stats
-from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Tally
+from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
+from skyband.kernels.panes import shape_of
 from skyband.problems.joins.codes import JoinCodes
 from skyband.problems.joins.columns import bind
-from skyband.problems.joins.drivers.lifetimes import one_for_each_pane, windows_of
+from skyband.problems.joins.drivers.lifetimes import one_for_each_pane
 from skyband.problems.joins.operator import UNMATCHED, Rows
 from skyband.problems.joins.planning import coalesces
 from skyband.problems.joins.reading import RowReader
 from skyband.problems.joins.session import JoinSession
-from skyband.windows import FOREVER
 
 if TYPE_CHECKING:
     from skyband.problems.joins.spark import JoinRecipe
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 INPUT: Final = PREFIX + "input"
 TIME: Final = PREFIX + "time"
 VALID: Final = PREFIX + "valid"
-WEIGHT: Final = PREFIX + "weight"  # 0: it matches nothing
 
 Bucket = npt.NDArray[np.int32]
 Names = dict[str, dict[str, str]]  # by stream: its columns, and what they are called among those of all
@@ -73,6 +73,14 @@ def by_input(rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
         yield i, rows if mine.all() else rows.filter(pa.array(mine))
 
 
+def with_all(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows of one stream with the columns that only other streams have, where they are null."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows
+
+
 class JoinGatherer(Gatherer):
     """From rows of the streams to numbers, as many as have to be told apart."""
 
@@ -90,8 +98,7 @@ class JoinGatherer(Gatherer):
         tally = Tally(table.num_rows, int(timeless.sum()), 0)
         if timeless.any():
             table = table.filter(pa.array(~timeless))
-        extra = [table.schema.field(name) for name in (TIE, BUCKET) if name in table.column_names]
-        parts = [pa.schema([*self._recipe.schema, *extra]).empty_table()]
+        parts = [self.types(table).empty_table()]
         for i, mine in by_input(table):
             part, unmatched = self._in_numbers(i, mine)
             tally.rows_unranked += unmatched
@@ -138,14 +145,13 @@ class JoinGatherer(Gatherer):
 
     def _count(self, i: int, rows: pa.Table, tally: Tally) -> None:
         """Some of these rows may turn out to be late."""
-        size, time = self._bound.inputs[i].size, rows.column(TIME).cast(pa.int64()).to_numpy()
-        if size < FOREVER and len(time):
-            ends, which = np.unique(windows_of(time, size, self._bound.every)[1], return_inverse=True)
-            counted = np.bincount(which, rows.column(WEIGHT).to_numpy()).astype(np.int64)
-            tally.ends, tally.rows = np.append(tally.ends, ends), np.append(tally.rows, counted)
+        shape = shape_of(self._bound.inputs[i].size, self._bound.every)
+        ends, counted = pane_tally(times_of(rows.column(TIME)), rows.column(WEIGHT).to_numpy(), shape)
+        tally.ends, tally.rows = np.append(tally.ends, ends), np.append(tally.rows, counted)
 
     def _written(self, i: int, rows: Rows, extra: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
         n, name = len(rows.time), self._bound.inputs[i].name
+        # A row that matches nothing stands for none.
         weight = (rows.cell != UNMATCHED).astype(np.int64) if rows.weight is None else rows.weight
         columns = {
             INPUT: pa.array(np.full(n, i, np.int32)),
@@ -158,9 +164,7 @@ class JoinGatherer(Gatherer):
         which = pa.array(rows.cell, mask=rows.cell == UNMATCHED)
         for key, called in self._recipe.keys[name].items():
             columns[called] = self._codes.inputs[i].keys.column(key).combine_chunks().take(which)
-        types = {field.name: field.type for field in self._recipe.schema}
-        missing = {each: pa.nulls(n, kind) for each, kind in types.items() if each not in columns}
-        return pa.table(columns | missing).select([*types, *extra])
+        return with_all(pa.table(columns), self._recipe.schema).select([*self._recipe.schema.names, *extra])
 
 
 class BucketOfJoins:
@@ -180,7 +184,7 @@ class BucketOfJoins:
         keys = whole_batch(table.select(list(names.values())).rename_columns(list(names)))
         numbers = [table.column(argument(a)).to_numpy() for a in range(self._arguments[name])]
         rows = Rows(
-            table.column(TIME).cast(pa.int64()).to_numpy(),
+            times_of(table.column(TIME)),
             np.where(weight > 0, 0, UNMATCHED).astype(np.int32),
             np.stack(numbers, axis=1) if numbers else np.zeros((len(weight), 0), np.int64),
             table.column(VALID).to_numpy(),

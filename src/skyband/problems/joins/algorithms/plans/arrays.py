@@ -69,8 +69,8 @@ CONFIG = 34
 
 # A term is an argument of aggregates. An entry has for each a count of its values, of a float also of its infinities,
 # and, if it is summed, a number in limbs.
-# PLAIN: how many counts; FROM: where it starts behind SUMS; TO: behind GROUP_SUMS.
-T_ARGUMENT, T_FLOAT, T_PLAIN, T_LIMBS, T_LOW, T_FROM, T_TO = range(7)
+# PLAIN: how many counts; FROM: where it starts behind SUMS; TO: behind GROUP_SUMS; SCALE: digits behind the point.
+T_ARGUMENT, T_FLOAT, T_PLAIN, T_LIMBS, T_LOW, T_FROM, T_TO, T_SCALE = range(8)
 S_ARGUMENT, S_FLOAT, S_NEGATED = range(3)  # NEGATED: MAX, the smallest of the values turned around
 # Of an input: its terms, staircases and indexes; the columns of its terms, which lie side by side, if no number has
 # more than one limb, else NONE; and where they start in a group.

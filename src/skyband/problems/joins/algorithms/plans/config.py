@@ -12,7 +12,15 @@ import numpy as np
 from skyband.core.operator import Ints
 from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.graph import Graph
-from skyband.problems.joins.algorithms.plans.kernels.sums import BITS, MASK, NO_HIGH, NO_LOW, ONE_LIMB, extent
+from skyband.problems.joins.algorithms.plans.kernels.sums import (
+    BITS,
+    MASK,
+    NO_HIGH,
+    NO_LOW,
+    ONE_LIMB,
+    extent,
+    mean_digits,
+)
 from skyband.problems.joins.operator import AVG, MAX, MIN, SUM, Spec, is_float
 
 
@@ -27,6 +35,7 @@ class Term:
     low: int = NO_LOW  # the lowest bit of any number seen, or below
     high: int = NO_HIGH  # one more than the highest
     limbs: int = 0
+    scale: int = 0  # of a whole number: how many of its digits are behind the point
 
     @property
     def plain(self) -> int:
@@ -58,7 +67,7 @@ def terms_of(spec: Spec) -> tuple[Term, ...]:
     """By input, a term for each of its arguments."""
     summed = {(each.input, each.argument) for each in spec.aggregates if each.function in (SUM, AVG)}
     terms = [
-        Term(i, a, is_float, (i, a) in summed, low=NO_LOW if is_float else 0)
+        Term(i, a, is_float, (i, a) in summed, low=NO_LOW if is_float else 0, scale=source.scale(a))
         for i, source in enumerate(spec.inputs)
         for a, is_float in enumerate(source.floats)
     ]
@@ -126,12 +135,12 @@ def _place_columns(
     inputs, stairs = len(spec.inputs), int(numbers[arrays.STAIRS])
     variables = 1 + max((max(source.variables, default=-1) for source in spec.inputs), default=-1)
     sums = max(sums_width(terms, i) for i in range(inputs))
-    limbs = max((term.limbs for term in terms), default=0)
+    digits = max((mean_digits(term.limbs, term.scale) for term in terms), default=0)
     parts = len(spec.grouped_inputs) if len(spec.grouped_inputs) > 1 else 0  # one part is the group
     for first, start, widths in (
         (arrays.VARIABLES, arrays.ENTRY_FIXED, (variables, len(graph.domains), links, links, sums, sums * coalesce)),
         (arrays.GROUP_PARTS, arrays.GROUP_FIXED, (parts, len(spec.aggregates), sums_width(terms))),
-        (arrays.OWN, 0, (stairs, inputs, inputs, limbs + 4)),
+        (arrays.OWN, 0, (stairs, inputs, inputs, digits)),
     ):
         numbers[first : first + len(widths) + 1] = start + np.cumsum([0, *widths])
 
@@ -146,7 +155,8 @@ def _term_rows(terms: Sequence[Term]) -> list[tuple[int, ...]]:
     rows: list[tuple[int, ...]] = []
     for t, term in enumerate(terms):
         start = sums_width([other for other in terms[:t] if other.input == term.input])
-        rows.append((term.argument, term.is_float, term.plain, term.limbs, term.low, start, sums_width(terms[:t])))
+        fixed = term.argument, term.is_float, term.plain, term.limbs, term.low
+        rows.append((*fixed, start, sums_width(terms[:t]), term.scale))
     return rows
 
 

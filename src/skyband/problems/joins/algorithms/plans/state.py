@@ -159,6 +159,8 @@ class Joined:
                 f"live {source} valid": self._slots[queue.slot, arrays.R_VALID],
                 f"live {source} weight": self._slots[queue.slot, arrays.R_WEIGHT],
             }
+            if scales := self.spec.inputs[source].scales:
+                saved[f"live {source} scales"] = np.array(scales)
         return saved
 
     def restore(self, state: Arrays) -> None:
@@ -171,6 +173,9 @@ class Joined:
         live = []
         for source in range(len(self.spec.inputs)):
             last, *rest = (state[f"live {source} {name}"] for name in _LIVE)
+            if self.spec.inputs[source].scales:
+                # Who saved no scales took decimals for float64.
+                assert tuple(state[f"live {source} scales"].tolist()) == self.spec.inputs[source].scales
             live.append(Coming(np.full(len(last), BEFORE), last, *rest))
         self._run(self._schedule.revive(live))
 
@@ -308,10 +313,10 @@ class Joined:
                 "smaller windows."
             )
         if broken > 1:
-            raise AggregateOverflow(
-                "A sum of whole numbers exceeds 64 bits. SUM(x * 1.0) adds float64.",
-                broken - 2,
-            )
+            _, source, argument = self.spec.aggregates[broken - 2]
+            has_point = self.spec.inputs[source].scale(argument) > 0
+            what = "decimals, in units of their last digit," if has_point else "whole numbers"
+            raise AggregateOverflow(f"A sum of {what} exceeds 64 bits. SUM(x * 1.0) adds float64.", broken - 2)
 
     # -- invariants ------------------------------------------------------------------------------------------------
 

@@ -176,7 +176,7 @@ class Recompute:
                     raise AggregateOverflow(f"A sum of whole numbers, {total}, exceeds 64 bits.")
                 yield total
             elif aggregate.function == AVG:
-                yield float(_sum(values)) / len(values)
+                yield _mean(values, self._spec.inputs[aggregate.input].scale(aggregate.argument))
             else:
                 yield min(values) if aggregate.function == MIN else max(values)
 
@@ -332,7 +332,18 @@ def _sum(values: list[Any]) -> int | float:
     infinite = {value for value in values if math.isinf(value)}
     if infinite:
         return math.nan if len(infinite) > 1 else infinite.pop()
-    exact = sum(map(Fraction, values))
+    return _nearest(sum(map(Fraction, values), Fraction()))
+
+
+def _mean(values: list[Any], scale: int) -> float:
+    """The mean of numbers with so many digits behind the point, rounded once."""
+    if any(math.isinf(value) for value in values):
+        return float(_sum(values))
+    return _nearest(sum(map(Fraction, values), Fraction()) / len(values) / 10**scale)
+
+
+def _nearest(exact: Fraction) -> float:
+    """The nearest float64; beyond all of them it is infinite."""
     try:
         return float(exact)
     except OverflowError:

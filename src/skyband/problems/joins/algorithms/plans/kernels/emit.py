@@ -52,6 +52,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     T_LIMBS,
     T_LOW,
     T_PLAIN,
+    T_SCALE,
     T_TO,
     TAU,
     TERM_ROWS,
@@ -149,8 +150,8 @@ def evaluate(config, program, groups, group_stairs, scratch, floats, counters, g
         elif count != 0:
             valid |= 1 << a
             if aggregate[A_FLOAT]:
-                total = total_of(groups, group, at, term, scratch, config[LIMBS])
-                floats[place] = total / count if function == AVG else total
+                divisor = count if function == AVG else np.int64(1)
+                floats[place] = as_one_float(groups, group, at, term, divisor, scratch, config[LIMBS])
             else:
                 whole, fits = as_int(groups, group, at + term[T_PLAIN], term[T_LIMBS])
                 scratch[place] = whole
@@ -160,13 +161,14 @@ def evaluate(config, program, groups, group_stairs, scratch, floats, counters, g
 
 
 @part
-def total_of(groups, group, at, term, scratch, limbs):
-    """The sum of a term, as a float64."""
+def as_one_float(groups, group, at, term, divisor, scratch, limbs):
+    """The sum of a term, or its mean if `divisor` says of how many, as the nearest float64."""
     if term[T_FLOAT]:
         above, below = groups[group, at + 1], groups[group, at + 2]
         if above > 0 or below > 0:
             return np.nan if above > 0 and below > 0 else np.inf if above > 0 else -np.inf
-    return as_float(groups, group, at + term[T_PLAIN], term[T_LIMBS], term[T_LOW], scratch, limbs)
+    at += term[T_PLAIN]
+    return as_float(groups, group, at, term[T_LIMBS], term[T_LOW], divisor, term[T_SCALE], scratch, limbs)
 
 
 @inlined

@@ -3,7 +3,8 @@ is a row of limbs of 31 bits, least significant first, the last one signed.
 
 A float64 is a whole number times a power of two, so a sum of float64 is one too. With the power of two chosen below
 every number seen, adding, taking back and multiplying by counts are exact, in any order; only what is shown is rounded,
-once, to the nearest float64, as `math.fsum` of the live rows would.
+once, to the nearest float64, as `math.fsum` of the live rows would. So is a mean: the exact quotient is rounded, not
+the sum and then the quotient.
 """
 
 from __future__ import annotations
@@ -146,36 +147,105 @@ def extent(values, valid, bit, is_float):
     return low, high
 
 
+TEN_TO_NINE = 10**9  # the largest power of ten that is one limb
+EXACT = 1 << 53  # up to here float64 has every whole number
+LEAD = 62  # bits of a number that decide, with one more for the rest, which float64 is nearest
+LEAST_NORMAL, LEAST_BIT = -1022, -1074  # exponents
+
+
 @part
-def as_float(numbers, row, at, limbs, low, scratch, free):
-    """The float64 nearest to a number in units of 2**low; of two as near, the even one. Scratch is free from `free`."""
-    negative = numbers[row, at + limbs - 1] < 0
+def mean_digits(limbs, scale):
+    """How many limbs of scratch `as_float` may need: the number, a sign, and what dividing brings behind the point."""
+    return limbs + 2 + 4 + (scale + 8) // 9
+
+
+@part
+def as_float(numbers, row, at, limbs, low, divisor, scale, scratch, free):
+    """The float64 nearest to a number in units of 2**low, divided by `divisor` and by 10**scale; of two as near, the
+    even one. Scratch is free from `free`."""
+    if limbs == 1 and low >= -900:
+        whole, by = numbers[row, at], divisor
+        for _ in range(scale):
+            by = by * 10 if by < EXACT else by
+        if -EXACT < whole < EXACT and by < EXACT:
+            # Both are float64, so the quotient is rounded once, and times a power of two it stays what it is.
+            return math.ldexp(float(whole) / float(by), low)
+    # So many limbs behind the point that what is left of the number after dividing still has more than LEAD bits.
+    more = 0 if divisor == 1 and scale == 0 else 2 + (1 if divisor < LIMB else 2) + (scale + 8) // 9
+    negative, count = numbers[row, at + limbs - 1] < 0, limbs + 2 + more
     carry = np.int64(0)
-    for c in range(limbs + 2):
-        digit = numbers[row, at + c] if c < limbs else np.int64(0)
+    for c in range(count):
+        digit = numbers[row, at + c - more] if more <= c < limbs + more else np.int64(0)
         total = (-digit if negative else digit) + carry
         scratch[free + c] = total & MASK
         carry = total >> BITS
-    top = limbs + 1
-    while top >= 0 and scratch[free + top] == 0:
+    rest = np.int64(0)
+    if divisor > 1:
+        rest |= divide(scratch, free, count, divisor)
+    for done in range(0, scale, 9):
+        power = np.int64(1)
+        for _ in range(min(9, scale - done)):
+            power *= 10
+        rest |= divide(scratch, free, count, power)
+    value = nearest(scratch, free, count, rest, low - BITS * more)
+    return -value if negative else value
+
+
+@part
+def divide(digits, free, count, divisor):
+    """Divide a number of so many limbs, which is not negative, in place; returns what remains."""
+    rest = np.int64(0)
+    for c in range(free + count - 1, free - 1, -1):
+        if divisor < LIMB:
+            total = rest << BITS | digits[c]
+            digits[c] = total // divisor
+            rest = total - digits[c] * divisor
+            continue
+        # Bit by bit: twice the rest has no more than 63 bits.
+        quotient = np.int64(0)
+        for bit in range(BITS - 1, -1, -1):
+            rest = rest << 1 | (digits[c] >> bit & 1)
+            quotient <<= 1
+            if rest >= divisor:
+                rest -= divisor
+                quotient |= 1
+        digits[c] = quotient
+    return rest
+
+
+@part
+def nearest(digits, free, count, rest, low):
+    """The float64 nearest to a number of so many limbs in units of 2**low, and a little more if there is a rest."""
+    top = count - 1
+    while top >= 0 and digits[free + top] == 0:
         top -= 1
     if top < 0:
         return 0.0
     width = 0
-    while scratch[free + top] >> width > 0:
+    while digits[free + top] >> width > 0:
         width += 1
-    # The leading 62 bits; what lies below them only says to which side of a tie the number falls.
-    second = scratch[free + top - 1] if top >= 1 else np.int64(0)
-    third = scratch[free + top - 2] if top >= 2 else np.int64(0)
+    # The leading bits; what lies below them only says to which side of a tie the number falls.
+    second = digits[free + top - 1] if top >= 1 else np.int64(0)
+    third = digits[free + top - 2] if top >= 2 else np.int64(0)
     taken = BITS - width
-    lead = (scratch[free + top] << (62 - width)) | (second << taken) | (third >> (BITS - taken))
-    rest = third & ((np.int64(1) << (BITS - taken)) - 1)
+    lead = (digits[free + top] << (LEAD - width)) | (second << taken) | (third >> (BITS - taken))
+    rest |= third & ((np.int64(1) << (BITS - taken)) - 1)
     for c in range(top - 2):
-        rest |= scratch[free + c]
+        rest |= digits[free + c]
     if rest:
         lead |= 1
-    value = math.ldexp(float(lead), BITS * top + width - 62 + low)
-    return -value if negative else value
+    exponent = BITS * top + width - LEAD + low
+    if exponent + LEAD <= LEAST_NORMAL:
+        # So small that float64 has fewer bits for it: rounded here, since `ldexp` would round once more.
+        lost = LEAST_BIT - exponent
+        if lost > LEAD:
+            return 0.0
+        half, kept = np.int64(1) << (lost - 1), lead >> lost
+        beyond = lead - (kept << lost)
+        if beyond > half or (beyond == half and kept & 1):
+            kept += 1
+        return math.ldexp(float(kept), LEAST_BIT)
+    return math.ldexp(float(lead), exponent)
 
 
 @part

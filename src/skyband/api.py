@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, Required, Typ
 import pyarrow as pa
 
 from skyband.core.checks import Emit, Order
-from skyband.core.query import QueryOption, given_types, options_of, signature_of, with_parameters
+from skyband.core.query import Query, QueryOption, given_types, options_of, signature_of, with_parameters
 from skyband.core.registry import problem_of
 from skyband.engines.data_kinds import is_spark
 from skyband.errors import InvalidInput, InvalidQuery

@@ -1,6 +1,6 @@
 """What a row costs the algorithms for many queries, piece by piece: the planner adds the pieces up.
 
-The figures come with the package, and `skyband calibrate --many` measures them on this machine.
+The figures come with the package, and `skyband calibrate --subscriptions` measures them on this machine.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ManyCosts:
 _file = cost_files.File(
     "subscriptions",
     {"pieces": list(PIECES)},
-    "skyband calibrate --many",
+    "skyband calibrate --subscriptions",
     ManyCosts,
 )
 cache_file, write, read, known_many_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)

@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from skyband.core.checks import but
 from skyband.core.encoding.output import many_layout
+from skyband.core.query import replace_unchecked
 from skyband.engines.spark.clock import watermarked
 from skyband.engines.spark.copies import COPY
 from skyband.engines.spark.gathering import Gatherer
@@ -173,7 +173,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
         changes=query.emit != "windows",
         is_spread=True,
         fingerprint=f"{query.fingerprint(schema)} for {asked}{meeting}",
-        query=but(query, max_jump=None),  # a bucket does not see all rows
+        query=replace_unchecked(query, max_jump=None),  # a bucket does not see all rows
         buckets=buckets,
         homes=None if come_and_go else _homes(df, query.queries, meet_by, buckets),
         meet_by=meet_by,

@@ -11,7 +11,7 @@ from skyband.core import checks
 from skyband.core.checks import as_given, check_emit, check_jump, check_lateness, check_window
 from skyband.core.query import Converted, Emits, Length, Query, option, replace_unchecked
 from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
-from skyband.expressions.subscriptions import filtered, parameter
+from skyband.expressions.subscriptions import check_by, filtered, parameter
 from skyband.windows import Window
 
 if TYPE_CHECKING:

@@ -9,8 +9,10 @@ import inspect
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any, Required, get_origin, get_type_hints
 
+import options_page
 import pyarrow as pa
 import pytest
 
@@ -18,6 +20,10 @@ import skyband as sb
 from skyband import api
 from skyband.api import JoinOptions, TopKOptions
 from skyband.core.query import options_of, type_text
+from skyband.errors import InvalidPipeline
+from skyband.pipelines.checking import asked_of, check
+from skyband.pipelines.columns import columns_of
+from skyband.pipelines.file import load
 from skyband.sql.run import ask
 
 N = 40
@@ -337,7 +343,11 @@ CLAUSES: dict[str, Mapping[str, str]] = {
     "WITH RECALL": {"end": "WITH RECALL 0.9"},
     "WITH BOUNDS": {"end": "WITH BOUNDS (0, 1)"},
 }
-SCHEMAS = {"rows": ROWS.schema, "queries": QUERIES.schema} | {name: rows.schema for name, rows in STREAMS.items()}
+SCHEMAS = {
+    "rows": ROWS.schema,
+    "queries": QUERIES.schema,
+    "others": pa.schema([*QUERIES.schema, pa.field("t", pa.int64())]),
+} | {name: rows.schema for name, rows in STREAMS.items()}
 
 
 REFUSED_AS = {  # in other words than those of the clause
@@ -357,6 +367,198 @@ def test_a_statement_uses_or_refuses_each_clause(query: type, clause: str) -> No
     base, changed = (STATEMENTS[query].format(**plain | more) for more in ({}, dict(CLAUSES[clause])))
     assert type(asked_by(base)) is query
     assert used_or_refused(REFUSED_AS.get((query, clause), clause), lambda: asked_by(changed) != asked_by(base))
+
+
+# -- each option in a statement, and in a pipeline file ----------------------------------------------------------------
+
+# By query: a statement, and by option what is replaced in it, by what, to say another value.
+ON_ROWS = "[WINDOW 6 EVERY 3 ON t]"
+LATE = (" ON t]", " ON t LATENESS 2]")
+STATED: dict[type, tuple[str, dict[str, tuple[str, str]]]] = {
+    sb.TopK: (
+        f"SELECT * FROM rows {ON_ROWS} ORDER BY x DESC LIMIT 2 EMIT WINDOWS",
+        {
+            "k": ("LIMIT 2", "LIMIT 1"),
+            "by": ("BY x", "BY seq"),
+            "window": ("WINDOW 6", "WINDOW 9"),
+            "per": ("LIMIT 2", "LIMIT 2 BY g"),
+            "ascending": (" DESC", ""),
+            "emit": ("EMIT WINDOWS", "EMIT CHANGES"),
+            "lateness": LATE,
+            "error": ("EMIT WINDOWS", "WITH ERROR 0.2"),
+        },
+    ),
+    sb.TopKForEach: (
+        f"SELECT * FROM rows {ON_ROWS}, queries q ORDER BY rows.x - q.x DESC LIMIT 2 BY q.id EMIT WINDOWS",
+        {
+            "queries": ("queries q", "others q"),
+            "k": ("LIMIT 2", "LIMIT q.k"),
+            "by": ("rows.x", "rows.seq"),
+            "window": ("WINDOW 6", "WINDOW 9"),
+            "key": ("BY q.id", "BY q.id, q.name"),
+            "size": ("WINDOW 6", "WINDOW q.n UP TO 6"),
+            "every": ("EVERY 3", "EVERY q.often DOWN TO 3"),
+            "where": ("q ORDER", "q WHERE rows.g < q.k ORDER"),
+            "ascending": (" DESC", ""),
+            "emit": ("EMIT WINDOWS", "EMIT CHANGES"),
+            "lateness": LATE,
+        },
+    ),
+    sb.TopKPairs: (
+        f"SELECT * FROM rows a {ON_ROWS}, rows b WHERE a.seq < b.seq ORDER BY a.x - b.x DESC LIMIT 2 EMIT WINDOWS",
+        {
+            "k": ("LIMIT 2", "LIMIT 1"),
+            "by": ("a.x - b.x", "a.x + b.x"),
+            "window": ("WINDOW 6", "WINDOW 9"),
+            "ascending": (" DESC", ""),
+            "same": (" ORDER", " AND a.g = b.g ORDER"),
+            "different": (" ORDER", " AND a.g <> b.g ORDER"),
+            "where": (" ORDER", " AND a.x < b.x + 1 ORDER"),
+            "emit": ("EMIT WINDOWS", "EMIT CHANGES"),
+            "lateness": LATE,
+        },
+    ),
+    sb.TopKAcross: (
+        "SELECT * FROM r FULL JOIN s USING (id) ORDER BY r.v + s.v DESC LIMIT 2 WINDOW [6 EVERY 3 ON t] EMIT WINDOWS",
+        {
+            "k": ("LIMIT 2", "LIMIT 1"),
+            "id": ("USING (id)", "USING (few)"),
+            "value": ("r.v + s.v", "r.t + s.t"),
+            "window": ("[6", "[9"),
+            "streams": ("FROM r FULL JOIN s USING (id) ORDER BY r.v", "FROM r z FULL JOIN s USING (id) ORDER BY z.v"),
+            "combine": ("s.v", "2 * s.v"),
+            "bounds": ("EMIT WINDOWS", "WITH BOUNDS (0, 1)"),
+            "emit": ("EMIT WINDOWS", "EMIT CHANGES"),
+            "lateness": LATE,
+            "recall": ("EMIT WINDOWS", "WITH BOUNDS (0, 1) WITH RECALL 0.9"),
+        },
+    ),
+    sb.JoinAggregate: (
+        f"SELECT COUNT(*) AS n FROM rows a {ON_ROWS}, others b {ON_ROWS} WHERE a.g = b.id GROUP BY a.g EMIT WINDOWS",
+        {
+            "inputs": ("WINDOW 6", "WINDOW 9"),
+            "aggregates": ("COUNT(*)", "SUM(a.seq)"),
+            "on": (" GROUP", " AND a.seq = b.k GROUP"),
+            "group_by": ("GROUP BY a.g", "GROUP BY a.g, a.seq"),
+            "having": ("EMIT WINDOWS", "HAVING n > 20"),
+            "order_by": ("EMIT WINDOWS", "ORDER BY n DESC"),
+            "k": ("EMIT WINDOWS", "ORDER BY n DESC LIMIT 1"),
+            "every": ("EVERY 3", "EVERY 2"),
+            "emit": ("EMIT WINDOWS", "EMIT CHANGES"),
+            "lateness": LATE,
+        },
+    ),
+}
+STATED_OPTIONS = [(query, option) for query, (_, options) in STATED.items() for option in options]
+# These columns are read under another name: the query is the same, what it is asked of is not.
+ELSEWHERE = {(sb.TopKForEach, "queries"), (sb.TopKAcross, "value")}
+
+
+def stated(query: type, option: str) -> tuple[str, str]:
+    """A statement, and the one that says another value of an option."""
+    statement, options = STATED[query]
+    assert options[option][0] in statement
+    return statement, statement.replace(*options[option])
+
+
+def is_said(query: type, option: str, base: Any, changed: Any) -> bool:
+    """Does what is asked differ in the option?"""
+    assert type(base.query) is type(changed.query) is query
+    if (query, option) in ELSEWHERE:
+        return base.rows != changed.rows or base.queries != changed.queries
+    return getattr(base.query, option) != getattr(changed.query, option)
+
+
+def test_a_clause_is_declared_for_each_option_that_a_statement_can_say() -> None:
+    for query, (_, options) in STATED.items():
+        assert {each.name for each in options_of(query) if each.sql} == set(options)
+
+
+@pytest.mark.parametrize(("query", "option"), STATED_OPTIONS, ids=lambda each: getattr(each, "__name__", each))
+def test_a_statement_says_each_option_that_has_a_clause(query: type, option: str) -> None:
+    assert is_said(query, option, *(ask(statement, SCHEMAS) for statement in stated(query, option)))
+
+
+FILE = """
+checkpoint = "here"
+{more}
+[sources.rows]
+format = "json"
+path = "rows"
+schema = "t BIGINT, seq BIGINT, g BIGINT, x DOUBLE"
+[sources.queries]
+format = "json"
+path = "queries"
+stream = false
+schema = "id BIGINT, name STRING, x DOUBLE, k BIGINT, n BIGINT, often BIGINT"
+[sources.others]
+format = "json"
+path = "others"
+stream = true
+schema = "id BIGINT, name STRING, x DOUBLE, k BIGINT, n BIGINT, often BIGINT, t BIGINT"
+[sources.r]
+format = "json"
+path = "r"
+schema = "t BIGINT, id BIGINT, few BIGINT, v DOUBLE"
+[sources.s]
+format = "json"
+path = "s"
+schema = "t BIGINT, id BIGINT, few BIGINT, v DOUBLE"
+[sinks.screen]
+format = "console"
+[queries.best]
+sql = "{sql}"
+to = "screen"
+{option}
+"""
+
+
+def checked(folder: Path, sql: str, *, option: str = "", more: str = "") -> Any:
+    """The pipeline of a file that asks this, as far as it can be checked without Spark."""
+    file = folder / "pipeline.toml"
+    file.write_text(FILE.format(sql=sql, option=option, more=more))
+    pipeline = load(file)
+    check(pipeline)
+    return pipeline
+
+
+def asked_by_file(folder: Path, sql: str) -> Any:
+    pipeline = checked(folder, sql)
+    schemas = {name: columns_of(source, pipeline) for name, source in pipeline.sources.items()}
+    return asked_of(pipeline, pipeline.queries["best"], schemas)
+
+
+@pytest.mark.parametrize(("query", "option"), STATED_OPTIONS, ids=lambda each: getattr(each, "__name__", each))
+def test_a_pipeline_file_says_each_option_that_has_a_clause(query: type, option: str, tmp_path: Path) -> None:
+    assert is_said(query, option, *(asked_by_file(tmp_path, statement) for statement in stated(query, option)))
+
+
+@pytest.mark.parametrize("option", sorted({option for _, option in EVERY_OPTION}))
+def test_a_pipeline_file_refuses_options_beside_the_statement(option: str, tmp_path: Path) -> None:
+    """What no clause says, such as max_jump, cannot be said there at all; what one does is said in the statement."""
+    statement, _ = STATED[sb.TopK]
+    with pytest.raises(InvalidPipeline, match=f"Unknown key '{option}' in query 'best'"):
+        checked(tmp_path, statement, option=f"{option} = 1")
+    if option != "queries":  # of a pipeline, these are the tables that hold its statements
+        with pytest.raises(InvalidPipeline, match=f"Unknown key '{option}' in a pipeline"):
+            checked(tmp_path, statement, more=f"{option} = 1")
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("name", 'name = "other"'),
+        ("trigger", 'trigger = "5 seconds"'),
+        ("spark", 'spark = {"spark.sql.shuffle.partitions" = 3}'),
+    ],
+)
+def test_a_pipeline_file_uses_each_option_of_the_pipeline(key: str, said: str, tmp_path: Path) -> None:
+    statement, _ = STATED[sb.TopK]
+    assert getattr(checked(tmp_path, statement, more=said), key) != getattr(checked(tmp_path, statement), key)
+
+
+def test_the_page_of_options_is_made_from_the_declarations() -> None:
+    assert options_page.PAGE.read_text() == options_page.page(), "run python tests/options_page.py"
 
 
 # -- explain -----------------------------------------------------------------------------------------------------------

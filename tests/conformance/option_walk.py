@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import skyband as sb
-from skyband.core.options import Option, declared
+from skyband.core.options import AlgorithmOption, declared
 from skyband.core.registry import Algorithm, algorithms_of
 
 HOSTILE = ["0", "-0", "-1", "1", "2", "3", "1.5", "1e-3", ".5", "1_000", "1e300", "-1e300", "nan", "inf", "-inf"]
@@ -68,7 +68,7 @@ PROBLEMS: dict[str, tuple[dict[str, Algorithm[Any, Any]], list[Ask]]] = {
 }  # fmt: skip
 
 
-def values_of(option: Option, problem: str, name: str) -> list[str]:
+def values_of(option: AlgorithmOption, problem: str, name: str) -> list[str]:
     kept = [str(option.kind(bound)) for bound in option.range]
     # Once for each query: what it does with its options was seen with one query.
     return (

@@ -1,8 +1,9 @@
-"""Options of algorithms: what each may be is declared beside the algorithm's `open`, in the types of its arguments.
+"""Options of algorithms. An algorithm's `open` declares them: the type of an argument says what it may be.
 
     def open(spec: Spec, *, block: Count = 32768, gamma: Growth | None = None) -> Relaxed: ...
 
-Whoever finds an algorithm by its text (`registry.find`) has its options read and checked here, and nowhere else.
+`registry.find` finds an algorithm by its text, and reads and checks the options in the text here, and nowhere else.
+Options of queries are declared by the queries: see `core.query`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from skyband.errors import InvalidQuery
 
 
 class Range(NamedTuple):
-    """From the least to the most, both included."""
+    """From the least to the most; both are allowed."""
 
     least: float
     most: float
@@ -35,7 +36,9 @@ Deviations = Annotated[float, Range(0, 100)]
 Chance = Annotated[float, Range(1e-9, 0.5)]
 
 
-class Option(NamedTuple):
+class AlgorithmOption(NamedTuple):
+    """What an algorithm takes under a name."""
+
     name: str
     kind: type  # int or float
     range: Range
@@ -47,7 +50,7 @@ class Option(NamedTuple):
         return f"{what} from {least} to {most}"
 
     def read(self, text: str, algorithm: str) -> int | float:
-        """The number in a text, as Python would read it, of this option's type: so compiled code sees one type only."""
+        """The number in a text as Python reads it, in this option's type, so that compiled code sees one type only."""
         try:
             number = self.kind(text)
         except ValueError:
@@ -57,7 +60,7 @@ class Option(NamedTuple):
         return number
 
 
-def declared(open: Callable[..., Any]) -> dict[str, Option]:
+def declared(open: Callable[..., Any]) -> dict[str, AlgorithmOption]:
     """The options of an algorithm, from the types of the arguments that its `open` takes by keyword only."""
     types = get_type_hints(open, include_extras=True)
     arguments = inspect.signature(open).parameters.values()
@@ -65,10 +68,10 @@ def declared(open: Callable[..., Any]) -> dict[str, Option]:
     return {name: _declared(name, types[name]) for name in names}
 
 
-def _declared(name: str, annotation: Any) -> Option:
+def _declared(name: str, annotation: Any) -> AlgorithmOption:
     for each in (annotation, *get_args(annotation)):  # one that may be None is a union of two
         if get_origin(each) is Annotated:
             kind, *said = get_args(each)
             if ranges := [about for about in said if isinstance(about, Range)]:
-                return Option(name, kind, ranges[0])
+                return AlgorithmOption(name, kind, ranges[0])
     raise TypeError(f"Option {name!r} is {annotation}: declare its range, as in Annotated[int, Range(1, 100)].")

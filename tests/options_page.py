@@ -15,8 +15,8 @@ HEAD = """# Every option of every query
 `python tests/options_page.py` makes this page from the declarations of the queries. The functions, such as `sb.top_k`,
 take the same options under the same names; `help(sb.top_k)` shows them with examples.
 
-A statement can say every option that has an SQL clause: with `sb.sql`, with `skyband sql`, and in a pipeline file, where
-the statement is the `sql` of a query. The other options are for Python; a pipeline file refuses them by name.
+A statement can say every option that has an SQL clause: with `sb.sql`, with `skyband sql`, and in a pipeline file,
+whose queries have it as their `sql`. The other options are for Python; a pipeline file refuses them by name.
 """
 PROBLEMS: dict[type[Query], str] = {
     sb.TopK: "The best rows: `sb.TopK`, `sb.top_k`",

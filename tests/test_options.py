@@ -21,7 +21,7 @@ from skyband import api
 from skyband.api import JoinOptions, TopKOptions
 from skyband.core.query import options_of, type_text
 from skyband.errors import InvalidPipeline
-from skyband.pipelines.checking import asked_of, check
+from skyband.pipelines.checking import check, spec_of
 from skyband.pipelines.columns import columns_of
 from skyband.pipelines.file import load
 from skyband.sql.run import ask
@@ -525,7 +525,7 @@ def checked(folder: Path, sql: str, *, option: str = "", more: str = "") -> Any:
 def asked_by_file(folder: Path, sql: str) -> Any:
     pipeline = checked(folder, sql)
     schemas = {name: columns_of(source, pipeline) for name, source in pipeline.sources.items()}
-    return asked_of(pipeline, pipeline.queries["best"], schemas)
+    return spec_of(pipeline, pipeline.queries["best"], schemas)
 
 
 @pytest.mark.parametrize(("query", "option"), STATED_OPTIONS, ids=lambda each: getattr(each, "__name__", each))

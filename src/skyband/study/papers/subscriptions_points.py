@@ -1,4 +1,4 @@
-"""What the experiments about many queries measure: the cost of a row, the errors of PA, how many rows are held.
+"""What the experiments about subscriptions measure: the cost of a row, the errors of PA, how many rows are held.
 
 Rows are points, queries are sampled from them, a score is the distance. Real readings of sensors are not ours to ship:
 rows like them are made, in their order ("correlated in time") or drawn from it at random ("randomised").

@@ -101,14 +101,6 @@ class AcrossOperator(Operator[AcrossBatch, AcrossAnswer], Protocol):
         """Rows so far that broke the promise that an object comes once in a stream, as far as noticed."""
         ...
 
-    def top(self, k: int) -> AcrossAnswer:
-        """The k best objects right now; with a slide, of the window that closes next."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many rows, or instances made of them, are kept because they may still matter."""
-        ...
-
     def live_codes(self) -> npt.NDArray[np.bool_]:
         """By object: is there something to remember of it?"""
         ...

@@ -118,6 +118,7 @@ class JoinCodes:
     def __init__(self, bound: BoundJoin) -> None:
         self._variables = [GroupCodes(pa.schema([("value", kind)])) for kind in bound.variable_types]
         self.inputs = [InputCodes(source, self._variables) for source in bound.inputs]
+        self.recount_at = 0  # cells, with which it is time to see how many of them are gone
 
     def keep(self, cells: Sequence[Ints]) -> list[Cells]:
         """By input, forget all cells but these, and values that no cell has; what is left, as if it were new."""

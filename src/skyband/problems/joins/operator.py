@@ -15,8 +15,9 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import Codes, Ints, Operator
+from skyband.core.operator import Codes, Ints, Operator, ShowsNoRows
 from skyband.core.registry import Algorithm
+from skyband.errors import InvalidQuery
 
 COUNT, SUM, AVG, MIN, MAX = 0, 1, 2, 3, 4
 FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX}
@@ -154,15 +155,18 @@ class Known(NamedTuple):
     groups: int  # of its part of the grouping
 
 
+class ShowsGroups(ShowsNoRows):
+    """Of all operators for joins: answers are those of windows and changes."""
+
+    def top(self, k: int, size: int | None) -> Answer:
+        raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
+
+
 class JoinOperator(Operator[Batch, Answer], Protocol):
     """An algorithm for aggregates over joins, running."""
 
     def parts(self, groups: Ints) -> Codes:
         """[group, grouped input]: the parts of these groups."""
-        ...
-
-    def rows_held(self) -> int:
-        """Rows that are live or wait for their window."""
         ...
 
     def groups_live(self) -> int:

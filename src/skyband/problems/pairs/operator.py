@@ -101,23 +101,11 @@ Pairs = npt.NDArray[Any]  # of dtype PAIR
 class PairOperator(Operator[Batch, Answer], Protocol):
     """An algorithm for the k best pairs, running."""
 
-    def top(self, k: int, size: int | None) -> Answer:
-        """The k best pairs of the last `size` right now; None: of the window that closes next."""
-        ...
-
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         """As `top` for each k[i] and size[i]; size 0: of the window that closes next.
 
         The answers one after the other, and where each starts among their pairs and the last one ends.
         """
-        ...
-
-    def held(self) -> Ints:
-        """The positions of the rows this operator may still show, ascending."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many rows `held` has, or a little more, without counting them one by one."""
         ...
 
     def live_colours(self, which: int) -> npt.NDArray[np.bool_]:

@@ -42,18 +42,6 @@ class Batch(NamedTuple):
 class RowOperator(Operator[Batch, Answer], Protocol):
     """An algorithm for the k best rows, running."""
 
-    def top(self, k: int, size: int | None) -> Answer:
-        """The k best rows of the last `size` right now, per group; None: of the window that closes next."""
-        ...
-
-    def held(self) -> Ints:
-        """The positions of the rows this operator may still show, ascending."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many rows `held` has, or a little more, without counting them one by one."""
-        ...
-
     def rescore(self, change: Callable[[Floats], Floats]) -> None:
         """Replace all scores held by change(scores), which are in the same order."""
         ...

@@ -58,17 +58,5 @@ class SubscriptionOperator(Operator[Batch, Answer], Protocol):
         """Query kept[i] becomes query i, and the others are dropped. `kept` is ascending."""
         ...
 
-    def top(self, k: int | None, size: int | None) -> Answer:
-        """The best rows right now for each query: min(k, its own) rows of its window, or of the last `size`."""
-        ...
-
-    def held(self) -> Ints:
-        """The positions of the rows that this operator may still emit, ascending."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many rows `held` has, or a little more, without counting them one by one."""
-        ...
-
 
 SubscriptionAlgorithm = Algorithm[Spec, SubscriptionOperator]

@@ -26,13 +26,13 @@ from skyband.problems.joins.algorithms.plans.kernels.running import line_up, run
 from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
 from skyband.problems.joins.drivers.clock import Moves, Schedule
 from skyband.problems.joins.drivers.lifetimes import Coming
-from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, Known, Plan, Spec
+from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, Known, Plan, ShowsGroups, Spec
 
 _LIVE = ("last", "cell", "arguments", "valid", "weight")  # of a live row, in a snapshot
 SAFE_BITS = 62  # so many joined rows, as a power of two, can be counted
 
 
-class Joined:
+class Joined(ShowsGroups):
     """A plan, running.
 
     Parameters

@@ -24,6 +24,7 @@ from skyband.problems.joins.operator import (
     Batch,
     Cells,
     Known,
+    ShowsGroups,
     Spec,
     is_float,
 )
@@ -41,7 +42,7 @@ class _Row(NamedTuple):
     arguments: tuple[int | float | None, ...]
 
 
-class Recompute:
+class Recompute(ShowsGroups):
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         self._late = 0

@@ -9,14 +9,15 @@ else about a running query is in `core/session.py`, once for all problems.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import plain_batch
-from skyband.core.operator import Codes, Ints, Operator
+from skyband.core.operator import Ints, Operator
 from skyband.core.snapshots import Part
 from skyband.core.stats import Stats
 from skyband.errors import InvalidQuery, SkybandError
@@ -39,13 +40,6 @@ class SessionQuery(Protocol):
     def algorithm(self) -> str | None: ...
 
 
-class AdHoc(NamedTuple):
-    """What an answer was asked for: by `top`, or by `top_many`, which numbers its questions."""
-
-    size: int | Ints | None  # in ticks; of many questions, by row of the answer. None: the window that closes next
-    question: Codes | None = None  # by row of the answer
-
-
 class Codec(Protocol[B, A]):
     """One problem's query, bound to the columns of its rows. The session that drives it opens its operator first."""
 
@@ -62,7 +56,7 @@ class Codec(Protocol[B, A]):
     k: int  # the largest that may be asked for
 
     holds_window: ClassVar[bool] = False  # do operators hold all rows of the window, rather than a few of them?
-    can_ask: ClassVar[bool] = True  # is there an answer at any time, for `top`?
+    any_size: ClassVar[bool] = True  # can part of the window be asked for?
     few_codes: ClassVar[int] = 1024  # with fewer codes, it does not pay to forget those that are gone
 
     # -- the operator ------------------------------------------------------------------------------------------------
@@ -119,6 +113,8 @@ class Codec(Protocol[B, A]):
         """The k of an ad-hoc question; `ticks` are those of its size. Raises if it cannot be answered."""
         if k is not None and not 1 <= k <= self.k:
             raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.k}, got {k!r}.")
+        if ticks is not None and not self.any_size:
+            raise InvalidQuery(f"size={size!r}: only the query's own window can be asked for ({self.query.window}).")
         if ticks is not None and ticks > self.window.size:
             raise InvalidQuery(f"size={size} is larger than the query's window ({self.query.window}).")
         return self.k if k is None else k

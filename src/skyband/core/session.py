@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from skyband.core import snapshots
 from skyband.core.ad_hoc import NEXT_WINDOW, top_many
-from skyband.core.codec import AdHoc, Codec, SessionQuery
+from skyband.core.codec import Codec, SessionQuery
+from skyband.core.encoding.inputs import rows_for
+from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import whole_batch
 from skyband.core.encoding.times import Jumps, as_ticks, with_times
-from skyband.core.operator import Ints, Operator
+from skyband.core.operator import Arrays, Ints, Operator
 from skyband.core.stats import Stats
-from skyband.engines.embedded.inputs import rows_for
 from skyband.errors import InvalidQuery, SessionFailed, SkybandError, SnapshotCorrupt, SnapshotMismatch
 from skyband.windows import FOREVER, Span, parse_span, span_ticks, whole_number
 
@@ -213,7 +214,7 @@ class Session:
         window = self._codec.window
         # The largest size that may be asked for without a unit.
         plain = self._codec.on_type is None or pa.types.is_integer(self._codec.on_type)
-        longest = min(window.size, FOREVER - 1) if plain else 0
+        longest = min(window.size, FOREVER - 1) if plain and self._codec.any_size else 0
         asked = [self._read_question(question, longest) for question in questions]
         k = np.array([k for k, _ in asked], np.int64)
         size = np.array([NEXT_WINDOW if ticks is None else ticks for _, ticks in asked], np.int64)
@@ -224,8 +225,6 @@ class Session:
 
     def _question(self, k: Any, size: Span | None) -> tuple[int, int | None]:
         """A question's k, and its size in ticks."""
-        if not self._codec.can_ask:
-            raise InvalidQuery("This query has no answer but those of its windows and changes: there is no `top`.")
         number = None if k is None else whole_number(k)
         if k is not None and number is None:
             raise InvalidQuery(f"k must be a whole number, got {k!r}.")
@@ -317,6 +316,7 @@ class Session:
         try:
             session, codec, operator = (saved.parts[name] for name in ("session", "codec", "operator"))
             _check_kinds(operator.arrays, self._operator.state())
+            _check_kinds(codec.arrays, self._codec.state().arrays)
             if self._rows is not None:
                 self._rows.load(session.arrays["held"], whole_batch(session.tables["rows"]))
             self._operator.restore(dict(operator.arrays))
@@ -365,8 +365,8 @@ class Session:
         raise explained from error
 
 
-def _check_kinds(saved: dict[str, Any], own: dict[str, Any]) -> None:
-    """Raise unless arrays have the types of those that an operator would save. Kernels would not take others."""
+def _check_kinds(saved: Arrays, own: Arrays) -> None:
+    """Raise unless arrays have the types of those that would be saved here. Kernels would not take others."""
     for name, array in own.items():
         kind, wanted = (saved[name].dtype, saved[name].ndim), (array.dtype, array.ndim)
         # A record may have fewer fields than those of this version: operators know what these begin with.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,13 @@ _LEAD = {
 TAKEN = {"rank", "score", *(name for names in _LEAD.values() for name in names)}  # a column called so is renamed
 _LEAD_TYPES = {"change": pa.string(), "question": pa.int32()}  # the others have the type of the window's column
 _RANK = pa.int32()
+
+
+class AdHoc(NamedTuple):
+    """What an answer was asked for: by `top`, or by `top_many`, which numbers its questions."""
+
+    size: int | Ints | None  # in ticks; of many questions, by row of the answer. None: the window that closes next
+    question: Codes | None = None  # by row of the answer
 
 
 class Ranked(Protocol):
@@ -124,6 +131,36 @@ class OutputSchema:
             unknown = np.broadcast_to(endless, len(answer.at))
             return [pa.array(answer.at - size, pa.int64(), mask=unknown).view(self.time_type), at]
         return [column_of(answer.at - size, np.int64, self.time_type), at]
+
+
+class Outputs(NamedTuple):
+    """How the answers of one query look."""
+
+    emitted: OutputSchema
+    asked: OutputSchema  # of an ad-hoc question
+    asked_many: OutputSchema  # of many, which are numbered
+
+    @classmethod
+    def of(cls, emit: str, output: Callable[[str], OutputSchema]) -> Outputs:
+        return cls(output(emit), output("windows"), output(QUESTIONS))
+
+    def table(
+        self,
+        answer: Ranked,
+        columns: Sequence[pa.Array],
+        score: pa.Array,
+        window: Ticks,
+        ad_hoc: AdHoc | None,
+        *,
+        size: int | Ints | None = None,
+        keys: Sequence[pa.Array] = (),
+    ) -> pa.Table:
+        """The answer as it was asked for, or emitted; `size` is that of its windows, if neither of these says it."""
+        if ad_hoc is None:
+            return self.emitted.table(answer, columns, score, window, size, None, keys)
+        output = self.asked if ad_hoc.question is None else self.asked_many
+        size = ad_hoc.size if size is None else size
+        return output.table(answer, columns, score, window, size, ad_hoc.question, keys)
 
 
 def places(window: Ints) -> Ints:

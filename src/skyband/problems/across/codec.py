@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.codec import AdHoc, Codec
+from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes
-from skyband.core.encoding.output import QUESTIONS, OutputSchema, free_name
+from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema, free_name
 from skyband.core.encoding.rows import RowStore, column_of
 from skyband.core.encoding.schemas import check_keys, check_schema, is_value, plain_schema, stored
 from skyband.core.encoding.times import measured_type
@@ -19,12 +19,11 @@ from skyband.core.operator import Codes, Floats, Ints
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
 from skyband.core.stats import Stats
-from skyband.errors import InvalidInput, InvalidQuery
+from skyband.errors import InvalidInput
 from skyband.expressions import as_floats, check_exact, is_number
 from skyband.problems.across.operator import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
 from skyband.problems.across.planning import plan, specify
 from skyband.problems.across.query import TopKAcross
-from skyband.windows import Span
 
 Source = int | Codes | None  # the stream of all rows, or of each; None: a column names it
 
@@ -50,6 +49,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
 
     query: TopKAcross
     kept = None
+    any_size = False
     stats_type = AcrossStats
     _operator: AcrossOperator
 
@@ -64,10 +64,8 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         self.window, self.k, self.max_jump = self._spec.window, query.k, query.max_jump
         self.on_type = measured_type(query.window.on, self.plain)
         self.fingerprint = query.fingerprint(schema)
-        self._emitted, self._asked, self._asked_many = (
-            output_of(query, self.plain, emit) for emit in (str(query.emit), "windows", QUESTIONS)
-        )
-        self.output_schema = self._emitted.schema
+        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit))
+        self.output_schema = self._outputs.emitted.schema
         self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)
         self._objects = GroupCodes(pa.schema([self.plain.field(query.id)]))
         needed = dict.fromkeys(name for name in (query.id, query.window.on) if name is not None)
@@ -185,15 +183,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         values = [pa.array(column, from_pandas=True) for column in answer.values.T]
         recall = [] if self.query.recall is None else [pa.array(answer.recall)]
         columns, score = [objects, *values, *recall], column_of(answer.score, np.float64, pa.float64())
-        if ad_hoc is None:
-            return self._emitted.table(answer, columns, score, self.window)
-        output = self._asked if ad_hoc.question is None else self._asked_many
-        return output.table(answer, columns, score, self.window, ad_hoc.size, ad_hoc.question)
-
-    def check_question(self, k: int | None, ticks: int | None, size: Span | None) -> int:
-        if ticks is not None:
-            raise InvalidQuery(f"size={size!r}: across streams, only the query's own window can be asked for.")
-        return super().check_question(k, ticks, size)
+        return self._outputs.table(answer, columns, score, self.window, ad_hoc)
 
     # -- what it remembers -------------------------------------------------------------------------------------------
 

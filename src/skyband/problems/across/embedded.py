@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skyband.core.encoding.frames import common
+from skyband.core.encoding.inputs import Held, Source, in_batches, read
 from skyband.core.encoding.output import free_name
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Codes
-from skyband.engines.embedded.frames import common
-from skyband.engines.embedded.inputs import Held, Source, in_batches, read
 from skyband.engines.embedded.merging import in_turn
 from skyband.engines.embedded.ordering import check_order, ordered
 from skyband.engines.embedded.running import Running, run, started

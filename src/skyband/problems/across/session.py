@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from skyband.core.encoding.inputs import rows_for
 from skyband.core.operator import Codes
 from skyband.core.session import Session, entry
-from skyband.engines.embedded.inputs import rows_for
 from skyband.problems.across.codec import AcrossCodec, AcrossStats
 from skyband.problems.across.query import TopKAcross
 

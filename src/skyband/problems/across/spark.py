@@ -20,8 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from skyband.core.codec import AdHoc
-from skyband.core.encoding.output import best_of_parts
+from skyband.core.encoding.output import AdHoc, best_of_parts
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.jumps import without_jumps

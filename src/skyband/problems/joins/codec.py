@@ -8,12 +8,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.codec import AdHoc, Codec
+from skyband.core.codec import Codec
+from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_schema, plain_batch, plain_schema
 from skyband.core.operator import Codes, Ints
 from skyband.core.snapshots import Part
-from skyband.errors import AggregateOverflow, SkybandError, SnapshotMismatch
+from skyband.errors import AggregateOverflow, InvalidQuery, SkybandError, SnapshotMismatch
 from skyband.problems.joins.algorithms.recompute import NAME as RECOMPUTE
 from skyband.problems.joins.codes import JoinCodes
 from skyband.problems.joins.columns import bind
@@ -23,7 +24,7 @@ from skyband.problems.joins.output import GroupsOutput
 from skyband.problems.joins.planning import better, choose, open_plan, specify
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.reading import Read, RowReader
-from skyband.windows import Ticks
+from skyband.windows import Span, Ticks
 
 _LOOK_AT: Final = 50_000  # rows, before it is worth asking whether another plan would be cheaper
 
@@ -41,7 +42,6 @@ class JoinsCodec(Codec[Batch, Answer]):
 
     query: JoinAggregate
     kept = None
-    can_ask = False
     k = 0
     few_codes = 4096  # cells
     _operator: JoinOperator
@@ -151,6 +151,9 @@ class JoinsCodec(Codec[Batch, Answer]):
 
     def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
         return self._output.table(answer, self._operator, self._codes)
+
+    def check_question(self, k: int | None, ticks: int | None, size: Span | None) -> int:
+        raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
 
     # -- what it remembers -------------------------------------------------------------------------------------------
 

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.frames import common
+from skyband.core.encoding.inputs import Source, in_batches
+from skyband.core.encoding.inputs import read as read_rows
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Ints
 from skyband.core.session import Arrivals
-from skyband.engines.embedded.frames import common
-from skyband.engines.embedded.inputs import Source, in_batches
-from skyband.engines.embedded.inputs import read as read_rows
 from skyband.engines.embedded.merging import ready_until
 from skyband.engines.embedded.ordering import check_order, ordered
 from skyband.engines.embedded.running import Running, started

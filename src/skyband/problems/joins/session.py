@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skyband.core.encoding.inputs import rows_for
 from skyband.core.operator import Codes
 from skyband.core.session import Arrivals, Session, entry
-from skyband.engines.embedded.inputs import rows_for
 from skyband.errors import InvalidInput
 from skyband.problems.joins.codec import Arrived, JoinsCodec
 from skyband.problems.joins.costs import Statistics

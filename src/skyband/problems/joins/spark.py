@@ -22,8 +22,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
+from skyband.core.encoding.inputs import in_batches, read
 from skyband.core.query import replace_unchecked
-from skyband.engines.embedded.inputs import in_batches, read
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.part import WEIGHT, Merge, Part
 from skyband.engines.spark.plan import run

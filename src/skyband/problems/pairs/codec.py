@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.codec import AdHoc, Codec
+from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes
-from skyband.core.encoding.output import QUESTIONS, OutputSchema
+from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
 from skyband.core.encoding.times import measured_type
@@ -67,10 +67,8 @@ class PairsCodec(Codec[Batch, Answer]):
         self.on_type = measured_type(query.window.on, self.plain)
         self.fingerprint = query.fingerprint(schema)
         self.kept = self.plain
-        self._emitted, self._asked, self._asked_many = (
-            output_of(query, self.plain, emit, self._score.type) for emit in (str(query.emit), "windows", QUESTIONS)
-        )
-        self.output_schema = (self._asked_many if views else self._emitted).schema
+        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
+        self.output_schema = (self._outputs.asked_many if views else self._outputs.emitted).schema
         self._colours = [
             GroupCodes(pa.schema([self.plain.field(name) for name in names]))
             for names in (query.same, query.different)
@@ -128,10 +126,7 @@ class PairsCodec(Codec[Batch, Answer]):
         score = score_column(answer.score, self._score, self.query.ascending)
         if ad_hoc is None and answer.view is not None:
             ad_hoc = AdHoc(self._sizes[answer.view], answer.view)
-        if ad_hoc is None:
-            return self._emitted.table(answer, both, score, self.window)
-        output = self._asked if ad_hoc.question is None else self._asked_many
-        return output.table(answer, both, score, self.window, ad_hoc.size, ad_hoc.question)
+        return self._outputs.table(answer, both, score, self.window, ad_hoc)
 
     # -- what it remembers -------------------------------------------------------------------------------------------
 

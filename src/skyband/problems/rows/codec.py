@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from skyband import expressions
-from skyband.core.codec import AdHoc, Codec
+from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes
-from skyband.core.encoding.output import QUESTIONS, OutputSchema
+from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
 from skyband.core.encoding.scores import Scores
@@ -70,10 +70,8 @@ class RowsCodec(Codec[Batch, Answer]):
         self.fingerprint = query.fingerprint(schema)
         self.kept = kept_schema(query, self.plain)
         self._scores = Scores(self._score.type, self._score.text, ascending=query.ascending)
-        self._emitted, self._asked, self._asked_many = (
-            output_of(query, self.plain, emit, self._score.type) for emit in (str(query.emit), "windows", QUESTIONS)
-        )
-        self.output_schema = self._emitted.schema
+        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
+        self.output_schema = self._outputs.emitted.schema
         self._groups = GroupCodes(pa.schema([self.plain.field(name) for name in query.per])) if query.per else None
 
     def choose(self, saved: str | None) -> str:
@@ -105,10 +103,7 @@ class RowsCodec(Codec[Batch, Answer]):
     def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
         assert rows is not None, "answers show rows"
         score = self._scores.column(answer.score)
-        if ad_hoc is None:
-            return self._emitted.table(answer, rows.columns, score, self.window)
-        output = self._asked if ad_hoc.question is None else self._asked_many
-        return output.table(answer, rows.columns, score, self.window, ad_hoc.size, ad_hoc.question)
+        return self._outputs.table(answer, rows.columns, score, self.window, ad_hoc)
 
     # -- what it remembers -------------------------------------------------------------------------------------------
 
@@ -149,7 +144,7 @@ class ViewsCodec(RowsCodec):
         slides = np.array([each.every for each in ticks])
         self._queries = Queries(np.array([view.k for view in views]), self._sizes, slides, np.empty((0, len(views))))
         self._unranked = 0
-        self.output_schema = self._asked_many.schema
+        self.output_schema = self._outputs.asked_many.schema
 
     def choose(self, saved: str | None) -> str:
         return shared.NAME

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.codec import AdHoc, Codec
+from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes
-from skyband.core.encoding.output import QUESTIONS, OutputSchema
+from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, check_schema, fitted, plain_batch, plain_schema, whole_batch
 from skyband.core.encoding.scores import Scores, is_wide
@@ -79,10 +79,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         score_type = row_score_type(query, self.plain)
         self._scores = Scores(score_type, query.by, ascending=query.ascending, is_fixed=True)
         self.fingerprint = query.fingerprint(schema) + (" by keys" if self._given else "")
-        self._emitted, self._asked, self._asked_many = (
-            output_of(query, self.plain, emit) for emit in (str(query.emit), "windows", QUESTIONS)
-        )
-        self.output_schema = self._emitted.schema
+        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit))
+        self.output_schema = self._outputs.emitted.schema
         self._keys_schema = pa.schema([self._queries_schema.field(name) for name in query.key])
         self._keys = GroupCodes(self._keys_schema)
         self.sizes: Ints = np.empty(0, np.int64)  # how far each query looks back, in ticks
@@ -94,7 +92,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         if saved is not None:
             return saved
         queries = fitted(self.query.queries, self._queries_schema)
-        return plan(self._spec, len(queries), self.query.algorithm, score_groups=score_groups_of(queries, self._score)).algorithm
+        groups = score_groups_of(queries, self._score)
+        return plan(self._spec, len(queries), self.query.algorithm, score_groups=groups).algorithm
 
     def open(self, algorithm: str, rows: RowStore | None) -> SubscriptionOperator:
         assert rows is not None, "answers show rows"
@@ -307,13 +306,10 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
     def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
         assert rows is not None, "answers show rows"
         keys = whole_batch(self._keys.keys).take(pa.array(answer.group)).columns
-        score, sizes, question = self._shown_score(answer.score), self.sizes[answer.group], None
-        output = self._emitted
-        if ad_hoc is not None:
-            question = ad_hoc.question
-            output = self._asked if question is None else self._asked_many
-            sizes = sizes if ad_hoc.size is None else np.minimum(sizes, ad_hoc.size)
-        return output.table(answer, rows.columns, score, self.window, sizes, question, keys)
+        score, sizes = self._shown_score(answer.score), self.sizes[answer.group]
+        if ad_hoc is not None and ad_hoc.size is not None:
+            sizes = np.minimum(sizes, ad_hoc.size)
+        return self._outputs.table(answer, rows.columns, score, self.window, ad_hoc, size=sizes, keys=keys)
 
     def _shown_score(self, score: Floats) -> pa.Array:
         if pa.types.is_decimal(self._scores.type) and self._given is None:  # they were computed with as floats

@@ -108,7 +108,7 @@ def _answer(n: int, columns: Columns) -> Answer:
     return Answer(*columns, _ENTERING[:n] if n <= len(_ENTERING) else np.full(n, ENTER, np.int8))
 
 
-def top_many(operator: Operator[Any, Any], k: Ints, size: Ints) -> tuple[Any, Ints]:
+def top_many(operator: Operator[Any, Any, Any], k: Ints, size: Ints) -> tuple[Any, Ints]:
     """As AnswersMany.top_many, of any operator."""
     if isinstance(operator, AnswersMany):
         return operator.top_many(k, size)

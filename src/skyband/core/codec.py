@@ -66,10 +66,10 @@ class Codec(Protocol[B, A]):
         """The algorithm that runs: the one that took the snapshot, the one asked for, or the cheapest."""
 
     @abstractmethod
-    def open(self, algorithm: str, rows: RowStore | None) -> Operator[B, A]:
+    def open(self, algorithm: str, rows: RowStore | None) -> Operator[B, A, Any]:
         """Its operator, which the codec goes on to know, as it does the rows that are kept for answers."""
 
-    def replan(self) -> tuple[str, Operator[B, A]] | None:
+    def replan(self) -> tuple[str, Operator[B, A, Any]] | None:
         """After a push: another algorithm that has become cheaper, and its operator, which goes on from here."""
         return None
 

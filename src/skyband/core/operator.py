@@ -74,9 +74,10 @@ ANSWER = np.dtype(
 
 B = TypeVar("B", contravariant=True)
 A = TypeVar("A", covariant=True)
+K = TypeVar("K", contravariant=True)
 
 
-class Operator(Protocol[B, A]):
+class Operator(Protocol[B, A, K]):
     """One algorithm of any problem, running: it takes batches B in and gives answers A.
 
     Windows, lateness and ties are as in docs/semantics.md, for every algorithm alike.
@@ -118,6 +119,10 @@ class Operator(Protocol[B, A]):
 
     def rows_held(self) -> int:
         """How many rows are kept because they may still matter, or a little more: without counting them one by one."""
+        ...
+
+    def compact(self, kept: K) -> None:
+        """Codes (of groups, objects, colours, cells, queries) are given anew: kept[i] becomes i, the others are gone."""
         ...
 
     def state(self) -> Arrays:

@@ -102,7 +102,7 @@ class Session:
         self.algorithm = self._chosen(None if saved is None else saved.algorithm)
         self._rows = None if codec.kept is None else RowStore(codec.kept, dense=codec.holds_window)
         self._kept_names = None if codec.kept is None else codec.kept.names
-        self._operator: Operator[Any, Any] = codec.open(self.algorithm, self._rows)
+        self._operator: Operator[Any, Any, Any] = codec.open(self.algorithm, self._rows)
         self._jumps = Jumps(codec.max_jump, codec.query.window.on, codec.on_type)
         self._nothing = codec.output_schema.empty_table()
         self._position = 0  # arrivals so far

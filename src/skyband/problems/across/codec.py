@@ -188,7 +188,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
     # -- what it remembers -------------------------------------------------------------------------------------------
 
     def compact(self) -> None:
-        self._objects.compact(self.few_codes, self._operator.live_codes, self._operator.recode)
+        self._objects.compact(self.few_codes, self._operator.live_codes, self._operator.compact)
 
     def counts(self) -> dict[str, int]:
         return {

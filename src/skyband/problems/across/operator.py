@@ -88,7 +88,7 @@ class AcrossAnswer(NamedTuple):
     recall: Floats  # the share of objects that answers now have of those they should; 1 if they are exact
 
 
-class AcrossOperator(Operator[AcrossBatch, AcrossAnswer], Protocol):
+class AcrossOperator(Operator[AcrossBatch, AcrossAnswer, Ints], Protocol):
     """An algorithm for the k best objects across streams, running."""
 
     @property
@@ -103,10 +103,6 @@ class AcrossOperator(Operator[AcrossBatch, AcrossAnswer], Protocol):
 
     def live_codes(self) -> npt.NDArray[np.bool_]:
         """By object: is there something to remember of it?"""
-        ...
-
-    def recode(self, kept: Ints) -> None:
-        """Object kept[i] becomes object i; the others are forgotten."""
         ...
 
 

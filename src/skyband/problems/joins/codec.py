@@ -166,10 +166,10 @@ class JoinsCodec(Codec[Batch, Answer]):
         if 2 * sum(int(each.sum()) for each in live) < cells:
             kept = [np.flatnonzero(each) for each in live]
             before = [codes.parts()[cells] for codes, cells in zip(self._codes.inputs, kept, strict=True)]
-            told = self._codes.keep(kept)
-            self._operator.renumber(kept, told)
+            told = self._codes.compact(kept)
+            self._operator.compact(told)
             grouped = [i for i, source in enumerate(self._bound.inputs) if source.grouped]
-            self._output.compact([_renumbered(before[i], told[i].part) for i in grouped])
+            self._output.compact([_renumbered(before[i], told[i].cells.part) for i in grouped])
         self._compact_at = self._seen + self._operator.rows_held()
         self._codes.recount_at = 2 * sum(map(len, self._codes.inputs))
 

@@ -107,6 +107,16 @@ class Cells(NamedTuple):
     part: Codes  # 0 when the input has no columns of the grouping
 
 
+class KeptCells(NamedTuple):
+    """Of one input: cell old[c] becomes cell c, and is told anew, since codes of variables and parts have changed, too.
+
+    Other cells are forgotten, and groups get other codes.
+    """
+
+    old: Ints
+    cells: Cells
+
+
 class Rows(NamedTuple):
     """Rows of one input, in arrival order."""
 
@@ -162,7 +172,7 @@ class ShowsGroups(ShowsNoRows):
         raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
 
 
-class JoinOperator(Operator[Batch, Answer], Protocol):
+class JoinOperator(Operator[Batch, Answer, Sequence[KeptCells]], Protocol):
     """An algorithm for aggregates over joins, running."""
 
     def parts(self, groups: Ints) -> Codes:
@@ -188,13 +198,6 @@ class JoinOperator(Operator[Batch, Answer], Protocol):
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
         """By input and cell: are there rows of it, live or waiting?"""
-        ...
-
-    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
-        """By input: cell kept[c] becomes cell c, and the codes of variables and parts may have changed, too.
-
-        Other cells are forgotten, and groups get other codes.
-        """
         ...
 
 

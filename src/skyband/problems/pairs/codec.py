@@ -135,7 +135,7 @@ class PairsCodec(Codec[Batch, Answer]):
             codes.compact(
                 self.few_codes,
                 partial(self._operator.live_colours, which),
-                partial(self._operator.recolour, which),
+                partial(self._operator.compact, which=which),
             )
         self._columns.forget()
 

@@ -98,7 +98,7 @@ PAIR = np.dtype(
 Pairs = npt.NDArray[Any]  # of dtype PAIR
 
 
-class PairOperator(Operator[Batch, Answer], Protocol):
+class PairOperator(Operator[Batch, Answer, Ints], Protocol):
     """An algorithm for the k best pairs, running."""
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
@@ -112,8 +112,8 @@ class PairOperator(Operator[Batch, Answer], Protocol):
         """By code of one of the colours: does a live row have it?"""
         ...
 
-    def recolour(self, which: int, kept: Ints) -> None:
-        """Code kept[i] of one of the colours becomes code i; the others are forgotten."""
+    def compact(self, kept: Ints, which: int = 0) -> None:
+        """In one of the colours, code kept[i] becomes code i; the others are forgotten."""
         ...
 
     def live_values(self, which: int) -> Ints:

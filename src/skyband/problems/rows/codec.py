@@ -109,7 +109,7 @@ class RowsCodec(Codec[Batch, Answer]):
 
     def compact(self) -> None:
         if self._groups is not None:
-            self._groups.compact(self.few_codes, self._operator.live_groups, self._operator.regroup)
+            self._groups.compact(self.few_codes, self._operator.live_groups, self._operator.compact)
 
     def counts(self) -> dict[str, int]:
         return {

@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     first: int
 
 
-class RowOperator(Operator[Batch, Answer], Protocol):
+class RowOperator(Operator[Batch, Answer, Ints], Protocol):
     """An algorithm for the k best rows, running."""
 
     def rescore(self, change: Callable[[Floats], Floats]) -> None:
@@ -48,10 +48,6 @@ class RowOperator(Operator[Batch, Answer], Protocol):
 
     def live_groups(self) -> npt.NDArray[np.bool_]:
         """By group code: does the group still have something to remember?"""
-        ...
-
-    def regroup(self, kept: Ints) -> None:
-        """Group kept[i] becomes group i; the others are forgotten."""
         ...
 
 

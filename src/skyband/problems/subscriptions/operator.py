@@ -44,7 +44,7 @@ class Batch(NamedTuple):
     first: int
 
 
-class SubscriptionOperator(Operator[Batch, Answer], Protocol):
+class SubscriptionOperator(Operator[Batch, Answer, Ints], Protocol):
     """A running algorithm for subscriptions. Queries are numbered from 0, in the order in which they came."""
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
@@ -52,10 +52,6 @@ class SubscriptionOperator(Operator[Batch, Answer], Protocol):
 
         Returns their answers: without a slide they are due at once.
         """
-        ...
-
-    def compact(self, kept: Ints) -> None:
-        """Query kept[i] becomes query i, and the others are dropped. `kept` is ascending."""
         ...
 
 

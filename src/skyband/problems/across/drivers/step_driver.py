@@ -113,7 +113,7 @@ class Stepping(ShowsNoRows, ABC):
         live[self._shown.code[: self._shown.number[0]]] = True
         return live
 
-    def recode(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         code_of = np.full(self._codes, -1, np.int32)
         code_of[kept] = np.arange(len(kept), dtype=np.int32)
         self._schedule.recode(code_of)

@@ -102,7 +102,7 @@ class Recompute(ShowsNoRows):
         live = {row.code for row in self._rows} | {shown.code for shown in self._shown}
         return np.array([code in live for code in range(max(live, default=-1) + 1)], np.bool_)
 
-    def recode(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         code = {int(old): new for new, old in enumerate(kept)}
         self._rows = [row._replace(code=code[row.code]) for row in self._rows]
         self._shown = [shown._replace(code=code[shown.code]) for shown in self._shown]

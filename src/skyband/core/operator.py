@@ -122,7 +122,7 @@ class Operator(Protocol[B, A, K]):
         ...
 
     def compact(self, kept: K) -> None:
-        """Codes (of groups, objects, colours, cells, queries) are given anew: kept[i] becomes i, the others are gone."""
+        """Codes of groups, objects, colours, cells or queries are given anew: kept[i] becomes i, others are gone."""
         ...
 
     def state(self) -> Arrays:

@@ -219,7 +219,7 @@ def test_every_row_matches_every_other_and_nothing_explodes() -> None:
 @pytest.mark.parametrize("plan", [None, "late", "early:a"])
 def test_groups_that_explode_are_refused(plan: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pair is a group of its own, which no plan can hold in less."""
-    monkeypatch.setattr("skyband.problems.joins.session.open_plan", partial(open_plan, most_groups=800))
+    monkeypatch.setattr("skyband.problems.joins.codec.open_plan", partial(open_plan, most_groups=800))
     table = pa.table({"t": range(40), "one": [1] * 40, "x": range(40), "y": range(40)})
     session = sb.JoinAggregate(
         inputs={"a": sb.landmark(on="t"), "b": sb.landmark(on="t")},

@@ -358,7 +358,7 @@ def test_labels_of_strings_come_and_go() -> None:
         ]
         expected += sorted(fits, reverse=True)[:2]
     assert lines(found, "score", "a_i", "b_i") == expected
-    assert len(session._columns.labels) < 1_100, "strings that no row has are forgotten"
+    assert len(session._codec._columns.labels) < 1_100, "strings that no row has are forgotten"
 
 
 @pytest.mark.parametrize("form", ["abs(a.x{0} - b.x{0})", "{1} * (a.x{0} - b.x{0}) ** 2", "a.x{0} * b.x{0}"])

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from skyband.api import join_aggregate, top_k, top_k_across, top_k_pairs
 from skyband.core.explain import explain
-from skyband.core.session import Session, Stats
+from skyband.core.session import Session
+from skyband.core.stats import Stats
 from skyband.errors import (
     AggregateOverflow,
     EnvironmentProblem,

@@ -188,7 +188,7 @@ def test_a_group_that_is_forgotten_takes_its_count_along() -> None:
     operator.push(Batch(scores, NO_TIMES, group, 0))
     operator.push(Batch(-np.arange(1_000.0), NO_TIMES, group[:1_000], 200_000))
     both, held = operator.missed, operator.held()  # type: ignore[attr-defined]
-    operator.regroup(np.array([1]))
+    operator.compact(np.array([1]))
     operator.check()
     assert 0 < operator.missed < both  # type: ignore[attr-defined]
     assert set(operator.held()) < set(held)

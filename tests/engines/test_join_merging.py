@@ -10,17 +10,17 @@ import pytest
 
 import skyband as sb
 from skyband.problems.joins.columns import bind
-from skyband.problems.joins.output import Layout
+from skyband.problems.joins.output import GroupsOutput
 
 SCHEMAS = {"a": pa.schema({"t": pa.int64(), "g": pa.int64(), "x": pa.int64(), "d": pa.decimal128(18, 2)})}
 
 
-def layout(**aggregates: str) -> Layout:
+def layout(**aggregates: str) -> GroupsOutput:
     query = sb.JoinAggregate(inputs={"a": sb.tumbling(10, on="t")}, group_by="g", aggregates=aggregates)
-    return Layout(query, bind(query, SCHEMAS))
+    return GroupsOutput(query, bind(query, SCHEMAS))
 
 
-def merged(lines: Layout, **columns: list[Any]) -> list[dict[str, Any]]:
+def merged(lines: GroupsOutput, **columns: list[Any]) -> list[dict[str, Any]]:
     n = len(next(iter(columns.values())))
     parts = pa.table({"window_end": [10] * n, "g": [1] * n, **columns}, schema=lines.schema)
     return lines.merged(parts, adds_up=True).to_pylist()  # type: ignore[no-any-return]

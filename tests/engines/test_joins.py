@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.planning import open_plan
-from skyband.problems.joins.session import JoinSession
 
 AUCTIONS = pa.table({"ts": [0, 1, 5, 12], "auctionID": [1, 2, 3, 4], "sellerID": [7, 8, 7, 9]})
 BIDS = pa.table(
@@ -219,7 +219,7 @@ def test_every_row_matches_every_other_and_nothing_explodes() -> None:
 @pytest.mark.parametrize("plan", [None, "late", "early:a"])
 def test_groups_that_explode_are_refused(plan: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pair is a group of its own, which no plan can hold in less."""
-    monkeypatch.setattr("skyband.problems.joins.session.open_plan", partial(open_plan, most_groups=800))
+    monkeypatch.setattr("skyband.problems.joins.codec.open_plan", partial(open_plan, most_groups=800))
     table = pa.table({"t": range(40), "one": [1] * 40, "x": range(40), "y": range(40)})
     session = sb.JoinAggregate(
         inputs={"a": sb.landmark(on="t"), "b": sb.landmark(on="t")},
@@ -407,12 +407,12 @@ def test_keys_that_are_gone_are_forgotten(emit: Any, ranked: dict[str, Any], pla
     schemas = {name: each.schema for name, each in data.items()}
 
     def answers(forget_at: int) -> tuple[pa.Table, int]:
-        monkeypatch.setattr(JoinSession, "few_groups", forget_at)
+        monkeypatch.setattr(JoinsCodec, "few_codes", forget_at)
         session, found, most = query.open(schemas), [], 0
         for i in range(0, n, 10):
             found += [session.push(data[name].slice(i, 10), name) for name in "ab"]
             session.check()
-            most = max(most, sum(map(len, session._codes.inputs)))
+            most = max(most, sum(map(len, session._codec._codes.inputs)))
         return pa.concat_tables([*found, session.finish()]), most
 
     (expected, all_cells), (answer, cells) = answers(10**9), answers(16)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from keys import POOLS, Keys, batches_of, column, key_columns, label, picks
 
 import skyband as sb
+from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes
-from skyband.core.session import Session
 
 FEW = 3  # groups with which forgetting begins
 NAMES = ["g0", "g1", "g2"]
@@ -27,8 +27,8 @@ NAMES = ["g0", "g1", "g2"]
 
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "few_groups", FEW)
-    monkeypatch.setattr("skyband.problems.joins.session.JoinSession.few_groups", FEW)
+    monkeypatch.setattr(Codec, "few_codes", FEW)
+    monkeypatch.setattr("skyband.problems.joins.codec.JoinsCodec.few_codes", FEW)
 
 
 def labelled(columns: list[pa.Array], kind: pa.DataType | None = None) -> list[pa.Array]:

@@ -11,9 +11,10 @@ from tables import ALGORITHMS
 
 import skyband as sb
 from skyband.core.registry import find
+from skyband.core.session import Session
+from skyband.problems.rows.codec import RowsCodec
 from skyband.problems.rows.operator import RowAlgorithm
 from skyband.problems.rows.planning import specify
-from skyband.problems.rows.session import TopKSession
 
 SCHEMA = pa.schema(
     {
@@ -97,9 +98,9 @@ def test_restart_after_every_batch(algorithm: RowAlgorithm, window: str, per: tu
 
 def test_restart_with_an_external_clock() -> None:
     query = sb.TopK(k=2, by="v", window=WINDOWS["sliding by value"], per="g")
-    undisturbed, restarted = (TopKSession(query, SCHEMA, external_clock=True) for _ in range(2))
+    undisturbed, restarted = (Session(RowsCodec(query, SCHEMA, external_clock=True)) for _ in range(2))
     for i, batch in enumerate(stream(seed=9)):
-        restarted = TopKSession(query, SCHEMA, restarted.snapshot(), external_clock=True)
+        restarted = Session(RowsCodec(query, SCHEMA, external_clock=True), restarted.snapshot())
         assert restarted.push(batch).to_pylist() == undisturbed.push(batch).to_pylist() == []
         assert restarted.advance(5 * i).to_pylist() == undisturbed.advance(5 * i).to_pylist()
         assert restarted.stats() == undisturbed.stats()

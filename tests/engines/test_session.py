@@ -11,7 +11,8 @@ import pytest
 from tables import ALGORITHMS, batch, shows, table
 
 import skyband as sb
-from skyband.problems.rows.session import TopKSession
+from skyband.core.session import Session
+from skyband.problems.rows.codec import RowsCodec
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.string()})
 WINDOW = sb.sliding(20, every=10, on="t")
@@ -85,7 +86,7 @@ def test_advance_closes_windows_whose_end_it_reaches() -> None:
 
 
 def test_external_clock_rows_close_nothing() -> None:
-    session = TopKSession(sb.TopK(k=1, by="v", window=WINDOW), SCHEMA, external_clock=True)
+    session = Session(RowsCodec(sb.TopK(k=1, by="v", window=WINDOW), SCHEMA, external_clock=True))
     assert session.push(rows((5, 1.0, "a"), (500, 2.0, "b"), (6, 3.0, "c"))).num_rows == 0
     assert session.stats().rows_late == 0
     assert session.advance(20)["score"].to_pylist() == [3.0, 3.0]

@@ -12,7 +12,8 @@ import pytest
 
 import skyband as sb
 from skyband.core import snapshots
-from skyband.problems.rows.session import TopKSession
+from skyband.core.session import Session
+from skyband.problems.rows.codec import RowsCodec
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.string()})
 QUERY = sb.TopK(k=2, by="v", window=sb.sliding(20, every=10, on="t"), per="g")
@@ -72,10 +73,13 @@ def test_a_newer_version_is_refused_by_number() -> None:
 
 def test_what_another_version_kept_is_refused() -> None:
     saved = snapshots.read(a_snapshot())
-    for part in saved.arrays:
-        rest = {name: array for name, array in saved.arrays.items() if name != part}
-        with pytest.raises(sb.SnapshotMismatch, match="another version of Skyband"):
-            QUERY.open(SCHEMA, snapshots.write(replace(saved, arrays=rest)))
+    for of, part in saved.parts.items():
+        for kind in ("counters", "arrays", "tables"):
+            for name in getattr(part, kind):
+                rest = {other: each for other, each in getattr(part, kind).items() if other != name}
+                parts = {**saved.parts, of: replace(part, **{kind: rest})}
+                with pytest.raises(sb.SnapshotMismatch, match="another version of Skyband"):
+                    QUERY.open(SCHEMA, snapshots.write(replace(saved, parts=parts)))
 
 
 WINDOW = QUERY.window
@@ -127,7 +131,7 @@ def test_another_algorithm_cannot_read_it() -> None:
 
 def test_another_clock_cannot_read_it() -> None:
     with pytest.raises(sb.SnapshotMismatch):
-        TopKSession(QUERY, SCHEMA, a_snapshot(), external_clock=True)
+        Session(RowsCodec(QUERY, SCHEMA, external_clock=True), a_snapshot())
 
 
 def test_an_algorithm_that_this_version_does_not_have() -> None:

@@ -134,7 +134,7 @@ def test_a_session_switches_when_another_plan_has_become_cheaper(monkeypatch: py
     a = pa.table({"t": np.arange(n), "id": rng.integers(0, 5, n), "x": rng.integers(0, 9, n)})
     p = pa.table({"id": [0, 1, 2, 3], "kind": ["u", "v", "u", "w"]})
     schemas = {"a": a.schema, "p": p.schema}
-    monkeypatch.setattr("skyband.problems.joins.session._LOOK_AT", 100)
+    monkeypatch.setattr("skyband.problems.joins.codec._LOOK_AT", 100)
 
     def run(query: sb.JoinAggregate) -> tuple[pa.Table, list[str]]:
         session, plans, found = query.open(schemas), [], []
@@ -165,7 +165,7 @@ def test_a_session_switches_when_another_plan_has_become_cheaper(monkeypatch: py
 def run_with(monkeypatch: pytest.MonkeyPatch, constants: Constants, run: Any) -> Any:
     """With these constants, but for the choice of the first plan."""
     monkeypatch.setattr("skyband.problems.joins.costs.known_constants", lambda: constants)
-    monkeypatch.setattr("skyband.problems.joins.session.choose", lambda query, spec: "early:a,p")
+    monkeypatch.setattr("skyband.problems.joins.codec.choose", lambda query, spec: "early:a,p")
     return run()
 
 
@@ -179,11 +179,11 @@ FEW_OF_MANY = sb.JoinAggregate(
 
 def plans_of(monkeypatch: pytest.MonkeyPatch, each_step: Any) -> tuple[list[str], pa.Table]:
     """The plan of FEW_OF_MANY after each 1,000 rows. Most of a have keys of their own; b has many of the others."""
-    monkeypatch.setattr("skyband.problems.joins.session._LOOK_AT", 10_000)
+    monkeypatch.setattr("skyband.problems.joins.codec._LOOK_AT", 10_000)
     monkeypatch.setattr(
         "skyband.problems.joins.costs.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
     )
-    monkeypatch.setattr("skyband.problems.joins.session.choose", lambda query, spec: "late")
+    monkeypatch.setattr("skyband.problems.joins.codec.choose", lambda query, spec: "late")
     schema = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("x", pa.int64())])
     session, plans, found = FEW_OF_MANY.open({"a": schema, "b": schema}), [], []
     for start in range(0, 20_000, 500):
@@ -201,7 +201,7 @@ def test_rates_are_known_when_cells_were_just_forgotten(monkeypatch: pytest.Monk
     cells, rates = list[int](), list[float]()
 
     def watch(session: Any) -> Any:
-        cells.append(sum(map(len, session._codes.inputs)))
+        cells.append(sum(map(len, session._codec._codes.inputs)))
         rates.append(session.statistics()["b"].rate)
         return session
 
@@ -219,11 +219,11 @@ def test_rates_are_known_when_cells_were_just_forgotten(monkeypatch: pytest.Monk
 
 def test_no_plan_is_chosen_before_a_window_has_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing has come to the windows then; the choice waits, but not for another so many rows."""
-    monkeypatch.setattr("skyband.problems.joins.session._LOOK_AT", 1_000)
+    monkeypatch.setattr("skyband.problems.joins.codec._LOOK_AT", 1_000)
     monkeypatch.setattr(
         "skyband.problems.joins.costs.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
     )
-    monkeypatch.setattr("skyband.problems.joins.session.choose", lambda query, spec: "late")
+    monkeypatch.setattr("skyband.problems.joins.codec.choose", lambda query, spec: "late")
     rows = pa.table({"t": np.arange(3_000) // 40, "id": np.arange(3_000) % 7, "x": np.arange(3_000)})
     session = FEW_OF_MANY.open({"a": rows.schema, "b": rows.schema})
     for name in "ab":

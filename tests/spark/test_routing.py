@@ -21,7 +21,8 @@ import skyband as sb
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import BUCKET, tie
 from skyband.problems.subscriptions import spark as subscriptions
-from skyband.problems.subscriptions.session import ForEachSession
+from skyband.problems.subscriptions.codec import SubscriptionsCodec
+from skyband.problems.subscriptions.session import SubscriptionsSession
 from skyband.problems.subscriptions.spark_routing import bucket_of_row, buckets_of_table, sifted
 from skyband.problems.subscriptions.spark_sifting import QuerySieve, panes_of
 
@@ -87,7 +88,7 @@ def driven(rows: Sequence[pa.Table], changes: Sequence[pa.Table] = (), **options
     """What the embedded engine says, told what came in each micro-batch, and its counts: windows close that the
     watermark has passed, then queries change, then rows come."""
     asked = {"queries": queries(0 if changes else 30)} | ASKED | options
-    session = ForEachSession(sb.TopKForEach(**asked), rows[0].schema, external_clock=True)
+    session = SubscriptionsSession(SubscriptionsCodec(sb.TopKForEach(**asked), rows[0].schema, external_clock=True))
     said, latest = [], 0
     for number, table in enumerate(rows):
         said += [session.advance(latest)] if latest else []

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skyband as sb
-from skyband.problems.pairs import session as pairs
-from skyband.problems.rows import session as objects
+from skyband.problems.pairs.codec import PairsCodec
+from skyband.problems.rows.codec import ViewsCodec
 
 PAIRS = "SELECT {shown} FROM rows a, rows b WHERE a.n < b.n{where} ORDER BY |a.x - b.x| LIMIT {k} WINDOW [{window}]"
 BY_COUNT = [("20 ROWS EVERY 5 ROWS", 4), ("7 ROWS EVERY 5 ROWS", 2), ("5 ROWS EVERY 5 ROWS", 6)]
@@ -56,13 +56,13 @@ def test_statements_about_pairs_answer_as_alone(
 
 def test_what_differs_only_in_k_size_and_columns_shares_a_skyband(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[int] = []
-    open_session = pairs.PairsSession.__init__
+    bind = PairsCodec.__init__
 
-    def counted(self: pairs.PairsSession, *args: object, **options: object) -> None:
+    def counted(self: PairsCodec, *args: object, **options: object) -> None:
         opened.append(1)
-        open_session(self, *args, **options)  # type: ignore[arg-type]
+        bind(self, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pairs.PairsSession, "__init__", counted)
+    monkeypatch.setattr(PairsCodec, "__init__", counted)
     alike = {f"q{i}": PAIRS.format(shown="a.n", where="", k=k, window=window) for i, (window, k) in enumerate(BY_COUNT)}
     other = {
         "other score": PAIRS.format(shown="a.n", where="", k=1, window="9 EVERY 3 ON t").replace(".x", ".y"),
@@ -107,13 +107,13 @@ def test_statements_about_rows_answer_as_alone(
 
 def test_of_rows_too_what_differs_only_in_k_size_and_slide_shares_a_skyband(monkeypatch: pytest.MonkeyPatch) -> None:
     views: list[int] = []
-    open_session = objects.ViewsSession.__init__
+    bind = ViewsCodec.__init__
 
-    def counted(self: objects.ViewsSession, widest: sb.TopK, schema: pa.Schema, seen: list[sb.TopK]) -> None:
+    def counted(self: ViewsCodec, widest: sb.TopK, schema: pa.Schema, seen: list[sb.TopK]) -> None:
         views.append(len(seen))
-        open_session(self, widest, schema, seen)
+        bind(self, widest, schema, seen)
 
-    monkeypatch.setattr(objects.ViewsSession, "__init__", counted)
+    monkeypatch.setattr(ViewsCodec, "__init__", counted)
     alike = [ROWS.format(shown="n", window=window, where="", by="x", k=2) for window in ROWS_BY_COUNT]
     others = [
         ROWS.format(shown="n", window="20 ROWS EVERY 5 ROWS", where="", by="y", k=2),

@@ -5,11 +5,12 @@ Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, sections 4.1 (Algorithms 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skyband.core.operator import ENTER, Answer, AnswersMany, AnswersOne, Codes, Floats, Ints
+from skyband.core.operator import ENTER, Answer, AnswersMany, Codes, Floats, Ints, Operator
 from skyband.kernels.codes import order_by_code
 from skyband.kernels.compiling import allocating, kernel
 from skyband.kernels.ranking import Rows, is_best_first, sort_best_first
@@ -107,14 +108,21 @@ def _answer(n: int, columns: Columns) -> Answer:
     return Answer(*columns, _ENTERING[:n] if n <= len(_ENTERING) else np.full(n, ENTER, np.int8))
 
 
-def top_many(operator: AnswersOne, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+def top_many(operator: Operator[Any, Any, Any], k: Ints, size: Ints) -> tuple[Any, Ints]:
     """As AnswersMany.top_many, of any operator."""
     if isinstance(operator, AnswersMany):
         return operator.top_many(k, size)
     answers = [operator.top(int(a), None if b == NEXT_WINDOW else int(b)) for a, b in zip(k, size, strict=True)]
-    answers.insert(0, _answer(0, _columns(0)))
-    ends = np.cumsum([len(answer.at) for answer in answers])
-    return Answer(*(np.concatenate(columns) for columns in zip(*answers, strict=True))), ends
+    ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
+    if not answers:
+        return _joined([operator.top(1, None)], slice(0, 0)), ends
+    return _joined(answers, slice(None)), ends
+
+
+def _joined(answers: Sequence[Any], which: slice) -> Any:
+    """Answers, or these rows of one, one after the other; their fields are columns."""
+    columns: Iterable[Sequence[Any]] = zip(*answers, strict=True)
+    return type(answers[0])(*(np.concatenate(column)[which] for column in columns))
 
 
 # -- compiled --------------------------------------------------------------------------------------------------------

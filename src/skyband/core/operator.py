@@ -74,9 +74,10 @@ ANSWER = np.dtype(
 
 B = TypeVar("B", contravariant=True)
 A = TypeVar("A", covariant=True)
+K = TypeVar("K", contravariant=True)
 
 
-class Operator(Protocol[B, A]):
+class Operator(Protocol[B, A, K]):
     """One algorithm of any problem, running: it takes batches B in and gives answers A.
 
     Windows, lateness and ties are as in docs/semantics.md, for every algorithm alike.
@@ -108,6 +109,22 @@ class Operator(Protocol[B, A]):
         """The input is over: by value, close every window that holds a row. By count there is nothing to close."""
         ...
 
+    def top(self, k: int, size: int | None) -> A:
+        """The k best of the last `size` right now, for each group; None: of the window that closes next."""
+        ...
+
+    def held(self) -> Ints:
+        """The positions of the rows whose columns an answer may still show, ascending; none, if it shows no rows."""
+        ...
+
+    def rows_held(self) -> int:
+        """How many rows are kept because they may still matter, or a little more: without counting them one by one."""
+        ...
+
+    def compact(self, kept: K) -> None:
+        """Codes of groups, objects, colours, cells or queries are given anew: kept[i] becomes i, others are gone."""
+        ...
+
     def state(self) -> Arrays:
         """Everything needed to go on elsewhere, as flat arrays; shares no memory with the operator."""
         ...
@@ -121,12 +138,11 @@ class Operator(Protocol[B, A]):
         ...
 
 
-class AnswersOne(Protocol):
-    """An operator that answers an ad-hoc query over the rows it holds."""
+class ShowsNoRows:
+    """Of operators whose answers are made of numbers alone: there are no rows to keep for them."""
 
-    def top(self, k: int, size: int | None) -> Answer:
-        """The k best rows of the last `size` right now, per group; None: of the window that closes next."""
-        ...
+    def held(self) -> Ints:
+        return np.empty(0, np.int64)
 
 
 @runtime_checkable

@@ -1,63 +1,29 @@
-"""What the running queries of all problems have in common: time advances, windows close, state is saved."""
+"""A query of any problem, running: rows come in, answers go out, state is saved. What is different is in its codec."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import wraps
-from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skyband.core import snapshots
+from skyband.core.ad_hoc import NEXT_WINDOW, top_many
+from skyband.core.codec import Codec, SessionQuery
+from skyband.core.encoding.inputs import rows_for
+from skyband.core.encoding.output import AdHoc
+from skyband.core.encoding.rows import RowStore
+from skyband.core.encoding.schemas import whole_batch
+from skyband.core.encoding.times import Jumps, as_ticks, with_times
 from skyband.core.operator import Arrays, Ints, Operator
-from skyband.errors import InvalidInput, InvalidQuery, SessionFailed, SnapshotCorrupt, SnapshotMismatch
-from skyband.kernels.jumps import NO_TIME, set_aside
-from skyband.kernels.panes import all_within
-from skyband.windows import FOREVER, Span, Window, parse_span, span_ticks, whole_number
+from skyband.core.stats import Stats
+from skyband.errors import InvalidQuery, SessionFailed, SkybandError, SnapshotCorrupt, SnapshotMismatch
+from skyband.windows import FOREVER, Span, parse_span, span_ticks, whole_number
 
-_NO_TIMES = np.empty(0, np.int64)
-
-
-@dataclass(slots=True)
-class Stats:
-    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, skyband as sb
-    >>> rows = pa.table({"t": [1, 25, None, 2], "x": [5, 6, 7, 8]})
-    >>> session = sb.TopK(k=1, by="x", window=sb.tumbling(10, on="t")).open(rows.schema)
-    >>> _ = session.push(rows)
-    >>> stats = session.stats()
-    >>> stats.rows_in, stats.rows_used, stats.rows_null_time, stats.rows_late
-    (4, 2, 1, 1)
-    """
-
-    rows_in: int = 0
-    rows_used: int = 0  # took their place in a window
-    rows_late: int = 0  # dropped: every window that would hold them had closed
-    rows_null_time: int = 0  # dropped: no event time
-    rows_jumped: int = 0  # dropped: with `max_jump`, too far ahead of all before
-    rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
-    rows_held: int = 0  # kept now because they may still be shown
-    rows_missed: int = 0  # with `error`: belonged in an answer, and were not shown
-    groups: int = 0
-    queries_refused: int = 0  # changes of queries that could not be taken, and were passed over
-
-
-class Saved(NamedTuple):
-    """What a session has to remember, beside the state of its operator."""
-
-    counters: dict[str, int]
-    arrays: Arrays
-    tables: dict[str, pa.Table]
-
+__all__ = ["Arrivals", "Session", "Stats", "entry"]
 
 S = TypeVar("S", bound="Session")
 P = ParamSpec("P")
@@ -91,17 +57,18 @@ def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P],
     return guarded
 
 
-class Question(Protocol):
-    """What a session needs to know of its query."""
+class Arrivals(NamedTuple):
+    """Rows that were read and found to be good, and have yet to be taken."""
 
-    @property
-    def window(self) -> Window: ...
+    rows_in: int  # with those that were dropped
+    null_time: int
+    jumped: int
+    batch: pa.RecordBatch  # the others
+    time: Ints
+    numbers: Any  # what the codec read of them
 
-    @property
-    def algorithm(self) -> str | None: ...
 
-
-class Session(ABC):
+class Session:
     """A running query: `push` feeds it rows, `top` asks it now, `snapshot` saves it. `query.open(schema)` gives one.
 
     Examples
@@ -119,51 +86,102 @@ class Session(ABC):
     [7, 6]
     """
 
-    query: Question
+    query: SessionQuery
     algorithm: str  # what runs: asked for, chosen, or what the snapshot was taken of
-    _operator: Operator[Any, Any]
-    _fingerprint: str  # of the query and its columns: what a snapshot must have in common with it
-    _on_type: pa.DataType | None  # of the column that the window measures
+    schema: Any  # of the rows that are pushed; by input, where there are several
+    in_order: bool = False  # do all rows come in the order of their times? Whoever pushes them may know
     _changing = False  # the current call has begun to change what is held
     _failure: BaseException | None = None  # what stopped a call while it did
-    few_groups: ClassVar[int] = 1024  # with fewer groups, it does not pay to forget those that are gone
-    in_order: bool = False  # do all rows come in the order of their times? Whoever pushes them may know
+
+    def __init__(self, codec: Codec[Any, Any], state: bytes | None = None) -> None:
+        """From a snapshot, exactly where that one stopped."""
+        self._codec = codec
+        self.query, self.schema = codec.query, codec.schema
+        self._fingerprint = codec.fingerprint + (" with an external clock" if codec.external_clock else "")
+        saved = None if state is None else self._read_snapshot(state)
+        self.algorithm = self._chosen(None if saved is None else saved.algorithm)
+        self._rows = None if codec.kept is None else RowStore(codec.kept, dense=codec.holds_window)
+        self._kept_names = None if codec.kept is None else codec.kept.names
+        self._operator: Operator[Any, Any, Any] = codec.open(self.algorithm, self._rows)
+        self._jumps = Jumps(codec.max_jump, codec.query.window.on, codec.on_type)
+        self._nothing = codec.output_schema.empty_table()
+        self._position = 0  # arrivals so far
+        self._rows_in = self._rows_null_time = self._rows_jumped = 0
+        if saved is not None:
+            self._restore(saved)
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The columns of every answer."""
+        return self._codec.output_schema
 
     @property
     def rows_late(self) -> int:
         """Rows so far that came after all windows that would hold them had closed."""
         return self._operator.late
 
-    @property
-    @abstractmethod
-    def output_schema(self) -> pa.Schema:
-        """The columns of every answer."""
+    # -- rows and time -----------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def stats(self) -> Stats:
-        """Counts of rows so far, and of what is held now."""
+    @entry
+    def push(self, rows: Any) -> pa.Table:
+        """Take rows in, in arrival order; return what they make known, always as a pyarrow Table.
 
-    @abstractmethod
-    def _table(self, answer: Any) -> pa.Table:
-        """An operator's answer as the user sees it."""
+        Rows are whatever `top_k` takes; of a stream, all there are.
+        """
+        return self._push(rows_for(rows, self.schema))
 
-    @abstractmethod
-    def _saved(self) -> Saved:
-        """What `_restore` needs."""
+    def _push(self, rows: pa.RecordBatch | pa.Table, source: Any = None) -> pa.Table:
+        """`source` says whose rows these are, where there are several inputs."""
+        if isinstance(rows, pa.RecordBatch):
+            return self._take(self._read(rows, source))
+        # As one batch, so that a row that cannot be taken keeps all of them out.
+        results = [self._take(self._read(batch, source)) for batch in rows.combine_chunks().to_batches()]
+        return pa.concat_tables(results) if results else self._nothing
 
-    @abstractmethod
-    def _restore(self, saved: snapshots.Snapshot) -> None:
-        """Go on from a snapshot of this query."""
+    def _read(self, batch: pa.RecordBatch, source: Any) -> Arrivals:
+        """What is wrong with a batch is found here, and leaves the session as it was."""
+        codec, rows_in = self._codec, batch.num_rows
+        batch = codec.arrange(batch, source)
+        batch, time = with_times(batch, codec.time_column(source), in_order=self.in_order)
+        timed = batch.num_rows
+        if (kept := self._jumps.keep(time)) is not None:
+            batch, time = batch.filter(pa.array(kept)), time[kept]
+        jumped = timed - batch.num_rows
+        batch, numbers = codec.read(batch, time, source)
+        return Arrivals(rows_in, rows_in - timed, jumped, batch, time, numbers)
+
+    def _take(self, arrivals: Arrivals) -> pa.Table:
+        rows_in, null_time, jumped, batch, time, numbers = arrivals
+        codec, first = self._codec, self._position
+        self._changing = True
+        encoded = codec.encode(numbers, batch, time, first)
+        try:
+            answer = self._operator.push(encoded)
+        except Exception as error:
+            self._changing = not codec.undo(error)
+            self._raise(error)
+        self._rows_in += rows_in
+        self._rows_null_time += null_time
+        self._rows_jumped += jumped
+        self._jumps.accept()
+        self._position += batch.num_rows
+        if self._rows is not None:
+            self._rows.append(first, batch.select(self._kept_names))
+        result = self._table(answer)
+        codec.compact()
+        if (planned := codec.replan()) is not None:
+            self.algorithm, self._operator = planned
+        return result
 
     @entry
     def advance(self, watermark: int | datetime) -> pa.Table:
         """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
-        window = self.query.window
-        if window.by_count or window.every is None:
+        window = self._codec.window
+        if window.by_count or not window.every:
             raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
-        ticks = as_ticks(watermark, str(window.on), self._on_type)
+        ticks = as_ticks(watermark, str(self.query.window.on), self._codec.on_type)
         self._changing = True
-        return self._table(self._operator.advance(ticks))
+        return self._table(self._ask(lambda: self._operator.advance(ticks)))
 
     @entry
     def next_close(self) -> int | None:
@@ -174,36 +192,102 @@ class Session(ABC):
     def finish(self) -> pa.Table:
         """The input is over: by value, every window that holds a row closes."""
         self._changing = True
-        return self._table(self._operator.finish())
+        return self._table(self._ask(self._operator.finish))
+
+    # -- ad-hoc questions --------------------------------------------------------------------------------------------
+
+    @entry
+    def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
+        """The best right now: of the window that closes next, or of the last `size`; up to the query's k and size.
+
+        By value, the last `size` is what is later than now - size, where now is the latest time seen. With a slide,
+        rows in sizes that reach back to where no open window begins need a query with ad_hoc=True.
+        """
+        most, ticks = self._question(k, size)
+        return self._answered(self._operator.top(most, ticks), AdHoc(ticks))
+
+    @entry
+    def top_many(self, questions: Sequence[tuple[int | None, Span | None]]) -> pa.Table:
+        """As `top` for each k and size, all at once, which is cheaper; the column `question` counts them from 0."""
+        if not isinstance(questions, Iterable):
+            raise InvalidQuery(f"top_many takes a list of (k, size), got {questions!r}.")
+        window = self._codec.window
+        # The largest size that may be asked for without a unit.
+        plain = self._codec.on_type is None or pa.types.is_integer(self._codec.on_type)
+        longest = min(window.size, FOREVER - 1) if plain and self._codec.any_size else 0
+        asked = [self._read_question(question, longest) for question in questions]
+        k = np.array([k for k, _ in asked], np.int64)
+        size = np.array([NEXT_WINDOW if ticks is None else ticks for _, ticks in asked], np.int64)
+        answer, ends = top_many(self._operator, k, size)
+        question = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
+        covered = np.where(size == NEXT_WINDOW, window.size, size)[question]
+        return self._answered(answer, AdHoc(covered, question))
+
+    def _question(self, k: Any, size: Span | None) -> tuple[int, int | None]:
+        """A question's k, and its size in ticks."""
+        number = None if k is None else whole_number(k)
+        if k is not None and number is None:
+            raise InvalidQuery(f"k must be a whole number, got {k!r}.")
+        on = self.query.window.on
+        ticks = None if size is None else span_ticks(parse_span(size, "size"), on, self._codec.on_type, "size")
+        return self._codec.check_question(number, ticks, size), ticks
+
+    def _read_question(self, question: Any, longest: int) -> tuple[int, int | None]:
+        if not isinstance(question, (tuple, list)) or len(question) != 2:
+            raise InvalidQuery(f"A question is a k and a size, such as (10, 600); got {question!r}.")
+        k, size = question
+        # Most questions are two numbers, and there may be many: these need no more than this.
+        if type(k) is type(size) is int and 1 <= size <= longest and 1 <= k <= self._codec.k:
+            return k, size
+        return self._question(k, size)
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    def stats(self) -> Stats:
+        """Counts of rows so far, and of what is held now."""
+        late = self._operator.late
+        return self._codec.stats_type(
+            rows_in=self._rows_in,
+            rows_used=self._rows_in - self._rows_null_time - self._rows_jumped - late,
+            rows_late=late,
+            rows_null_time=self._rows_null_time,
+            rows_jumped=self._rows_jumped,
+            rows_held=self._operator.rows_held() if self._rows is None else len(self._operator.held()),
+            **self._codec.counts(),
+        )
 
     @entry
     def check(self) -> None:
         """Assert every invariant of the running algorithm: for tests, and for whoever doubts."""
         self._operator.check()
+        if self._rows is not None:
+            held = self._operator.held()
+            assert self._rows.take(held).num_rows == len(held), "every row held has its columns"
 
     @entry
     def snapshot(self) -> bytes:
         """Everything needed to go on elsewhere with `query.open(schema, state)`, exactly from here."""
-        saved = self._saved()
-        return snapshots.write(
-            snapshots.Snapshot(
-                self._fingerprint,
-                self.algorithm,
-                {**asdict(self.stats()), **saved.counters},
-                {**self._operator.state(), **saved.arrays},
-                saved.tables,
-            )
-        )
+        counters = {
+            "position": self._position,
+            "rows_in": self._rows_in,
+            "rows_null_time": self._rows_null_time,
+            "rows_jumped": self._rows_jumped,
+            **self._jumps.state(),
+        }
+        arrays, tables = {}, {}
+        if self._rows is not None:
+            held = self._operator.held()
+            self._changing = True
+            self._rows.keep(held)
+            arrays["held"], tables["rows"] = held, pa.Table.from_batches([self._rows.take(held)])
+        parts = {
+            "session": snapshots.Part(counters, arrays, tables),
+            "codec": self._codec.state(),
+            "operator": snapshots.Part({}, self._operator.state(), {}),
+        }
+        return snapshots.write(snapshots.Snapshot(self._fingerprint, self.algorithm, parts))
 
-    def _begin(
-        self, fingerprint: str, on_type: pa.DataType | None, state: bytes | None, *, external_clock: bool
-    ) -> snapshots.Snapshot | None:
-        """Once the query is checked: what it is known by, and the snapshot to go on from, if there is one."""
-        self._on_type = on_type
-        self._fingerprint = fingerprint + (" with an external clock" if external_clock else "")
-        return None if state is None else self._read(state)
-
-    def _read(self, state: bytes) -> snapshots.Snapshot:
+    def _read_snapshot(self, state: bytes) -> snapshots.Snapshot:
         """A snapshot of this very query, or an error that says what it is instead."""
         if not isinstance(state, (bytes, bytearray, memoryview)):
             raise SnapshotCorrupt(f"A snapshot is bytes, got {type(state).__name__}.")
@@ -219,83 +303,72 @@ class Session(ABC):
             )
         return saved
 
-    def _resume(self, saved: snapshots.Snapshot | None) -> None:
-        """Go on from the snapshot, if there is one."""
-        if saved is None:
-            return
+    def _chosen(self, saved: str | None) -> str:
         try:
-            self._restore(saved)
-        except (KeyError, ValueError) as problem:  # a part is not there, or has another shape
+            return self._codec.choose(saved)
+        except InvalidQuery as error:
+            if saved is None:
+                raise
+            raise SnapshotMismatch(f"This snapshot was taken by {saved!r}, which cannot go on here. {error}") from error
+
+    def _restore(self, saved: snapshots.Snapshot) -> None:
+        """Go on from a snapshot of this query."""
+        try:
+            session, codec, operator = (saved.parts[name] for name in ("session", "codec", "operator"))
+            _check_kinds(operator.arrays, self._operator.state())
+            _check_kinds(codec.arrays, self._codec.state().arrays)
+            if self._rows is not None:
+                self._rows.load(session.arrays["held"], whole_batch(session.tables["rows"]))
+            self._operator.restore(dict(operator.arrays))
+            self._codec.restore(codec)
+            counters = session.counters
+            self._position, self._rows_in = counters["position"], counters["rows_in"]
+            self._rows_null_time, self._rows_jumped = counters["rows_null_time"], counters["rows_jumped"]
+            self._jumps.restore(counters)
+        except SkybandError:
+            raise
+        except Exception as problem:  # a part is not there, or is not what this version would have written
             raise SnapshotMismatch(
-                f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps "
-                f"other things ({problem}). Read it with that version, or start afresh."
+                f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps other "
+                f"things ({type(problem).__name__}: {problem}). Read it with that version, or start afresh."
             ) from problem
 
+    # -- inside ------------------------------------------------------------------------------------------------------
 
-def check_schema(schema: object) -> None:
-    """Raise unless it is one."""
-    if not isinstance(schema, pa.Schema):
-        raise InvalidInput(f"The schema must be a pyarrow.Schema, got {type(schema).__name__}.")
+    def _table(self, answer: Any) -> pa.Table:
+        """What became known as the user sees it; rows that the operator has dropped are forgotten when it pays."""
+        shown, store, rows = len(answer.at), self._rows, None
+        if store is not None:
+            if store.is_wasteful(self._operator.rows_held()):
+                rows = store.take_and_keep(self._codec.positions(answer), self._operator.held())
+            elif shown:
+                rows = store.take(self._codec.positions(answer))
+        return self._codec.decode(answer, rows, None) if shown else self._nothing
 
+    def _answered(self, answer: Any, ad_hoc: AdHoc) -> pa.Table:
+        if self._rows is None:
+            return self._codec.decode(answer, None, ad_hoc)
+        self._rows.join()
+        return self._codec.decode(answer, self._rows.take(self._codec.positions(answer)), ad_hoc)
 
-def measured_type(on: str | None, schema: pa.Schema) -> pa.DataType | None:
-    """Of the column that a window measures; None: it counts arrivals."""
-    return None if on is None else schema.field(on).type
-
-
-def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False) -> tuple[pa.RecordBatch, Ints]:
-    """The batch without rows that have no time, and the times of the others, in ticks of the column; if they are known
-    to be in order, the first and the last of them say how far they reach."""
-    if on is None:
-        return batch, _NO_TIMES
-    column = batch.column(on)
-    if column.null_count:
-        batch = batch.filter(pc.is_valid(column))
-        column = batch.column(on)
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())
-    elif column.type != pa.int64():
+    def _ask(self, question: Callable[[], R]) -> R:
+        """What the operator answers."""
         try:
-            column = column.cast(pa.int64())
-        except pa.ArrowInvalid as error:
-            raise InvalidInput(f"Column {on!r} does not fit in 64 bits with a sign: {error}") from None
-    time = column.to_numpy(zero_copy_only=True)
-    if not all_within(time[[0, -1]] if in_order and len(time) else time, FOREVER):
-        raise InvalidInput(f"Column {on!r} has values of ±2**62 or beyond: too far for a window.")
-    return batch, time
+            return question()
+        except Exception as error:
+            self._raise(error)
+
+    def _raise(self, error: Exception) -> NoReturn:
+        explained = self._codec.explain(error)
+        if explained is None:
+            raise error
+        raise explained from error
 
 
-class Jumps:
-    """Keeps out rows whose time lies so far ahead of all before that one alone would make the others late."""
-
-    def __init__(self, most: Span | None, window: Window, on_type: pa.DataType | None) -> None:
-        self._most = None if most is None else span_ticks(parse_span(most, "max_jump"), window.on, on_type, "max_jump")
-        self._clocks = np.full(2, NO_TIME, np.int64)
-        self._next = self._clocks
-
-    def keep(self, time: Ints) -> npt.NDArray[np.bool_] | None:
-        """Which rows stay; None: all of them. Nothing is remembered before `accept`."""
-        if self._most is None or not len(time):
-            return None
-        self._next, kept = self._clocks.copy(), np.empty(len(time), np.bool_)
-        # A copy: kernels would be compiled a second time for an array that cannot be written to.
-        return kept if set_aside(time.copy(), self._most, self._next, kept) else None
-
-    def accept(self) -> None:
-        self._clocks = self._next
-
-    def state(self) -> dict[str, int]:
-        return {f"jumps_{i}": int(clock) for i, clock in enumerate(self._clocks)}
-
-    def restore(self, counters: dict[str, int]) -> None:
-        self._clocks = self._next = np.array([counters.pop(f"jumps_{i}") for i in range(2)], np.int64)
-
-
-def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) -> int:
-    """A moment on the column that the window measures, in its ticks."""
-    if isinstance(watermark, datetime) and pa.types.is_timestamp(on_type):
-        return int(pa.scalar(watermark, on_type).value)
-    number = whole_number(watermark)
-    if number is None:
-        raise InvalidQuery(f"A watermark on {on!r} ({on_type}) cannot be {watermark!r}.")
-    return number
+def _check_kinds(saved: Arrays, own: Arrays) -> None:
+    """Raise unless arrays have the types of those that would be saved here. Kernels would not take others."""
+    for name, array in own.items():
+        kind, wanted = (saved[name].dtype, saved[name].ndim), (array.dtype, array.ndim)
+        # A record may have fewer fields than those of this version: operators know what these begin with.
+        if kind != wanted and not (kind[0].names and wanted[0].names):
+            raise ValueError(f"{name} is {kind[0]} in {kind[1]} dimensions, not {wanted[0]} in {wanted[1]}")

@@ -1,9 +1,9 @@
 """Snapshots: everything an operator needs to go on elsewhere, as bytes that are versioned and checked.
 
-    magic (8 bytes) | version (4) | length of header (4) | header (JSON) | parts, one after another | digest (16)
+    magic (8 bytes) | version (4) | length of header (4) | header (JSON) | data, one after another | digest (16)
 
-The header says whose snapshot it is and what the parts are: arrays (type, shape) or Arrow tables (IPC streams). The
-digest covers all before it. Nothing in a snapshot is ever executed or unpickled.
+The header says whose snapshot it is, what each part of a session counts, and what it keeps: arrays (type, shape) or
+Arrow tables (IPC streams). The digest covers all before it. Nothing in a snapshot is ever executed or unpickled.
 """
 
 from __future__ import annotations
@@ -19,42 +19,50 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skyband.errors import SnapshotCorrupt, SnapshotTooNew
+from skyband.errors import SnapshotCorrupt, SnapshotMismatch, SnapshotTooNew
 
 MAGIC = b"SKYBAND\n"
-VERSION = 1
+VERSION = 2
 _FIXED = struct.Struct("<8sII")
 _DIGEST_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one part of a session keeps: the session itself, its codec, its operator."""
+
+    counters: dict[str, int]
+    arrays: dict[str, npt.NDArray[Any]]
+    tables: dict[str, pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     fingerprint: str  # of the query and schema it belongs to
     algorithm: str
-    counters: dict[str, int]
-    arrays: dict[str, npt.NDArray[Any]]
-    tables: dict[str, pa.Table]
+    parts: dict[str, Part]
 
 
 def write(snapshot: Snapshot) -> bytes:
-    parts: list[bytes] = []
+    data: list[bytes] = []
     described: list[dict[str, Any]] = []
-    for name, array in snapshot.arrays.items():
-        parts.append(np.ascontiguousarray(array).tobytes())
-        kind = array.dtype.descr if array.dtype.names else array.dtype.str
-        described.append({"array": name, "type": kind, "shape": array.shape, "bytes": len(parts[-1])})
-    for name, table in snapshot.tables.items():
-        parts.append(_write_table(table))
-        described.append({"table": name, "bytes": len(parts[-1])})
+    for of, part in snapshot.parts.items():
+        for name, array in part.arrays.items():
+            data.append(np.ascontiguousarray(array).tobytes())
+            kind = array.dtype.descr if array.dtype.names else array.dtype.str
+            described.append({"of": of, "array": name, "type": kind, "shape": array.shape, "bytes": len(data[-1])})
+        for name, table in part.tables.items():
+            data.append(_write_table(table))
+            described.append({"of": of, "table": name, "bytes": len(data[-1])})
     header = json.dumps(
         {
             "fingerprint": snapshot.fingerprint,
             "algorithm": snapshot.algorithm,
-            "counters": snapshot.counters,
-            "parts": described,
+            "counters": {of: part.counters for of, part in snapshot.parts.items()},
+            "data": described,
         }
     ).encode()
-    body = b"".join([_FIXED.pack(MAGIC, VERSION, len(header)), header, *parts])
+    body = b"".join([_FIXED.pack(MAGIC, VERSION, len(header)), header, *data])
     return body + _digest(body)
 
 
@@ -71,17 +79,31 @@ def read(data: bytes) -> Snapshot:
     body, digest = view[:-_DIGEST_SIZE], bytes(view[-_DIGEST_SIZE:])
     if _digest(body) != digest:
         raise SnapshotCorrupt("The snapshot is damaged: its checksum does not match its contents. Use an earlier one.")
+    if version < VERSION:
+        raise SnapshotMismatch(
+            f"This snapshot has version {version}, of an earlier version of Skyband, which keeps other things than "
+            f"version {VERSION}. Read it with that version, or start afresh."
+        )
+    try:
+        return _read_body(body, header_size)
+    except (KeyError, ValueError, TypeError, AttributeError, pa.ArrowException) as error:
+        raise SnapshotCorrupt(
+            f"The snapshot is whole, but its header does not describe it ({type(error).__name__}: {error}): no Skyband "
+            "wrote it so. Use an earlier one."
+        ) from error
+
+
+def _read_body(body: memoryview, header_size: int) -> Snapshot:
     header = json.loads(bytes(body[_FIXED.size : _FIXED.size + header_size]))
-    arrays, tables = {}, {}
+    parts = {of: Part(dict(counters), {}, {}) for of, counters in header["counters"].items()}
     at = _FIXED.size + header_size
-    for part in header["parts"]:
-        data_of_part = body[at : at + part["bytes"]]
-        at += part["bytes"]
-        if "table" in part:
-            tables[part["table"]] = pa.ipc.open_stream(pa.py_buffer(data_of_part)).read_all()
+    for each in header["data"]:
+        data, at = body[at : at + each["bytes"]], at + each["bytes"]
+        if "table" in each:
+            parts[each["of"]].tables[each["table"]] = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
         else:
-            arrays[part["array"]] = _read_array(part, data_of_part)
-    return Snapshot(header["fingerprint"], header["algorithm"], header["counters"], arrays, tables)
+            parts[each["of"]].arrays[each["array"]] = _read_array(each, data)
+    return Snapshot(str(header["fingerprint"]), str(header["algorithm"]), parts)
 
 
 def _digest(body: bytes | memoryview) -> bytes:

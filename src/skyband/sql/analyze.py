@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.draft import Draft, Measured, Read
+from skyband.core.encoding.inputs import Held, Source, in_batches
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import ONLY, QuerySpec
-from skyband.engines.embedded.inputs import Held, Source, in_batches
 from skyband.errors import InvalidInput
 
 PIECES = 64  # in which the rows of a table are pushed, so that there is more than one moment to look at

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband import expressions
+from skyband.core.encoding.inputs import Source, in_batches, read
 from skyband.core.encoding.schemas import fitted
 from skyband.core.explain import analyzed, explained
 from skyband.core.problem import Running
@@ -21,7 +22,6 @@ from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown, Turn
 from skyband.dialect.reading import quoted
 from skyband.dialect.statement import Statement, understand
 from skyband.engines.data_kinds import is_spark
-from skyband.engines.embedded.inputs import Source, in_batches, read
 from skyband.engines.embedded.running import give
 from skyband.errors import InvalidInput
 from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark

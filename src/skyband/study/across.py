@@ -18,7 +18,7 @@ import pyarrow as pa
 from skyband.kernels.compiling import allocating
 from skyband.problems.across.algorithms import early_aggregation, staircase
 from skyband.problems.across.query import TopKAcross
-from skyband.problems.across.session import TopKAcrossSession
+from skyband.problems.across.session import AcrossSession
 from skyband.streams.incomplete import incomplete
 from skyband.study.results import Result
 from skyband.study.sizes import Sizes
@@ -167,7 +167,7 @@ def flows(rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     return random.permutation(OBJECTS)[rank], random.integers(40, 1500, rows).astype(np.float64)
 
 
-def _filled(window: int, batch: int, algorithm: str) -> tuple[TopKAcrossSession, Iterator[list[pa.RecordBatch]]]:
+def _filled(window: int, batch: int, algorithm: str) -> tuple[AcrossSession, Iterator[list[pa.RecordBatch]]]:
     """A session whose window is full, and rows to push, without end, so many at a time."""
     query = TopKAcross(
         k=10,

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skyband.core.session import Session
 from skyband.problems.rows.query import TopK
-from skyband.problems.rows.session import TopKSession
 from skyband.streams.uniform import uniform
 from skyband.study.results import Result
 from skyband.windows import sliding
@@ -156,7 +156,7 @@ def _time_numpy(data: Input) -> float:
     return time.perf_counter() - started
 
 
-def _time_push(session: TopKSession, batches: list[pa.RecordBatch]) -> float:
+def _time_push(session: Session, batches: list[pa.RecordBatch]) -> float:
     started = time.perf_counter()
     for batch in batches:
         session.push(batch)

@@ -55,6 +55,6 @@ class Driver(Feeder[AcrossSpec, Row, Shown]):
     def forget_objects(self) -> None:
         """Keep the numbers of objects that something is known of, as a session does when there are many others."""
         live = np.flatnonzero(self.operator.live_codes())
-        self.operator.recode(live)
+        self.operator.compact(live)
         code_of = {int(old): new for new, old in enumerate(live)}
         self._codes = {name: code_of[code] for name, code in self._codes.items() if code in code_of}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -102,6 +104,7 @@ class GroupCodes:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._floats = [field.name for field in schema if _is_float(field.type)]
+        self.recount_at = 0  # keys, with which it is time to see how many of them are gone
         self._clear()
 
     def _clear(self) -> None:
@@ -156,6 +159,24 @@ class GroupCodes:
                 # Few parts, each more than twice as large as the next: a key is copied a logarithmic number of times.
                 self._keys[-2:] = [pa.concat_tables(self._keys[-2:]).combine_chunks()]
         return codes
+
+    def compact(
+        self,
+        few: int,
+        live: Callable[[], npt.NDArray[np.bool_]],
+        compact_operator: Callable[[npt.NDArray[np.int64]], None],
+    ) -> None:
+        """Forget keys that are no longer live, when there are enough of them, `few` at least, to pay for the work.
+
+        `live` says by code whether something live has it; kept[i], of those that the operator is told, gets code i.
+        """
+        if len(self) < max(few, self.recount_at):
+            return
+        kept = np.flatnonzero(live())
+        if 2 * len(kept) < len(self):
+            compact_operator(kept)
+            self.keep(kept)
+        self.recount_at = 2 * len(self)
 
     def keep(self, kept: npt.NDArray[np.int64]) -> None:
         """Forget all keys but these; kept[i] gets code i."""

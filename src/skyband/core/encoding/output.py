@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,24 +12,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.core.encoding.rows import column_of
-from skyband.core.operator import LEAVE, Codes, Floats, Ints
-from skyband.problems.across.query import TopKAcross
-from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions.query import TopKForEach
+from skyband.core.operator import LEAVE, Codes, Ints
 from skyband.windows import FOREVER, Ticks
 
 _CHANGES = pa.array(["enter", "leave"])
 
 # The columns before the others: of what a query emits, and of many ad-hoc questions.
+QUESTIONS = "questions"
 _LEAD = {
     "windows": ["window_start", "window_end"],
     "changes": ["at", "change"],
     "entries": ["at"],
-    "questions": ["question", "window_start", "window_end"],
+    QUESTIONS: ["question", "window_start", "window_end"],
 }
 TAKEN = {"rank", "score", *(name for names in _LEAD.values() for name in names)}  # a column called so is renamed
 _LEAD_TYPES = {"change": pa.string(), "question": pa.int32()}  # the others have the type of the window's column
+_RANK = pa.int32()
+
+
+class AdHoc(NamedTuple):
+    """What an answer was asked for: by `top`, or by `top_many`, which numbers its questions."""
+
+    size: int | Ints | None  # in ticks; of many questions, by row of the answer. None: the window that closes next
+    question: Codes | None = None  # by row of the answer
 
 
 class Ranked(Protocol):
@@ -41,57 +47,74 @@ class Ranked(Protocol):
     def rank(self) -> Codes: ...
 
     @property
-    def score(self) -> Floats: ...
-
-    @property
     def change(self) -> npt.NDArray[np.int8]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """The columns of the output, and where each comes from."""
+class OutputSchema:
+    """The columns of a ranking: keys, when, groups, rank, score, all others."""
 
     schema: pa.Schema
-    rows_schema: pa.Schema  # the input columns that are shown: what has to be kept of a row
     time_type: pa.DataType
     emit: str
-    per: int  # how many of the shown input columns are `per` columns; they come first
+    groups: int  # how many columns stand between when and the rank
+    others: int  # how many stand behind the score
+
+    @classmethod
+    def of(
+        cls,
+        emit: str,
+        on_type: pa.DataType | None,
+        score_type: pa.DataType,
+        *,
+        keys: Sequence[pa.Field] = (),
+        groups: Sequence[pa.Field] = (),
+        others: Sequence[pa.Field] = (),
+    ) -> OutputSchema:
+        """`on_type` is that of the column that the window measures. A name that is taken gets a trailing underscore."""
+        # Bounds of windows can lie outside a narrow integer type.
+        time_type = on_type if on_type is not None and pa.types.is_timestamp(on_type) else pa.int64()
+        when = [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in _LEAD[emit]]
+        ranking = [pa.field("rank", _RANK), pa.field("score", score_type)]
+        taken = {field.name for field in (*when, *ranking)}
+        free = []
+        for field in (*keys, *groups, *others):
+            free.append(field.with_name(free_name(field.name, taken)))
+            taken.add(free[-1].name)
+        before, end = len(keys), len(keys) + len(groups)
+        fields = [*free[:before], *when, *free[before:end], *ranking, *free[end:]]
+        return cls(pa.schema(fields), time_type, emit, len(groups), len(others))
 
     @property
     def lead(self) -> list[str]:
-        """What every answer begins with: when, the `per` columns, rank and score."""
-        names: list[str] = self.schema.names[: len(self.schema) - len(self.rows_schema) + self.per]
+        """What every answer begins with, up to the score."""
+        names: list[str] = self.schema.names[: len(self.schema) - self.others]
         return names
 
-    def column_names(self, query: TopK) -> dict[str, str]:
-        """Under which name each input column is shown."""
+    @property
+    def row_names(self) -> list[str]:
+        """What the columns of rows are called: those of groups, then the others."""
         ranking = len(self.lead) - 2
-        shown = [*self.lead[ranking - self.per : ranking], *self.schema.names[len(self.lead) :]]
-        by = {query.by: "score"} if isinstance(query.by, str) else {}
-        return {**by, **dict(zip(self.rows_schema.names, shown, strict=True))}
+        return [*self.lead[ranking - self.groups : ranking], *self.schema.names[len(self.lead) :]]
 
     def table(
         self,
         answer: Ranked,
-        rows: pa.RecordBatch,
+        columns: Sequence[pa.Array],
+        score: pa.Array,
         window: Ticks,
-        ascending: bool,
         size: int | Ints | None = None,
         question: Codes | None = None,
-        keys: list[pa.Array] | None = None,
-        score: pa.Array | None = None,
+        keys: Sequence[pa.Array] = (),
     ) -> pa.Table:
-        """`answer` with its `rows`, as the user sees it; `size` and `question` are of ad-hoc questions, `keys` the
-        columns before all others, `score` what the answer's scores stand for, if they are not float64."""
-        if score is None:
-            score = column_of(-answer.score if ascending else answer.score, np.float64, _SCORE)
-        columns = rows.columns
+        """`answer` as the user sees it. `columns` are those of groups, then the others; `size` is that of the windows
+        it is about, if it is not the query's."""
         when = self._window_columns(answer, window, window.size if size is None else size)
         if question is not None:
             when.insert(0, column_of(question, np.int32, _LEAD_TYPES["question"]))
-        ranking = [column_of(answer.rank, np.int32, _RANK), score]
+        rank = column_of(answer.rank, np.int32, _RANK)
         return pa.Table.from_arrays(
-            [*(keys or ()), *when, *columns[: self.per], *ranking, *columns[self.per :]], schema=self.schema
+            [*keys, *when, *columns[: self.groups], rank, score, *columns[self.groups :]], schema=self.schema
         )
 
     def _window_columns(self, answer: Ranked, window: Ticks, size: int | Ints) -> list[pa.Array]:
@@ -110,88 +133,34 @@ class Layout:
         return [column_of(answer.at - size, np.int64, self.time_type), at]
 
 
-def layout(query: TopK, schema: pa.Schema, emit: str, score_type: pa.DataType) -> Layout:
-    """How the output of `query` over rows of `schema` looks. A name that is taken gets a trailing underscore."""
-    time_type = _time_type(query.window.on, schema)
-    lead = _LEAD[emit]
-    others = [name for name in schema.names if name not in query.per and name != query.by]
-    taken = {*lead, "rank", "score"}
-    fields: list[pa.Field] = []
-    for name in [*query.per, *others]:
-        fields.append(schema.field(name).with_name(free_name(name, taken)))
-        taken.add(fields[-1].name)
-    n = len(query.per)
-    return Layout(
-        pa.schema([*_lead_fields(emit, time_type), *fields[:n], *_ranking(score_type), *fields[n:]]),
-        pa.schema([schema.field(name) for name in [*query.per, *others]]),
-        time_type,
-        emit,
-        n,
-    )
+class Outputs(NamedTuple):
+    """How the answers of one query look."""
 
+    emitted: OutputSchema
+    asked: OutputSchema  # of an ad-hoc question
+    asked_many: OutputSchema  # of many, which are numbered
 
-def across_layout(query: TopKAcross, schema: pa.Schema, emit: str) -> Layout:
-    """How the output of `query` over rows of `schema` looks: the object, and a column for each stream."""
-    time_type = _time_type(query.window.on, schema)
-    lead = [*_lead_fields(emit, time_type), *_RANKING]
-    taken = {field.name for field in lead}
-    fields = []
-    for field in (schema.field(query.id), *(pa.field(name, pa.float64()) for name in query.streams)):
-        fields.append(field.with_name(free_name(field.name, taken)))
-        taken.add(fields[-1].name)
-    if query.recall is not None:
-        fields.append(pa.field(free_name("recall", taken), pa.float64()))
-    return Layout(pa.schema([*lead, *fields]), pa.schema(fields), time_type, emit, 0)
+    @classmethod
+    def of(cls, emit: str, output: Callable[[str], OutputSchema]) -> Outputs:
+        return cls(output(emit), output("windows"), output(QUESTIONS))
 
-
-def many_layout(query: TopKForEach, schema: pa.Schema, emit: str) -> Layout:
-    """How the output of `query` over rows of `schema` looks: behind the queries' key columns as that of `top_k`."""
-    time_type = _time_type(query.window.on, schema)
-    lead = [*_lead_fields(emit, time_type), *_ranking(row_score_type(query, schema))]
-    taken = {field.name for field in lead}
-    keys = []
-    for name in query.key:
-        keys.append(query.queries.schema.field(name).with_name(free_name(name, taken)))
-        taken.add(keys[-1].name)
-    fields = []
-    for field in schema:
-        if field.name != query.by:
-            fields.append(field.with_name(free_name(field.name, taken)))
-            taken.add(fields[-1].name)
-    shown = pa.schema([field for field in schema if field.name != query.by])
-    return Layout(pa.schema([*keys, *lead, *fields]), shown, time_type, emit, 0)
-
-
-def row_score_type(query: TopKForEach, schema: pa.Schema) -> pa.DataType:
-    """Of a score that is a column of the row its own type, of all others float64."""
-    return schema.field(query.by).type if query.by in schema.names else _SCORE
-
-
-def pair_layout(query: TopKPairs, schema: pa.Schema, emit: str) -> Layout:
-    """How the pairs of `query` over rows of `schema` look. Its table takes both rows' columns, a's before b's."""
-    time_type = _time_type(query.window.on, schema)
-    fields = [field.with_name(f"{side}_{field.name}") for side in "ab" for field in schema]
-    return Layout(pa.schema([*_lead_fields(emit, time_type), *_RANKING, *fields]), schema, time_type, emit, 0)
-
-
-_RANK, _SCORE = pa.int32(), pa.float64()
-
-
-def _ranking(score_type: pa.DataType) -> tuple[pa.Field, pa.Field]:
-    return pa.field("rank", _RANK), pa.field("score", score_type)
-
-
-_RANKING = _ranking(_SCORE)
-
-
-def _time_type(on: str | None, schema: pa.Schema) -> pa.DataType:
-    """Of the bounds of windows: those can lie outside a narrow integer type."""
-    on_type = None if on is None else schema.field(on).type
-    return on_type if on_type is not None and pa.types.is_timestamp(on_type) else pa.int64()
-
-
-def _lead_fields(emit: str, time_type: pa.DataType) -> list[pa.Field]:
-    return [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in _LEAD[emit]]
+    def table(
+        self,
+        answer: Ranked,
+        columns: Sequence[pa.Array],
+        score: pa.Array,
+        window: Ticks,
+        ad_hoc: AdHoc | None,
+        *,
+        size: int | Ints | None = None,
+        keys: Sequence[pa.Array] = (),
+    ) -> pa.Table:
+        """The answer as it was asked for, or emitted; `size` is that of its windows, if neither of these says it."""
+        if ad_hoc is None:
+            return self.emitted.table(answer, columns, score, window, size, None, keys)
+        output = self.asked if ad_hoc.question is None else self.asked_many
+        size = ad_hoc.size if size is None else size
+        return output.table(answer, columns, score, window, size, ad_hoc.question, keys)
 
 
 def places(window: Ints) -> Ints:

@@ -35,7 +35,10 @@ class RowStore:
     little: ClassVar[int] = LITTLE
     many: ClassVar[int] = MANY
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, *, dense: bool = False) -> None:
+        """Dense: all rows of a window are held, and that is much. They are found in few places, and cleaned up as soon
+        as a quarter more of them is stored."""
+        self._dense = dense
         # Rows without columns have a column of nulls, which takes no memory: Arrow counts rows by their columns, and in
         # a table, a snapshot or a batch put together from none it would forget how many there are.
         self._bare = not len(schema)
@@ -67,6 +70,8 @@ class RowStore:
 
     def take(self, positions: Ints) -> pa.RecordBatch:
         """The rows at these positions, in their order."""
+        if self._dense:
+            self.join()
         found = self._take(positions)
         return found.select([]) if self._bare else found
 
@@ -146,8 +151,14 @@ class RowStore:
         """Forget the rows at other positions than these, which are ascending."""
         self.load(held, self.take(held))
 
+    def take_and_keep(self, positions: Ints, held: Ints) -> pa.RecordBatch:
+        """The rows at these positions; of all others, those that are not held are forgotten."""
+        rows = self.take(np.concatenate([positions, held]))
+        self.load(held, rows.slice(len(positions)))
+        return rows.slice(0, len(positions))
+
     def is_wasteful(self, rows_held: int) -> bool:
-        return self._starts[-1] > 2 * rows_held + 64
+        return self._starts[-1] > (5 * rows_held // 4 if self._dense else 2 * rows_held) + 64
 
 
 _COUNTED = pa.schema([pa.field("", pa.null())])

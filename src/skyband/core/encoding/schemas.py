@@ -236,3 +236,9 @@ def whole_batch(table: pa.Table) -> pa.RecordBatch:
         pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table.columns
     ]
     return pa.record_batch(columns, schema=table.schema)
+
+
+def check_schema(schema: object) -> None:
+    """Raise unless it is one."""
+    if not isinstance(schema, pa.Schema):
+        raise InvalidInput(f"The schema must be a pyarrow.Schema, got {type(schema).__name__}.")

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.inputs import Source, WholeRows, in_batches
 from skyband.core.encoding.schemas import is_value, plain_schema, stored
-from skyband.engines.embedded.inputs import Source, WholeRows, in_batches
 from skyband.errors import InvalidQuery
 from skyband.kernels.ascending import ascends
 from skyband.windows import Window

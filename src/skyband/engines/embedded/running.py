@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.session import Stats
-from skyband.engines.embedded.frames import COUNTS, Like
-from skyband.engines.embedded.inputs import Source, read
+from skyband.core.encoding.frames import COUNTS, Like
+from skyband.core.encoding.inputs import Source, read
+from skyband.core.stats import Stats
 from skyband.engines.embedded.ordering import check_order, ordered
 from skyband.errors import LateRows
 from skyband.windows import Window

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from skyband.core.distribution import by_pane
-from skyband.core.session import Stats
+from skyband.core.stats import Stats
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import functions
 from skyband.windows import Ticks, Window

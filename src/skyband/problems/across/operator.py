@@ -88,7 +88,7 @@ class AcrossAnswer(NamedTuple):
     recall: Floats  # the share of objects that answers now have of those they should; 1 if they are exact
 
 
-class AcrossOperator(Operator[AcrossBatch, AcrossAnswer], Protocol):
+class AcrossOperator(Operator[AcrossBatch, AcrossAnswer, Ints], Protocol):
     """An algorithm for the k best objects across streams, running."""
 
     @property
@@ -101,20 +101,8 @@ class AcrossOperator(Operator[AcrossBatch, AcrossAnswer], Protocol):
         """Rows so far that broke the promise that an object comes once in a stream, as far as noticed."""
         ...
 
-    def top(self, k: int) -> AcrossAnswer:
-        """The k best objects right now; with a slide, of the window that closes next."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many rows, or instances made of them, are kept because they may still matter."""
-        ...
-
     def live_codes(self) -> npt.NDArray[np.bool_]:
         """By object: is there something to remember of it?"""
-        ...
-
-    def recode(self, kept: Ints) -> None:
-        """Object kept[i] becomes object i; the others are forgotten."""
         ...
 
 

@@ -17,8 +17,10 @@ from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
-from skyband.problems.across import planning, session, sql
+from skyband.problems.across import embedded, planning, sql
+from skyband.problems.across.codec import AcrossCodec
 from skyband.problems.across.query import TopKAcross
+from skyband.problems.across.session import AcrossSession
 
 
 class Across(OneWindowProblem[TopKAcross]):
@@ -55,11 +57,11 @@ class Across(OneWindowProblem[TopKAcross]):
 
     def open(
         self, query: TopKAcross, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-    ) -> session.TopKAcrossSession:
-        return session.TopKAcrossSession(query, schema, state, external_clock=external_clock)
+    ) -> AcrossSession:
+        return AcrossSession(AcrossCodec(query, schema, external_clock=external_clock), state)
 
     def start(self, data: Any, query: TopKAcross) -> Running:
-        return session.start(data, query)
+        return embedded.start(data, query)
 
     def run_on_spark(self, data: Any, query: TopKAcross, given: Any = None) -> Any:
         from skyband.problems.across import spark

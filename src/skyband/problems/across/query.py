@@ -25,7 +25,7 @@ from skyband.problems.across.combining import Combine, resolve
 from skyband.windows import Window, whole_number
 
 if TYPE_CHECKING:
-    from skyband.problems.across.session import TopKAcrossSession
+    from skyband.problems.across.session import AcrossSession
 
 Repeat = Literal["last", "max", "sum"]
 Bounds = tuple[float, float]
@@ -249,8 +249,9 @@ class TopKAcross(Query):
             if name is not None and name not in columns:
                 raise UnknownColumn.named(name, columns, used_as=used_as)
 
-    def open(self, schema: pa.Schema, state: bytes | None = None) -> TopKAcrossSession:
+    def open(self, schema: pa.Schema, state: bytes | None = None) -> AcrossSession:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
-        from skyband.problems.across.session import TopKAcrossSession
+        from skyband.problems.across.codec import AcrossCodec
+        from skyband.problems.across.session import AcrossSession
 
-        return TopKAcrossSession(self, schema, state)
+        return AcrossSession(AcrossCodec(self, schema), state)

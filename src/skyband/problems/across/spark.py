@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from skyband.core.encoding.output import across_layout, best_of_parts
+from skyband.core.encoding.output import AdHoc, best_of_parts
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.jumps import without_jumps
@@ -30,11 +30,12 @@ from skyband.engines.spark.plan import output_type, run
 from skyband.engines.spark.recipe import PREFIX, Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
 from skyband.expressions import as_floats, check_exact
 from skyband.kernels.panes import shape_of
+from skyband.problems.across.codec import AcrossCodec, output_of
 from skyband.problems.across.operator import AcrossAnswer
 from skyband.problems.across.planning import idle_ticks, plan, specify
 from skyband.problems.across.problem import PROBLEM
 from skyband.problems.across.query import TopKAcross
-from skyband.problems.across.session import TopKAcrossSession
+from skyband.problems.across.session import AcrossSession
 
 STREAM: Final = PREFIX + "stream"
 LATEST: Final = PREFIX + "latest"  # when an object's most recent row was: decides between equal scores
@@ -46,24 +47,22 @@ class AcrossRecipe(Recipe):
 
     query: TopKAcross
 
-    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketSession:
-        return BucketSession(self.query, self.schema, state, external_clock=external_clock)
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> AcrossSession:
+        return AcrossSession(BucketCodec(self.query, self.schema, external_clock=external_clock), state)
 
     def gatherer(self) -> Gatherer:
         return CountingGatherer(self)
 
 
-class BucketSession(TopKAcrossSession):
-    """A session that also says when an object's most recent row was."""
+class BucketCodec(AcrossCodec):
+    """A codec that also says when an object's most recent row was."""
 
-    @property
-    def output_schema(self) -> pa.Schema:
-        return super().output_schema.append(pa.field(LATEST, pa.int64()))
+    def __init__(self, query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> None:
+        super().__init__(query, schema, external_clock=external_clock)
+        self.output_schema = self.output_schema.append(pa.field(LATEST, pa.int64()))
 
-    def _table(self, answer: AcrossAnswer) -> pa.Table:
-        if not len(answer.at):
-            return self.output_schema.empty_table()
-        return self._shown(answer, self._layout).append_column(LATEST, pa.array(answer.time))
+    def decode(self, answer: AcrossAnswer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
+        return super().decode(answer, rows, ad_hoc).append_column(LATEST, pa.array(answer.time))
 
 
 class CountingGatherer(Gatherer):
@@ -151,7 +150,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
     names = dict.fromkeys(name for name in needed if name is not None)
     fields = [whole.field(name) for name in names]
     schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in added)])
-    output = across_layout(query, whole, str(query.emit)).schema
+    output = output_of(query, whole, str(query.emit)).schema
     return AcrossRecipe(
         window=query.window,
         ticks=ticks,

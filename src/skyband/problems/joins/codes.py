@@ -13,7 +13,7 @@ from skyband.core.encoding.groups import GroupCodes
 from skyband.core.encoding.schemas import whole_batch
 from skyband.core.operator import Codes, Ints
 from skyband.problems.joins.columns import BoundInput, BoundJoin
-from skyband.problems.joins.operator import Cells
+from skyband.problems.joins.operator import Cells, KeptCells
 
 
 class InputCodes:
@@ -118,12 +118,13 @@ class JoinCodes:
     def __init__(self, bound: BoundJoin) -> None:
         self._variables = [GroupCodes(pa.schema([("value", kind)])) for kind in bound.variable_types]
         self.inputs = [InputCodes(source, self._variables) for source in bound.inputs]
+        self.recount_at = 0  # cells, with which it is time to see how many of them are gone
 
-    def keep(self, cells: Sequence[Ints]) -> list[Cells]:
-        """By input, forget all cells but these, and values that no cell has; what is left, as if it were new."""
+    def compact(self, cells: Sequence[Ints]) -> list[KeptCells]:
+        """By input, forget all cells but these, and values that no cell has."""
         for codes in self._variables:
             codes.load(codes.keys.slice(0, 0))
-        return [each.keep(kept) for each, kept in zip(self.inputs, cells, strict=True)]
+        return [KeptCells(kept, each.keep(kept)) for each, kept in zip(self.inputs, cells, strict=True)]
 
     def state(self) -> dict[str, pa.Table]:
         saved = {f"variable {v}": codes.keys for v, codes in enumerate(self._variables)}

@@ -15,8 +15,9 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import Codes, Ints, Operator
+from skyband.core.operator import Codes, Ints, Operator, ShowsNoRows
 from skyband.core.registry import Algorithm
+from skyband.errors import InvalidQuery
 
 COUNT, SUM, AVG, MIN, MAX = 0, 1, 2, 3, 4
 FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX}
@@ -106,6 +107,16 @@ class Cells(NamedTuple):
     part: Codes  # 0 when the input has no columns of the grouping
 
 
+class KeptCells(NamedTuple):
+    """Of one input: cell old[c] becomes cell c, and is told anew, since codes of variables and parts have changed, too.
+
+    Other cells are forgotten, and groups get other codes.
+    """
+
+    old: Ints
+    cells: Cells
+
+
 class Rows(NamedTuple):
     """Rows of one input, in arrival order."""
 
@@ -154,15 +165,18 @@ class Known(NamedTuple):
     groups: int  # of its part of the grouping
 
 
-class JoinOperator(Operator[Batch, Answer], Protocol):
+class ShowsGroups(ShowsNoRows):
+    """Of all operators for joins: answers are those of windows and changes."""
+
+    def top(self, k: int, size: int | None) -> Answer:
+        raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
+
+
+class JoinOperator(Operator[Batch, Answer, Sequence[KeptCells]], Protocol):
     """An algorithm for aggregates over joins, running."""
 
     def parts(self, groups: Ints) -> Codes:
         """[group, grouped input]: the parts of these groups."""
-        ...
-
-    def rows_held(self) -> int:
-        """Rows that are live or wait for their window."""
         ...
 
     def groups_live(self) -> int:
@@ -184,13 +198,6 @@ class JoinOperator(Operator[Batch, Answer], Protocol):
 
     def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
         """By input and cell: are there rows of it, live or waiting?"""
-        ...
-
-    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
-        """By input: cell kept[c] becomes cell c, and the codes of variables and parts may have changed, too.
-
-        Other cells are forgotten, and groups get other codes.
-        """
         ...
 
 

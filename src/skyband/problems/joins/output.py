@@ -37,7 +37,7 @@ class Lines(NamedTuple):
     columns: list[pa.Array]  # of the grouping
 
 
-class Layout:
+class GroupsOutput:
     """How an answer looks; with changes it remembers what is shown."""
 
     def __init__(self, query: JoinAggregate, bound: BoundJoin) -> None:
@@ -246,7 +246,7 @@ class Layout:
         parts = len(self._grouped)
         self._shown = {tuple(line[:parts]): tuple(line[parts:]) for line in shown.tolist()}
 
-    def renumber(self, number: list[Ints]) -> None:
+    def compact(self, number: list[Ints]) -> None:
         """By grouped input: part p is now part number[p]."""
         self._shown = {
             tuple(int(of[part]) for of, part in zip(number, key, strict=True)): values

@@ -19,10 +19,12 @@ from skyband.core.planned_windows import in_panes
 from skyband.core.problem import Problem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
-from skyband.problems.joins import planning, session, sql
+from skyband.problems.joins import embedded, planning, sql
+from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import bind
 from skyband.problems.joins.distribution import shows_without_rows, spread
 from skyband.problems.joins.query import JoinAggregate, StreamInput
+from skyband.problems.joins.session import JoinSession
 
 
 class Joins(Problem[JoinAggregate]):
@@ -86,11 +88,11 @@ class Joins(Problem[JoinAggregate]):
         state: bytes | None = None,
         *,
         external_clock: bool = False,
-    ) -> session.JoinSession:
-        return session.JoinSession(query, query.schemas(schema), state, external_clock=external_clock)
+    ) -> JoinSession:
+        return JoinSession(JoinsCodec(query, query.schemas(schema), external_clock=external_clock), state)
 
     def start(self, data: Any, query: JoinAggregate) -> Running:
-        return session.start(data, query)
+        return embedded.start(data, query)
 
     def run_on_spark(self, data: Any, query: JoinAggregate, given: Any = None) -> Any:
         from skyband.problems.joins import spark

@@ -295,9 +295,10 @@ class JoinAggregate(Query):
 
     def open(self, schema: Mapping[str, pa.Schema] | pa.Schema, state: bytes | None = None) -> JoinSession:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
+        from skyband.problems.joins.codec import JoinsCodec
         from skyband.problems.joins.session import JoinSession
 
-        return JoinSession(self, self.schemas(schema), state)
+        return JoinSession(JoinsCodec(self, self.schemas(schema)), state)
 
     def schemas(self, schema: Mapping[str, pa.Schema] | pa.Schema) -> dict[str, pa.Schema]:
         """The schema of each input, by name."""

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.encoding.schemas import plain_batch, plain_schema
-from skyband.core.session import with_times
+from skyband.core.operator import Ints
 from skyband.problems.joins.codes import JoinCodes
 from skyband.problems.joins.columns import BoundJoin
 from skyband.problems.joins.operator import UNMATCHED, Rows
 
 
-class Counts(NamedTuple):
-    rows_in: int
-    null_time: int
-    unmatched: int
+class Read(NamedTuple):
+    """Rows of an input whose cells have no codes yet."""
+
+    rows: Rows  # the cell of each is 0, or UNMATCHED
+    keys: pa.RecordBatch  # the rows that match: in them are the columns that cells are combinations of
+
+    @property
+    def unmatched(self) -> int:
+        return int(np.count_nonzero(self.rows.cell == UNMATCHED))
 
 
 class RowReader:
     """Reads batches of the inputs; filters rows and evaluates arguments."""
 
-    def __init__(self, bound: BoundJoin, schemas: Mapping[str, pa.Schema], codes: JoinCodes) -> None:
-        self._bound, self._schemas, self._codes = bound, schemas, codes
-        self._plain = {name: plain_schema(schema) for name, schema in schemas.items()}
+    def __init__(self, bound: BoundJoin, codes: JoinCodes) -> None:
+        self._bound, self._codes = bound, codes
 
-    def read(self, i: int, batch: pa.RecordBatch, position: int = 0) -> tuple[Rows, Counts]:
-        """A batch of an input in numbers; `position` is that of its first row among all arrivals.
-
-        What can fail fails before anything is remembered.
-        """
-        source = self._bound.inputs[i]
-        rows_in = batch.num_rows
-        plain = self._plain[source.name]
-        batch = batch if plain is self._schemas[source.name] else plain_batch(batch, plain)
-        batch, time = with_times(batch, source.on)
-        n = batch.num_rows
+    def read(self, i: int, batch: pa.RecordBatch, time: Ints) -> Read:
+        """A batch of an input in numbers. Raises what is wrong with it, and remembers nothing."""
+        source, n = self._bound.inputs[i], batch.num_rows
         kept = None if source.keep is None else source.keep.evaluate(batch)
         matchable = self._codes.inputs[i].matchable(batch)
         if matchable is not None:
@@ -51,7 +45,12 @@ class RowReader:
             arguments[where, a] = numbers
             valid[where] |= there.astype(np.int64) << a
         cell = np.full(n, UNMATCHED, np.int32)
-        cell[where] = self._codes.inputs[i].encode(used)
-        if source.on is None:
-            time = np.zeros(n, np.int64) if source.is_relation else np.arange(position, position + n)
-        return Rows(time, cell, arguments, valid), Counts(rows_in, rows_in - n, n - used.num_rows)
+        cell[where] = 0
+        return Read(Rows(time if source.on is not None else np.zeros(n, np.int64), cell, arguments, valid), used)
+
+    def encode(self, i: int, read: Read) -> Rows:
+        """The same rows with codes for their cells, which are remembered."""
+        rows, keys = read
+        if self._codes.inputs[i].columns:  # else there is one cell
+            rows.cell[rows.cell != UNMATCHED] = self._codes.inputs[i].encode(keys)
+        return rows

@@ -22,18 +22,18 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
+from skyband.core.encoding.inputs import in_batches, read
 from skyband.core.query import replace_unchecked
-from skyband.engines.embedded.inputs import in_batches, read
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.part import WEIGHT, Merge, Part
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket_of_hash, quoted, tie
 from skyband.errors import InvalidInput, InvalidQuery
+from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import BoundInput, BoundJoin, bind
 from skyband.problems.joins.distribution import Partitioning, spread
-from skyband.problems.joins.output import Layout
+from skyband.problems.joins.output import GroupsOutput
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
-from skyband.problems.joins.session import JoinSession
 from skyband.problems.joins.spark_panes import PaneGatherer, Panes, of_all, of_panes, panes_of
 from skyband.problems.joins.spark_rows import (
     INPUT,
@@ -64,11 +64,12 @@ class JoinRecipe(Recipe):
     panes: Panes | None = None  # how Spark has added up the rows; None: it has not
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
-        session = JoinSession(self.query, self.schemas, state, external_clock=external_clock)
+        codec = JoinsCodec(self.query, self.schemas, external_clock=external_clock)
+        session = BucketOfJoins(codec, state, self.keys, self.arguments)
         if state is None:
             for name, table in self.relations.items():
                 session.push(table, name)
-        return BucketOfJoins(session, self.keys, self.arguments)
+        return session
 
     def gatherer(self) -> Gatherer:
         return JoinGatherer(self) if self.panes is None else PaneGatherer(self)
@@ -154,7 +155,7 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
     )
     recipe = _recipe(query, asked, bound, needed, columns, relations, how)
     recipe = replace(recipe, panes=panes_of(query, bound, streams, filters))
-    output = Layout(asked, bind(asked, recipe.schemas)).schema
+    output = GroupsOutput(asked, bind(asked, recipe.schemas)).schema
     return Resolved(
         recipe,
         bound,
@@ -170,7 +171,7 @@ def merger(recipe: JoinRecipe, query: JoinAggregate, *, adds_up: bool) -> Merge:
     """Whole windows from what buckets say of each."""
 
     def merge(answers: pa.Table) -> pa.Table:
-        return Layout(query, bind(query, recipe.schemas)).merged(answers, adds_up=adds_up)
+        return GroupsOutput(query, bind(query, recipe.schemas)).merged(answers, adds_up=adds_up)
 
     return merge
 
@@ -297,7 +298,7 @@ def _recipe(
         for source in bound.inputs
     }
     of_bucket = replace_unchecked(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
-    output = Layout(of_bucket, bind(of_bucket, schemas)).schema
+    output = GroupsOutput(of_bucket, bind(of_bucket, schemas)).schema
     streams = [source for source in bound.inputs if not source.is_relation]
     cells = {source.name: dict.fromkeys((*source.joined, *source.grouped)) for source in streams}
     kinds = {name: {column: str(schemas[name].field(column).type) for column in mine} for name, mine in cells.items()}

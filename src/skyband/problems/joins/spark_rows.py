@@ -15,18 +15,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.core.encoding.schemas import whole_batch
-from skyband.core.session import Stats
+from skyband.core.encoding.times import with_times
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
 from skyband.kernels.panes import shape_of
+from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.codes import JoinCodes
 from skyband.problems.joins.columns import bind
 from skyband.problems.joins.drivers.lifetimes import one_for_each_pane
 from skyband.problems.joins.operator import UNMATCHED, Rows
 from skyband.problems.joins.planning import coalesces
-from skyband.problems.joins.reading import RowReader
+from skyband.problems.joins.reading import Read, RowReader
 from skyband.problems.joins.session import JoinSession
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class JoinGatherer(Gatherer):
         super().__init__(recipe)
         self._bound = bind(recipe.query, recipe.schemas)
         self._codes = JoinCodes(self._bound)
-        self._reader = RowReader(self._bound, recipe.schemas, self._codes)
+        self._reader = RowReader(self._bound, self._codes)
         self._as_one = coalesces(recipe.query, self._bound) if recipe.by_pane else (None,) * len(self._bound.inputs)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
@@ -115,16 +116,17 @@ class JoinGatherer(Gatherer):
         source = self._bound.inputs[i]
         names, schema = self._recipe.columns[source.name], self._recipe.schemas[source.name]
         batch = whole_batch(table.select(list(names.values())).rename_columns(list(names)).cast(schema))
-        rows, counts = self._reader.read(i, batch)
+        read = self._reader.read(i, *with_times(batch, source.on))
+        rows = self._reader.encode(i, read)
         extra = {name: table.column(name).to_numpy() for name in (TIE, BUCKET) if name in table.column_names}
-        if self._recipe.by_pane and counts.unmatched:
+        if self._recipe.by_pane and read.unmatched:
             matched = rows.cell != UNMATCHED  # others would only move a clock, and Spark has that
             rows, extra = rows.part(matched), {name: column[matched] for name, column in extra.items()}
         ways = self._as_one[i]
         if ways is not None and len(rows.time):
             rows, bucket = self._as_few(i, rows, ways, extra.get(BUCKET))
             extra = {} if bucket is None else {BUCKET: bucket}
-        return self._written(i, rows, extra), counts.unmatched
+        return self._written(i, rows, extra), read.unmatched
 
     def _as_few(self, i: int, rows: Rows, ways: tuple[int, ...], bucket: Bucket | None) -> tuple[Rows, Bucket | None]:
         """Rows with weights, and their buckets."""
@@ -167,19 +169,23 @@ class JoinGatherer(Gatherer):
         return with_all(pa.table(columns), self._recipe.schema).select([*self._recipe.schema.names, *extra])
 
 
-class BucketOfJoins:
+class BucketOfJoins(JoinSession):
     """A join session that takes the rows of all its streams at once, in numbers."""
 
-    def __init__(self, session: JoinSession, keys: Names, arguments: Mapping[str, int]) -> None:
-        self._session, self._keys, self._arguments = session, keys, arguments
+    def __init__(self, codec: JoinsCodec, state: bytes | None, keys: Names, arguments: Mapping[str, int]) -> None:
+        super().__init__(codec, state)
+        self._keys, self._arguments = keys, arguments
 
-    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table:
+    def push(self, rows: Any, input: str | None = None) -> pa.Table:
+        """Of an input that is named, rows as they are; else rows of all streams."""
+        if input is not None:
+            return super().push(rows, input)
         table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-        pushed = {i: self._read(i, mine) for i, mine in by_input(table)}
-        return self._session.push_rows(pushed, table.column(INPUT).to_numpy())
+        pushed = {i: self._in_numbers(i, mine) for i, mine in by_input(table)}
+        return self.push_rows(pushed, table.column(INPUT).to_numpy())
 
-    def _read(self, i: int, table: pa.Table) -> tuple[Rows, pa.RecordBatch]:
-        name = self._session.query.names[i]
+    def _in_numbers(self, i: int, table: pa.Table) -> Read:
+        name = self.query.names[i]
         names, weight = self._keys[name], table.column(WEIGHT).to_numpy()
         keys = whole_batch(table.select(list(names.values())).rename_columns(list(names)))
         numbers = [table.column(argument(a)).to_numpy() for a in range(self._arguments[name])]
@@ -190,19 +196,4 @@ class BucketOfJoins:
             table.column(VALID).to_numpy(),
             weight if (weight > 1).any() else None,
         )
-        return rows, keys
-
-    def advance(self, watermark: int) -> pa.Table:
-        return self._session.advance(watermark)
-
-    def next_close(self) -> int | None:
-        return self._session.next_close()
-
-    def finish(self) -> pa.Table:
-        return self._session.finish()
-
-    def stats(self) -> Stats:
-        return self._session.stats()
-
-    def snapshot(self) -> bytes:
-        return self._session.snapshot()
+        return Read(rows, keys.filter(pa.array(rows.cell != UNMATCHED)))

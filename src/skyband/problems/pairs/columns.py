@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.core.encoding.labels import Labels, TextLabels
+from skyband.core.encoding.rows import column_of
 from skyband.core.operator import Floats, Ints
 from skyband.errors import InvalidInput
 from skyband.expressions import as_floats, exact
@@ -35,8 +36,9 @@ class PairColumns:
         # By column: the least and the largest whole number seen, if there was one.
         self._bounds: list[tuple[int, int] | None] = [None] * len(score.kept)
 
-    def encode(self, batch: pa.RecordBatch, live: Callable[[], pa.RecordBatch]) -> Floats:
-        """By column that the score reads, then by row. `live`: the rows that those of the batch may meet."""
+    def read(self, batch: pa.RecordBatch, live: Callable[[], pa.RecordBatch]) -> Floats:
+        """By column that the score reads, then by row; strings have yet to get labels. `live`: the rows that those of
+        the batch may meet. Raises for numbers that cannot be taken."""
         columns = np.empty((len(self._score.kept), batch.num_rows))
         for number, column in enumerate(self._score.kept):
             values = batch.column(column.name)
@@ -44,13 +46,17 @@ class PairColumns:
                 columns[number] = as_floats(plain(values), batch.num_rows, column.name)
             elif column.kind == exact.WHOLE:
                 columns[number] = whole_numbers(values, column).view(np.float64)
-            elif column.kind == exact.TEXT:
-                columns[number] = self.labels.encode(values).view(np.float64)
-            else:
+            elif column.kind != exact.TEXT:
                 columns[number] = np.where(pc.is_null(values).to_numpy(zero_copy_only=False), np.nan, 0.0)
         if self._score.checks:
             self._check(columns, live)
         return columns
+
+    def label(self, batch: pa.RecordBatch, columns: Floats) -> None:
+        """Write the labels of strings to the columns that `read` gave."""
+        for number in self._texts:
+            values = batch.column(self._score.kept[number].name)
+            columns[number] = self.labels.encode(values).view(np.float64)
 
     def load(self, labels: pa.Table, live: pa.RecordBatch) -> None:
         """Go on with these labels, and these rows."""
@@ -111,21 +117,13 @@ def _widened(bound: tuple[int, int] | None, numbers: Ints) -> tuple[int, int] | 
     return (low, high) if bound is None else (min(bound[0], low), max(bound[1], high))
 
 
-def with_score_type(schema: pa.Schema, score_type: pa.DataType) -> pa.Schema:
-    """The columns of an answer about pairs whose scores are of this type."""
-    at = schema.get_field_index("score")
-    return schema.set(at, schema.field(at).with_type(score_type))
-
-
-def with_scores(table: pa.Table, ranked: Floats, score: PairScore, ascending: bool) -> pa.Table:
-    """The answer with scores as they are shown, from those that were ranked."""
+def score_column(ranked: Floats, score: PairScore, ascending: bool) -> pa.Array:
+    """Scores as they are shown, from those that were ranked."""
     if score.type == pa.float64():
-        return table
+        return column_of(-ranked if ascending else ranked, np.float64, score.type)
     sign = -1 if ascending else 1
     numbers = sign * (from_keys(ranked) if score.is_key else ranked.astype(np.int64))
-    shown = pa.array(numbers) if score.type == pa.int64() else _decimals(numbers, score.type)
-    at = table.schema.get_field_index("score")
-    return table.set_column(at, table.schema.field(at).with_type(score.type), shown)
+    return pa.array(numbers) if score.type == pa.int64() else _decimals(numbers, score.type)
 
 
 def _decimals(numbers: Ints, kind: pa.DataType) -> pa.Array:

@@ -98,12 +98,8 @@ PAIR = np.dtype(
 Pairs = npt.NDArray[Any]  # of dtype PAIR
 
 
-class PairOperator(Operator[Batch, Answer], Protocol):
+class PairOperator(Operator[Batch, Answer, Ints], Protocol):
     """An algorithm for the k best pairs, running."""
-
-    def top(self, k: int, size: int | None) -> Answer:
-        """The k best pairs of the last `size` right now; None: of the window that closes next."""
-        ...
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         """As `top` for each k[i] and size[i]; size 0: of the window that closes next.
@@ -112,20 +108,12 @@ class PairOperator(Operator[Batch, Answer], Protocol):
         """
         ...
 
-    def held(self) -> Ints:
-        """The positions of the rows this operator may still show, ascending."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many rows `held` has, or a little more, without counting them one by one."""
-        ...
-
     def live_colours(self, which: int) -> npt.NDArray[np.bool_]:
         """By code of one of the colours: does a live row have it?"""
         ...
 
-    def recolour(self, which: int, kept: Ints) -> None:
-        """Code kept[i] of one of the colours becomes code i; the others are forgotten."""
+    def compact(self, kept: Ints, which: int = 0) -> None:
+        """In one of the colours, code kept[i] becomes code i; the others are forgotten."""
         ...
 
     def live_values(self, which: int) -> Ints:

@@ -17,10 +17,12 @@ from skyband.core.operator import EMIT_CODES
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
+from skyband.core.session import Session
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
-from skyband.problems.pairs import planning, session, sql
+from skyband.problems.pairs import embedded, planning, sql
+from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.operator import Spec
 from skyband.problems.pairs.query import TopKPairs
@@ -72,17 +74,17 @@ class Pairs(OneWindowProblem[TopKPairs]):
 
     def open(
         self, query: TopKPairs, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-    ) -> session.PairsSession:
-        return session.PairsSession(query, schema, state, external_clock=external_clock)
+    ) -> Session:
+        return Session(PairsCodec(query, schema, external_clock=external_clock), state)
 
     def start(self, data: Any, query: TopKPairs) -> Running:
-        return session.start(data, query)
+        return embedded.start(data, query)
 
     def alike(self, query: TopKPairs, columns: Sequence[str]) -> Hashable | None:
-        return session.alike(query)
+        return embedded.alike(query)
 
     def start_together(self, data: Any, queries: Sequence[TopKPairs]) -> Sequence[Running]:
-        return session.start_together(data, queries)
+        return embedded.start_together(data, queries)
 
     def run_on_spark(self, data: Any, query: TopKPairs, given: Any = None) -> Any:
         from skyband.problems.pairs import spark

@@ -15,7 +15,7 @@ from skyband.expressions import pairs
 from skyband.windows import Window
 
 if TYPE_CHECKING:
-    from skyband.problems.pairs.session import PairsSession
+    from skyband.core.session import Session
 
 MOST_PAIRS: Final = 1_000_000  # as k: room is made for so many before the first one comes
 
@@ -126,8 +126,9 @@ class TopKPairs(Query):
                 if name not in columns:
                     raise UnknownColumn.named(name, columns, used_as=used_as)
 
-    def open(self, schema: pa.Schema, state: bytes | None = None) -> PairsSession:
+    def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
-        from skyband.problems.pairs.session import PairsSession
+        from skyband.core.session import Session
+        from skyband.problems.pairs.codec import PairsCodec
 
-        return PairsSession(self, schema, state)
+        return Session(PairsCodec(self, schema), state)

@@ -22,20 +22,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from skyband.core.encoding.output import best_of_parts, pair_layout
+from skyband.core.encoding.output import best_of_parts
 from skyband.core.query import replace_unchecked
+from skyband.core.session import Session
 from skyband.engines.spark.copies import COPY, CopyGatherer
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.part import Merge, Part
 from skyband.engines.spark.plan import output_type, run
 from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket, check_order, quoted, tie
 from skyband.expressions import pairs as pair_expressions
-from skyband.problems.pairs.columns import with_score_type
+from skyband.problems.pairs.codec import PairsCodec, output_of
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.planning import plan, specify
 from skyband.problems.pairs.problem import PROBLEM
 from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.pairs.session import PairsSession
 
 SIDE: Final = COPY  # of its cell: 1 or -1, the two parts; 0, a part by itself
 ROW: Final = PREFIX + "row"  # TIE, once more, as a column of the row: answers are merged by it
@@ -47,8 +47,8 @@ class PairsRecipe(Recipe):
 
     query: TopKPairs  # what a bucket is asked
 
-    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> PairsSession:
-        return PairsSession(self.query, self.schema, state, external_clock=external_clock)
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
+        return Session(PairsCodec(self.query, self.schema, external_clock=external_clock), state)
 
     def gatherer(self) -> Gatherer:
         return CopyGatherer(self)
@@ -96,7 +96,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
         where = across if where is None else f"({where}) AND {across}"
     asked = replace_unchecked(query, where=where, lateness=None)
     rows = pa.schema([*schema, *added])
-    output = with_score_type(pair_layout(asked, rows, str(query.emit)).schema, score.type)
+    output = output_of(asked, rows, str(query.emit), score.type).schema
     sources = [name if name in schema.names else None for name in rows.names]
     return PairsRecipe(
         window=query.window,

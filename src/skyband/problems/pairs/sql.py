@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.core.encoding.output import free_name, pair_layout
+from skyband.core.encoding.output import free_name
 from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown, Turn
 from skyband.dialect.reading import (
     check_columns,
@@ -20,6 +20,7 @@ from skyband.dialect.reading import (
 )
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
+from skyband.problems.pairs.codec import output_of
 from skyband.problems.pairs.query import TopKPairs
 from skyband.windows import Window
 
@@ -160,7 +161,7 @@ def _over(tree: exp.Expr, sides: Sides) -> str:
 
 def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sides) -> tuple[Shown, ...]:
     """First what every answer has, then what the SELECT list asks for."""
-    output = pair_layout(query, schema, str(query.emit)).schema
+    output = output_of(query, schema, str(query.emit), pa.float64()).schema
     lead = output.names[: len(output.names) - 2 * len(schema)]
     shown = [Shown(name, name, is_plain=True) for name in lead]
     taken = set(lead)

@@ -39,20 +39,8 @@ class Batch(NamedTuple):
     first: int
 
 
-class RowOperator(Operator[Batch, Answer], Protocol):
+class RowOperator(Operator[Batch, Answer, Ints], Protocol):
     """An algorithm for the k best rows, running."""
-
-    def top(self, k: int, size: int | None) -> Answer:
-        """The k best rows of the last `size` right now, per group; None: of the window that closes next."""
-        ...
-
-    def held(self) -> Ints:
-        """The positions of the rows this operator may still show, ascending."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many rows `held` has, or a little more, without counting them one by one."""
-        ...
 
     def rescore(self, change: Callable[[Floats], Floats]) -> None:
         """Replace all scores held by change(scores), which are in the same order."""
@@ -60,10 +48,6 @@ class RowOperator(Operator[Batch, Answer], Protocol):
 
     def live_groups(self) -> npt.NDArray[np.bool_]:
         """By group code: does the group still have something to remember?"""
-        ...
-
-    def regroup(self, kept: Ints) -> None:
-        """Group kept[i] becomes group i; the others are forgotten."""
         ...
 
 

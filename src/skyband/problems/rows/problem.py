@@ -16,10 +16,12 @@ from skyband.core.operator import EMIT_CODES
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
+from skyband.core.session import Session
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.errors import InvalidQuery
-from skyband.problems.rows import planning, session, sql
+from skyband.problems.rows import embedded, planning, sql
+from skyband.problems.rows.codec import RowsCodec
 from skyband.problems.rows.operator import Spec
 from skyband.problems.rows.query import TopK
 
@@ -65,17 +67,17 @@ class Rows(OneWindowProblem[TopK]):
 
     def open(
         self, query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-    ) -> session.TopKSession:
-        return session.TopKSession(query, schema, state, external_clock=external_clock)
+    ) -> Session:
+        return Session(RowsCodec(query, schema, external_clock=external_clock), state)
 
     def start(self, data: Any, query: TopK) -> Running:
-        return session.start(data, query)
+        return embedded.start(data, query)
 
     def alike(self, query: TopK, columns: Sequence[str]) -> Hashable | None:
-        return session.alike(query, columns)
+        return embedded.alike(query, columns)
 
     def start_together(self, data: Any, queries: Sequence[TopK]) -> Sequence[Running]:
-        return session.start_together(data, queries)
+        return embedded.start_together(data, queries)
 
     def run_on_spark(self, data: Any, query: TopK, given: Any = None) -> Any:
         from skyband.problems.rows import spark

@@ -25,7 +25,7 @@ from skyband.expressions import check_text
 from skyband.windows import Window
 
 if TYPE_CHECKING:
-    from skyband.problems.rows.session import TopKSession
+    from skyband.core.session import Session
 
 
 def _check_by(by: Any) -> Any:
@@ -124,8 +124,9 @@ class TopK(Query):
             if name not in columns:
                 raise UnknownColumn.named(name, columns, used_as="per=")
 
-    def open(self, schema: pa.Schema, state: bytes | None = None) -> TopKSession:
+    def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
-        from skyband.problems.rows.session import TopKSession
+        from skyband.core.session import Session
+        from skyband.problems.rows.codec import RowsCodec
 
-        return TopKSession(self, schema, state)
+        return Session(RowsCodec(self, schema), state)

@@ -21,7 +21,7 @@ from pyspark.sql.types import NumericType
 
 from skyband import expressions
 from skyband.core.distribution import by_pane
-from skyband.core.encoding.output import layout
+from skyband.core.session import Session
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.part import Part
@@ -29,10 +29,10 @@ from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
 from skyband.expressions import Score
+from skyband.problems.rows.codec import RowsCodec, kept_schema, output_of
 from skyband.problems.rows.planning import plan, specify
 from skyband.problems.rows.problem import PROBLEM
 from skyband.problems.rows.query import TopK
-from skyband.problems.rows.session import TopKSession
 from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
 from skyband.windows import Ticks
 
@@ -45,8 +45,8 @@ class TopKRecipe(Recipe):
     score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
     text: str = "the score"  # as the user wrote it
 
-    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> TopKSession:
-        return TopKSession(self.query, self.schema, state, external_clock=external_clock)
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
+        return Session(RowsCodec(self.query, self.schema, external_clock=external_clock), state)
 
     def gatherer(self) -> Gatherer:
         return CandidateGatherer(self)
@@ -132,8 +132,8 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         error=query.error,
         expect=query.expect,
     )
-    output = layout(query, schema, str(query.emit), score_type)
-    others = [name for name in output.rows_schema.names if name not in query.per]
+    output = output_of(query, schema, str(query.emit), score_type)
+    others = [name for name in kept_schema(query, schema).names if name not in query.per]
     added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
     recipe = TopKRecipe(
         window=query.window,

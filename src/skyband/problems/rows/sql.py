@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband import expressions
-from skyband.core.encoding.output import free_name, layout
+from skyband.core.encoding.output import free_name
 from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
 from skyband.dialect.reading import (
     all_of,
@@ -21,6 +21,7 @@ from skyband.dialect.reading import (
     with_aliases_resolved,
 )
 from skyband.dialect.statement import Statement
+from skyband.problems.rows.codec import output_of, shown_names
 from skyband.problems.rows.query import TopK
 
 
@@ -72,8 +73,8 @@ def _needed(statement: Statement, query: TopK, by: exp.Expr, schema: pa.Schema) 
 
 def _shown(statement: Statement, query: TopK, schema: pa.Schema) -> tuple[Shown, ...]:
     """First what every answer has, then what the SELECT list asks for."""
-    output = layout(query, schema, str(query.emit), expressions.bind(query.by, schema).type)
-    given = output.column_names(query)
+    output = output_of(query, schema, str(query.emit), expressions.bind(query.by, schema).type)
+    given = shown_names(query, schema, output)
     shown = [Shown(name, name, is_plain=True) for name in output.lead]
     taken = set(output.lead)
     for item in statement.select.expressions:

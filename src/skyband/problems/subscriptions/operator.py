@@ -44,7 +44,7 @@ class Batch(NamedTuple):
     first: int
 
 
-class SubscriptionOperator(Operator[Batch, Answer], Protocol):
+class SubscriptionOperator(Operator[Batch, Answer, Ints], Protocol):
     """A running algorithm for subscriptions. Queries are numbered from 0, in the order in which they came."""
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
@@ -52,22 +52,6 @@ class SubscriptionOperator(Operator[Batch, Answer], Protocol):
 
         Returns their answers: without a slide they are due at once.
         """
-        ...
-
-    def compact(self, kept: Ints) -> None:
-        """Query kept[i] becomes query i, and the others are dropped. `kept` is ascending."""
-        ...
-
-    def top(self, k: int | None, size: int | None) -> Answer:
-        """The best rows right now for each query: min(k, its own) rows of its window, or of the last `size`."""
-        ...
-
-    def held(self) -> Ints:
-        """The positions of the rows that this operator may still emit, ascending."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many rows `held` has, or a little more, without counting them one by one."""
         ...
 
 

@@ -20,9 +20,11 @@ from skyband.core.problem import OneWindowProblem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import subscriptions
-from skyband.problems.subscriptions import planning, session, sql
+from skyband.problems.subscriptions import embedded, planning, sql
+from skyband.problems.subscriptions.codec import SubscriptionsCodec
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.query import TopKForEach
+from skyband.problems.subscriptions.session import SubscriptionsSession
 
 
 class Subscriptions(OneWindowProblem[TopKForEach]):
@@ -70,11 +72,11 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
 
     def open(
         self, query: TopKForEach, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-    ) -> session.ForEachSession:
-        return session.ForEachSession(query, schema, state, external_clock=external_clock)
+    ) -> SubscriptionsSession:
+        return SubscriptionsSession(SubscriptionsCodec(query, schema, external_clock=external_clock), state)
 
     def start(self, data: Any, query: TopKForEach) -> Running:
-        return session.start(data, query)
+        return embedded.start(data, query)
 
     def run_on_spark(self, data: Any, query: TopKForEach, given: Any = None) -> Any:
         """`given` is a DataFrame of queries in place of those of `query`; a streaming one has their changes."""

@@ -15,7 +15,7 @@ from skyband.expressions.subscriptions import check_by, filtered, parameter
 from skyband.windows import Window
 
 if TYPE_CHECKING:
-    from skyband.problems.subscriptions.session import ForEachSession
+    from skyband.problems.subscriptions.session import SubscriptionsSession
 
 
 MOST_ROWS: Final = 10_000_000  # as k of each query: their lists are numbered in one array
@@ -223,11 +223,12 @@ class TopKForEach(Query):
         """Ask the same for other queries, which have the same columns."""
         return replace_unchecked(self, queries=as_table(queries))
 
-    def open(self, schema: pa.Schema, state: bytes | None = None) -> ForEachSession:
+    def open(self, schema: pa.Schema, state: bytes | None = None) -> SubscriptionsSession:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped.
 
         A snapshot has the queries of its session. Without one, the session begins with the queries given here.
         """
-        from skyband.problems.subscriptions.session import ForEachSession
+        from skyband.problems.subscriptions.codec import SubscriptionsCodec
+        from skyband.problems.subscriptions.session import SubscriptionsSession
 
-        return ForEachSession(self, schema, state)
+        return SubscriptionsSession(SubscriptionsCodec(self, schema), state)

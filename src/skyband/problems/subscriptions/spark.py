@@ -24,7 +24,6 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from skyband.core.encoding.output import many_layout
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.clock import watermarked
 from skyband.engines.spark.copies import COPY
@@ -46,8 +45,9 @@ from skyband.engines.spark.recipe import (
     tie,
 )
 from skyband.errors import InvalidQuery
+from skyband.problems.subscriptions.codec import SubscriptionsCodec, kept_schema, output_of
 from skyband.problems.subscriptions.query import ADDS, CHANGE, FEED, VERSION, TopKForEach
-from skyband.problems.subscriptions.session import ForEachSession
+from skyband.problems.subscriptions.session import SubscriptionsSession
 from skyband.problems.subscriptions.spark_routing import (
     Meeting,
     QueriesGatherer,
@@ -76,11 +76,11 @@ class SubscriptionRecipe(Recipe):
         """As the bucket of a row: it goes to every bucket."""
         return self.buckets
 
-    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> ForEachSession:
+    def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> SubscriptionsSession:
         query = self.query
         if state is None and self.homes is not None:  # a snapshot has its queries
             query = query.of(query.queries.filter(pa.array(self.homes == bucket)))
-        return ForEachSession(query, self.schema, state, external_clock=external_clock)
+        return SubscriptionsSession(SubscriptionsCodec(query, self.schema, external_clock=external_clock), state)
 
     def gatherer(self) -> Gatherer:
         return QueriesGatherer(self)
@@ -153,8 +153,8 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
     check_no_jump(df, query.max_jump)
     ticks = query.window.ticks(schema, query.lateness)
     session = query.open(schema)  # refuses what cannot be answered, and queries that cannot be told apart
-    output = many_layout(query, schema, str(query.emit))
-    shown = output.rows_schema.names
+    output = output_of(query, schema, str(query.emit))
+    shown = kept_schema(query, schema).names
     is_choosy = needs_only_what_it_shows(df, query, ticks)
     meet_by = meetings(df, schema, query) if is_choosy else ()
     # The rows of a batch would cross to Python once more for it: that costs more than it saves, if none is copied.

@@ -21,7 +21,7 @@ from skyband.engines.spark.pages import Ints
 from skyband.engines.spark.recipe import PREFIX
 from skyband.expressions.subscriptions import bind, parameter
 from skyband.problems.subscriptions.query import TopKForEach
-from skyband.problems.subscriptions.session import ForEachSession
+from skyband.problems.subscriptions.session import SubscriptionsSession
 from skyband.windows import tumbling
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class QuerySieve:
         self._recipe, self._homes, self._panes = recipe, recipe.homes, recipe.panes
         copies = 1 if recipe.meet_by else recipe.buckets
         self._enough = worth * self._most_left() / copies
-        self._session: ForEachSession | None = None
+        self._session: SubscriptionsSession | None = None
         self._before = 0  # panes so far
 
     def _most_left(self) -> int:
@@ -111,7 +111,7 @@ class QuerySieve:
         pushed = session.push(pa.table(columns, schema=session.schema))
         return pa.concat_tables([pushed, session.finish()])
 
-    def _open(self) -> ForEachSession:
+    def _open(self) -> SubscriptionsSession:
         """All queries, over tumbling windows of a pane."""
         asked, schema = self._recipe.query, self._recipe.schema
         score = bind(asked.score, asked.ascending, schema, asked.queries.schema)
@@ -126,4 +126,4 @@ class QuerySieve:
             key=_QUERY,
             ascending=asked.ascending,
         )
-        return ForEachSession(of_panes, pa.schema([*fields, (_PANE, pa.int64()), (_ROW, pa.int64())]))
+        return of_panes.open(pa.schema([*fields, (_PANE, pa.int64()), (_ROW, pa.int64())]))

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.core.encoding.output import free_name, many_layout
+from skyband.core.encoding.output import free_name
 from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
 from skyband.dialect.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions import subscriptions
+from skyband.problems.subscriptions.codec import kept_schema, output_of
 from skyband.problems.subscriptions.query import TopKForEach
 
 _POSSIBLE = "Write for example FROM taxis [WINDOW 100 ROWS], people AS q … LIMIT 1 BY q.id."
@@ -125,9 +126,9 @@ def _shown(
     statement: Statement, query: TopKForEach, rows: pa.Schema, stream: Input, asking: Input
 ) -> tuple[Shown, ...]:
     """First what every answer has, then what the SELECT list asks for of the rows."""
-    output = many_layout(query, rows, str(query.emit))
-    lead = output.schema.names[: len(output.schema) - len(output.rows_schema)]
-    given = dict(zip(output.rows_schema.names, output.schema.names[len(lead) :], strict=True))
+    output = output_of(query, rows, str(query.emit))
+    lead = output.lead
+    given = dict(zip(kept_schema(query, rows).names, output.row_names, strict=True))
     shown = [Shown(name, name, is_plain=True) for name in lead]
     taken = set(lead)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import ENTER, Arrays, Codes, Ints
+from skyband.core.operator import ENTER, Arrays, Codes, Ints, ShowsNoRows
 from skyband.problems.across.drivers.clock import Schedule, Steps
 from skyband.problems.across.drivers.kernels.emit import Out, Shown, new_out, new_shown
 from skyband.problems.across.drivers.kernels.scoring import scoring_of
@@ -20,7 +20,7 @@ from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSp
 CHUNK = 1 << 16  # steps between two looks at the state from outside
 
 
-class Stepping(ABC):
+class Stepping(ShowsNoRows, ABC):
     """An operator, but for what an algorithm keeps and does at each step."""
 
     repeated = 0
@@ -96,7 +96,7 @@ class Stepping(ABC):
     def finish(self) -> AcrossAnswer:
         return self._run(self._schedule.finish())
 
-    def top(self, k: int) -> AcrossAnswer:
+    def top(self, k: int, size: int | None = None) -> AcrossAnswer:
         if self._schedule.rows_waiting() or self.spec.window.every:
             # Rows of the window that closes next may be outlived by an earlier window: ask a copy.
             copy = type(self)(self.spec)
@@ -113,7 +113,7 @@ class Stepping(ABC):
         live[self._shown.code[: self._shown.number[0]]] = True
         return live
 
-    def recode(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         code_of = np.full(self._codes, -1, np.int32)
         code_of[kept] = np.arange(len(kept), dtype=np.int32)
         self._schedule.recode(code_of)

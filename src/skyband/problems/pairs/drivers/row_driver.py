@@ -118,7 +118,7 @@ class Arriving(ABC):
         live[codes] = True
         return live
 
-    def recolour(self, which: int, kept: Ints) -> None:
+    def compact(self, kept: Ints, which: int = 0) -> None:
         code = np.full(int(kept.max(initial=-1)) + 1, -1.0)
         code[kept] = np.arange(len(kept))
         for rows in [*self._waiting, self._live()]:

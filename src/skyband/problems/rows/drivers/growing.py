@@ -90,8 +90,8 @@ class Growing:
     def live_groups(self) -> npt.NDArray[np.bool_]:
         return self._operator.live_groups()
 
-    def regroup(self, kept: Ints) -> None:
-        self._operator.regroup(kept)
+    def compact(self, kept: Ints) -> None:
+        self._operator.compact(kept)
 
     def state(self) -> Arrays:
         return {**self._operator.state(), _K: np.array([self._k])}

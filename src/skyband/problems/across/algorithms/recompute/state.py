@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, ENTER, LEAVE, Arrays, Ints
+from skyband.core.operator import CHANGES, ENTER, LEAVE, Arrays, Ints, ShowsNoRows
 from skyband.problems.across import combining
 from skyband.problems.across import operator as words
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
@@ -34,7 +34,7 @@ class Ranked(NamedTuple):
     values: tuple[float | None, ...]
 
 
-class Recompute:
+class Recompute(ShowsNoRows):
     def __init__(self, spec: AcrossSpec) -> None:
         self.spec = spec
         self._size = math.inf if spec.window.size == FOREVER else spec.window.size
@@ -83,7 +83,7 @@ class Recompute:
             self._close_until(last)
         return self._take_answer()
 
-    def top(self, k: int) -> AcrossAnswer:
+    def top(self, k: int, size: int | None = None) -> AcrossAnswer:
         window = self.spec.window
         at, live = (self._arrivals, self._rows) if window.by_count else (self._now or 0, self._rows)
         if window.every and window.by_count:
@@ -102,7 +102,7 @@ class Recompute:
         live = {row.code for row in self._rows} | {shown.code for shown in self._shown}
         return np.array([code in live for code in range(max(live, default=-1) + 1)], np.bool_)
 
-    def recode(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         code = {int(old): new for new, old in enumerate(kept)}
         self._rows = [row._replace(code=code[row.code]) for row in self._rows]
         self._shown = [shown._replace(code=code[shown.code]) for shown in self._shown]

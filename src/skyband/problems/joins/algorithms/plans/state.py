@@ -26,13 +26,13 @@ from skyband.problems.joins.algorithms.plans.kernels.running import line_up, run
 from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
 from skyband.problems.joins.drivers.clock import Moves, Schedule
 from skyband.problems.joins.drivers.lifetimes import Coming
-from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, Known, Plan, Spec
+from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, KeptCells, Known, Plan, ShowsGroups, Spec
 
 _LIVE = ("last", "cell", "arguments", "valid", "weight")  # of a live row, in a snapshot
 SAFE_BITS = 62  # so many joined rows, as a power of two, can be counted
 
 
-class Joined:
+class Joined(ShowsGroups):
     """A plan, running.
 
     Parameters
@@ -179,9 +179,9 @@ class Joined:
             live.append(Coming(np.full(len(last), BEFORE), last, *rest))
         self._run(self._schedule.revive(live))
 
-    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
+    def compact(self, kept: Sequence[KeptCells]) -> None:
         saved = self.state()
-        for source, (old, told) in enumerate(zip(kept, cells, strict=True)):
+        for source, (old, told) in enumerate(kept):
             number = np.zeros(self._entries.cells(source), np.int64)
             number[old] = np.arange(len(old))
             saved |= {f"cells {source} {name}": column for name, column in told._asdict().items()}

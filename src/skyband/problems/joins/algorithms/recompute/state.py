@@ -22,8 +22,9 @@ from skyband.problems.joins.operator import (
     UNMATCHED,
     Answer,
     Batch,
-    Cells,
+    KeptCells,
     Known,
+    ShowsGroups,
     Spec,
     is_float,
 )
@@ -41,7 +42,7 @@ class _Row(NamedTuple):
     arguments: tuple[int | float | None, ...]
 
 
-class Recompute:
+class Recompute(ShowsGroups):
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         self._late = 0
@@ -269,8 +270,8 @@ class Recompute:
             for mine, cells in zip(used, self._cells, strict=True)
         )
 
-    def renumber(self, kept: Sequence[Ints], cells: Sequence[Cells]) -> None:
-        for i, (old, told) in enumerate(zip(kept, cells, strict=True)):
+    def compact(self, kept: Sequence[KeptCells]) -> None:
+        for i, (old, told) in enumerate(kept):
             number = {int(cell): c for c, cell in enumerate(old)}
             self._cells[i] = [(tuple(v), int(p)) for v, p in zip(told.variables.tolist(), told.part, strict=True)]
             self._rows[i] = [self._row(i, r.start, r.last, number[r.cell], r.bits, r.valid) for r in self._rows[i]]

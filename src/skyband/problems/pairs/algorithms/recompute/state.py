@@ -115,7 +115,7 @@ class Recompute:
         live = {int(row.colours[which]) for row in self._rows}
         return np.array([code in live for code in range(max(live, default=-1) + 1)], np.bool_)
 
-    def recolour(self, which: int, kept: Ints) -> None:
+    def compact(self, kept: Ints, which: int = 0) -> None:
         code = {int(old): new for new, old in enumerate(kept)}
 
         def recoloured(row: Row) -> Row:

@@ -126,8 +126,8 @@ class Listing(Staircase):
         self._pause = self._last_pause = 0
         self._list_anew()
 
-    def recolour(self, which: int, kept: Ints) -> None:
-        super().recolour(which, kept)
+    def compact(self, kept: Ints, which: int = 0) -> None:
+        super().compact(kept, which)
         self._list_anew()
 
     # -- inside ---------------------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ class MinTopK:
         live: npt.NDArray[np.bool_] = (rows > 0) | (groups["cell"] != slabs.NONE) | (groups["arrivals"] > 0)
         return live
 
-    def regroup(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         state = self.state()
         code = np.full(len(self._groups), slabs.NONE, np.int64)
         code[kept] = np.arange(len(kept))

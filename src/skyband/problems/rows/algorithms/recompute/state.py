@@ -97,7 +97,7 @@ class Recompute:
         )
         return np.array([group in live for group in range(max(live, default=-1) + 1)], np.bool_)
 
-    def regroup(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         code = {int(old): new for new, old in enumerate(kept)}
         self._rows = [row._replace(group=code[row.group]) for row in self._rows]
         self._shown = {

@@ -73,7 +73,7 @@ class Relaxed(Arriving):
         live[self._pending["group"]] = True
         return live
 
-    def regroup(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         saved = self.state()
         code = np.full(len(self._state.groups), slabs.NONE, np.int64)
         code[kept] = np.arange(len(kept))

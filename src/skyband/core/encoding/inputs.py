@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from skyband.core.encoding.frames import TABLE, Like, from_lazy, from_pandas, is_a, is_pandas, like_pandas
 from skyband.core.encoding.schemas import cast_batch, check_same, fitted, plain_schema
-from skyband.engines.embedded.frames import TABLE, Like, from_lazy, from_pandas, is_a, is_pandas, like_pandas
 from skyband.errors import InvalidInput
 
 POSSIBLE = (

@@ -1,0 +1,140 @@
+"""What a problem tells the one session: how its rows become an operator's arrays, and how answers become tables.
+
+    rows ─ arrange ─ (times, jumps) ─ read ─ encode ─ operator ─ decode ─ table
+
+`read` may refuse a batch, and remembers nothing of it. `encode` may remember: it gives new keys their codes. Everything
+else about a running query is in `core/session.py`, once for all problems.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.core.encoding.output import AdHoc
+from skyband.core.encoding.rows import RowStore
+from skyband.core.encoding.schemas import plain_batch
+from skyband.core.operator import Ints, Operator
+from skyband.core.snapshots import Part
+from skyband.core.stats import Stats
+from skyband.errors import InvalidQuery, SkybandError
+from skyband.windows import Span, Ticks, Window
+
+B = TypeVar("B")  # what the problem's operators take
+A = TypeVar("A")  # what they answer
+
+
+NO_POSITIONS: Ints = np.empty(0, np.int64)
+
+
+class SessionQuery(Protocol):
+    """What a session needs to know of its query."""
+
+    @property
+    def window(self) -> Window: ...
+
+    @property
+    def algorithm(self) -> str | None: ...
+
+
+class Codec(Protocol[B, A]):
+    """One problem's query, bound to the columns of its rows. The session that drives it opens its operator first."""
+
+    query: SessionQuery
+    schema: Any  # of the rows as users push them; by input, where there are several
+    plain: Any  # the same in columns of which rows can be gathered
+    window: Ticks
+    on_type: pa.DataType | None  # of the column that the window measures
+    fingerprint: str  # of the query and its columns: what a snapshot must have in common with it
+    external_clock: bool  # do rows leave the watermark alone, so that only `advance` closes windows?
+    output_schema: pa.Schema  # of every answer
+    kept: pa.Schema | None  # the columns of rows that answers show; None: they are made of numbers alone
+    max_jump: Span | None = None
+    k: int  # the largest that may be asked for
+
+    holds_window: ClassVar[bool] = False  # do operators hold all rows of the window, rather than a few of them?
+    any_size: ClassVar[bool] = True  # can part of the window be asked for?
+    few_codes: ClassVar[int] = 1024  # with fewer codes, it does not pay to forget those that are gone
+
+    # -- the operator ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def choose(self, saved: str | None) -> str:
+        """The algorithm that runs: the one that took the snapshot, the one asked for, or the cheapest."""
+
+    @abstractmethod
+    def open(self, algorithm: str, rows: RowStore | None) -> Operator[B, A, Any]:
+        """Its operator, which the codec goes on to know, as it does the rows that are kept for answers."""
+
+    def replan(self) -> tuple[str, Operator[B, A, Any]] | None:
+        """After a push: another algorithm that has become cheaper, and its operator, which goes on from here."""
+        return None
+
+    # -- rows come in ------------------------------------------------------------------------------------------------
+
+    def arrange(self, batch: pa.RecordBatch, source: Any) -> pa.RecordBatch:
+        """The batch in the columns that `read` takes. `source` says whose rows they are, where there are several."""
+        return batch if self.plain is self.schema else plain_batch(batch, self.plain)
+
+    def time_column(self, source: Any) -> str | None:
+        """The column that says when rows came; None: they are counted."""
+        return self.query.window.on
+
+    @abstractmethod
+    def read(self, batch: pa.RecordBatch, time: Ints, source: Any) -> tuple[pa.RecordBatch, Any]:
+        """The rows as they are kept, and in numbers, ready for `encode`. Raises what is wrong with them."""
+
+    @abstractmethod
+    def encode(self, numbers: Any, batch: pa.RecordBatch, time: Ints, first: int) -> B:
+        """What the operator takes, after codes for keys that are new. The first row is arrival `first`."""
+
+    def explain(self, error: Exception) -> SkybandError | None:
+        """What to say of an operator's failure, if it is the user's; None: it is as it is."""
+        return None
+
+    def undo(self, error: Exception) -> bool:
+        """Has the operator gone back to what it was before a push that failed so?"""
+        return False
+
+    # -- answers go out ----------------------------------------------------------------------------------------------
+
+    def positions(self, answer: A) -> Ints:
+        """The arrivals that the answer shows, one for each of its rows, or several times as many."""
+        return NO_POSITIONS
+
+    @abstractmethod
+    def decode(self, answer: A, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
+        """The answer as the user sees it; `rows` are those at its positions."""
+
+    def check_question(self, k: int | None, ticks: int | None, size: Span | None) -> int:
+        """The k of an ad-hoc question; `ticks` are those of its size. Raises if it cannot be answered."""
+        if k is not None and not 1 <= k <= self.k:
+            raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.k}, got {k!r}.")
+        if ticks is not None and not self.any_size:
+            raise InvalidQuery(f"size={size!r}: only the query's own window can be asked for ({self.query.window}).")
+        if ticks is not None and ticks > self.window.size:
+            raise InvalidQuery(f"size={size} is larger than the query's window ({self.query.window}).")
+        return self.k if k is None else k
+
+    # -- what it remembers -------------------------------------------------------------------------------------------
+
+    def compact(self) -> None:
+        """Forget codes that nothing live has, when there are enough of them to pay for the work."""
+        return
+
+    @abstractmethod
+    def counts(self) -> dict[str, int]:
+        """Fields of its stats that the session does not count."""
+
+    stats_type: ClassVar[type[Stats]] = Stats
+
+    @abstractmethod
+    def state(self) -> Part:
+        """What `restore` needs, beside the state of the operator."""
+
+    @abstractmethod
+    def restore(self, saved: Part) -> None:
+        """Go on from here. The operator and the rows are restored already."""

@@ -1,0 +1,81 @@
+"""Times of rows in the ticks of the column that a window measures."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.core.operator import Ints
+from skyband.errors import InvalidInput, InvalidQuery
+from skyband.kernels.jumps import NO_TIME, set_aside
+from skyband.kernels.panes import all_within
+from skyband.windows import FOREVER, Span, parse_span, span_ticks, whole_number
+
+_NO_TIMES = np.empty(0, np.int64)
+
+
+def measured_type(on: str | None, schema: pa.Schema) -> pa.DataType | None:
+    """Of the column that a window measures; None: it counts arrivals."""
+    return None if on is None else schema.field(on).type
+
+
+def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False) -> tuple[pa.RecordBatch, Ints]:
+    """The batch without rows that have no time, and the times of the others, in ticks of the column; if they are known
+    to be in order, the first and the last of them say how far they reach."""
+    if on is None:
+        return batch, _NO_TIMES
+    column = batch.column(on)
+    if column.null_count:
+        batch = batch.filter(pc.is_valid(column))
+        column = batch.column(on)
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    elif column.type != pa.int64():
+        try:
+            column = column.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(f"Column {on!r} does not fit in 64 bits with a sign: {error}") from None
+    time = column.to_numpy(zero_copy_only=True)
+    if not all_within(time[[0, -1]] if in_order and len(time) else time, FOREVER):
+        raise InvalidInput(f"Column {on!r} has values of ±2**62 or beyond: too far for a window.")
+    return batch, time
+
+
+def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) -> int:
+    """A moment on the column that the window measures, in its ticks."""
+    if isinstance(watermark, datetime) and pa.types.is_timestamp(on_type):
+        return int(pa.scalar(watermark, on_type).value)
+    number = whole_number(watermark)
+    if number is None:
+        raise InvalidQuery(f"A watermark on {on!r} ({on_type}) cannot be {watermark!r}.")
+    return number
+
+
+class Jumps:
+    """Keeps out rows whose time lies so far ahead of all before that one alone would make the others late."""
+
+    def __init__(self, most: Span | None, on: str | None, on_type: pa.DataType | None) -> None:
+        self._most = None if most is None else span_ticks(parse_span(most, "max_jump"), on, on_type, "max_jump")
+        self._clocks = np.full(2, NO_TIME, np.int64)
+        self._next = self._clocks
+
+    def keep(self, time: Ints) -> npt.NDArray[np.bool_] | None:
+        """Which rows stay; None: all of them. Nothing is remembered before `accept`."""
+        if self._most is None or not len(time):
+            return None
+        self._next, kept = self._clocks.copy(), np.empty(len(time), np.bool_)
+        # A copy: kernels would be compiled a second time for an array that cannot be written to.
+        return kept if set_aside(time.copy(), self._most, self._next, kept) else None
+
+    def accept(self) -> None:
+        self._clocks = self._next
+
+    def state(self) -> dict[str, int]:
+        return {f"jumps_{i}": int(clock) for i, clock in enumerate(self._clocks)}
+
+    def restore(self, counters: dict[str, int]) -> None:
+        self._clocks = self._next = np.array([counters[f"jumps_{i}"] for i in range(2)], np.int64)

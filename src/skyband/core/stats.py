@@ -1,0 +1,32 @@
+"""What a session counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Stats:
+    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> rows = pa.table({"t": [1, 25, None, 2], "x": [5, 6, 7, 8]})
+    >>> session = sb.TopK(k=1, by="x", window=sb.tumbling(10, on="t")).open(rows.schema)
+    >>> _ = session.push(rows)
+    >>> stats = session.stats()
+    >>> stats.rows_in, stats.rows_used, stats.rows_null_time, stats.rows_late
+    (4, 2, 1, 1)
+    """
+
+    rows_in: int = 0
+    rows_used: int = 0  # took their place in a window
+    rows_late: int = 0  # dropped: every window that would hold them had closed
+    rows_null_time: int = 0  # dropped: no event time
+    rows_jumped: int = 0  # dropped: with `max_jump`, too far ahead of all before
+    rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
+    rows_held: int = 0  # kept now because they may still be shown
+    rows_missed: int = 0  # with `error`: belonged in an answer, and were not shown
+    groups: int = 0
+    queries_refused: int = 0  # changes of queries that could not be taken, and were passed over

@@ -1,0 +1,216 @@
+"""Values of objects in streams as numbers, and the best objects as the table a user sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband.core.codec import Codec
+from skyband.core.encoding.groups import GroupCodes
+from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema, free_name
+from skyband.core.encoding.rows import RowStore, column_of
+from skyband.core.encoding.schemas import check_keys, check_schema, is_value, plain_schema, stored
+from skyband.core.encoding.times import measured_type
+from skyband.core.operator import Codes, Floats, Ints
+from skyband.core.registry import find
+from skyband.core.snapshots import Part
+from skyband.core.stats import Stats
+from skyband.errors import InvalidInput
+from skyband.expressions import as_floats, check_exact, is_number
+from skyband.problems.across.operator import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
+from skyband.problems.across.planning import plan, specify
+from skyband.problems.across.query import TopKAcross
+
+Source = int | Codes | None  # the stream of all rows, or of each; None: a column names it
+
+
+@dataclass(slots=True)
+class AcrossStats(Stats):
+    """`groups` is the number of objects that something is known of."""
+
+    values_clipped: int = 0  # out of bounds, moved to the bound
+    rows_repeated: int = 0  # an object came more often in a stream than repeat= and max_repeats= say, as noticed
+
+
+def output_of(query: TopKAcross, schema: pa.Schema, emit: str) -> OutputSchema:
+    """How the output of `query` over rows of `schema` looks: the object, and a column for each stream."""
+    fields = [schema.field(query.id), *(pa.field(name, pa.float64()) for name in query.streams)]
+    if query.recall is not None:
+        fields.append(pa.field("recall", pa.float64()))
+    return OutputSchema.of(emit, measured_type(query.window.on, schema), pa.float64(), others=fields)
+
+
+class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
+    """A top-k query across streams, over rows of one schema. Answers are made of objects and values, not of rows."""
+
+    query: TopKAcross
+    kept = None
+    any_size = False
+    stats_type = AcrossStats
+    _operator: AcrossOperator
+
+    def __init__(self, query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> None:
+        check_schema(schema)
+        self.query, self.schema, self.plain = query, schema, plain_schema(schema)
+        self.external_clock = external_clock
+        query.check_columns(schema.names)
+        check_keys((query.id,), self.plain, "id")
+        self._check_types()
+        self._spec = specify(query, self.plain, external_clock=external_clock)
+        self.window, self.k, self.max_jump = self._spec.window, query.k, query.max_jump
+        self.on_type = measured_type(query.window.on, self.plain)
+        self.fingerprint = query.fingerprint(schema)
+        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit))
+        self.output_schema = self._outputs.emitted.schema
+        self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)
+        self._objects = GroupCodes(pa.schema([self.plain.field(query.id)]))
+        needed = dict.fromkeys(name for name in (query.id, query.window.on) if name is not None)
+        self._value, self._stream = free_name("value", set(needed)), free_name("stream", set(needed))
+        added = [pa.field(self._value, pa.float64()), pa.field(self._stream, pa.int32())]
+        self._needed = list(needed)
+        self._arranged = pa.schema([*(self.plain.field(name) for name in needed), *added])
+        self._clipped = 0
+
+    def _check_types(self) -> None:
+        query, plain = self.query, self.plain
+        named_by = None if query.stream is None else plain.field(query.stream).type
+        if named_by is not None and (not is_value(named_by) or isinstance(named_by, pa.BaseExtensionType)):
+            raise InvalidInput(f"stream={query.stream!r} must name a stream in each row, but the column is {named_by}.")
+        if not is_number(plain.field(query.value).type):
+            raise InvalidInput(
+                f"A value must be a number, but column {query.value!r} is {self.schema.field(query.value).type}."
+            )
+
+    def choose(self, saved: str | None) -> str:
+        return plan(self._spec, self.query.algorithm).algorithm if saved is None else saved
+
+    def open(self, algorithm: str, rows: RowStore | None) -> AcrossOperator:
+        self._operator = find(algorithm, "across").open(self._spec)
+        return self._operator
+
+    # -- rows come in ------------------------------------------------------------------------------------------------
+
+    def stream_number(self, stream: str | None) -> int | None:
+        """Which stream all rows are of; None: a column says."""
+        names = self.query.streams
+        if self.query.stream is not None:
+            if stream is not None:
+                raise InvalidInput(
+                    f"The column {self.query.stream!r} names the stream of each row: push(rows) is enough."
+                )
+            return None
+        if stream is None and len(names) == 1:
+            return 0
+        if stream not in names:
+            raise InvalidInput(
+                f"Whose rows are these? push(rows, stream='…') with one of {', '.join(names)}; got {stream!r}."
+            )
+        return names.index(stream)
+
+    def arrange(self, batch: pa.RecordBatch, source: Source) -> pa.RecordBatch:
+        """The object, the time, the value within bounds, and the number of the stream."""
+        batch = super().arrange(batch, source)
+        rows = batch.num_rows
+        if source is None:
+            stream = self._numbers(batch)
+        else:
+            stream = np.full(rows, source, np.int32) if isinstance(source, int) else source
+        values = batch.column(self.query.value)
+        check_exact(values, f"value={self.query.value!r}")
+        value = as_floats(values, rows, self.query.value)
+        self._check_bounds(batch, stream, value)
+        added = column_of(value, np.float64, pa.float64()), column_of(stream, np.int32, pa.int32())
+        return pa.record_batch([*(batch.column(name) for name in self._needed), *added], schema=self._arranged)
+
+    def read(self, batch: pa.RecordBatch, time: Ints, source: Source) -> tuple[pa.RecordBatch, Any]:
+        batch = self._objects.normal(batch)
+        value, stream = (batch.column(name).to_numpy(zero_copy_only=True) for name in (self._value, self._stream))
+        clipped = 0
+        if self.query.clip:
+            low, high = self._bounds(stream)
+            clipped = int(np.count_nonzero((value < low) | (value > high)))
+            value = np.clip(value, low, high) if clipped else value
+        key = _keys(batch.column(self.query.id)) if self._operator.wants_keys else NO_KEYS
+        return batch, (stream, value, key, clipped)
+
+    def encode(self, numbers: Any, batch: pa.RecordBatch, time: Ints, first: int) -> AcrossBatch:
+        stream, value, key, clipped = numbers
+        code = self._objects.encode(batch)
+        self._clipped += clipped
+        return AcrossBatch(stream, code, value, time, first, len(self._objects), key)
+
+    def _numbers(self, batch: pa.RecordBatch) -> Codes:
+        """The stream of each row, from the column that names it."""
+        column = batch.column(str(self.query.stream)).cast(pa.string())
+        found = pc.index_in(column, value_set=pa.array(self.query.streams))
+        if found.null_count:
+            row = int(np.flatnonzero(pc.is_null(found).to_numpy(zero_copy_only=False))[0])
+            raise InvalidInput(
+                f"Row {row} of this batch is of stream {column[row].as_py()!r}, which is none of "
+                f"{', '.join(self.query.streams)}. Nothing of it was taken."
+            )
+        numbers: Codes = found.to_numpy(zero_copy_only=True)
+        return numbers
+
+    def _bounds(self, stream: Codes) -> tuple[Any, Any]:
+        one = len(self._low) == 1
+        return (self._low[0], self._high[0]) if one else (self._low[stream], self._high[stream])
+
+    def _check_bounds(self, batch: pa.RecordBatch, stream: Codes, value: Floats) -> None:
+        low, high = self._bounds(stream)
+        outside = (value < low) | (value > high) | (value == np.inf)
+        if not outside.any():
+            return
+        row = int(np.flatnonzero(outside)[0])
+        s = int(stream[row])
+        infinite = np.isinf(value[row]) and np.isinf(self._high[s])
+        if infinite or not self.query.clip:
+            bounds = f"{self._low[s]:g} to {self._high[s]:g}"
+            raise InvalidInput(
+                f"Row {row} of this batch: the value {value[row]:g} of {batch.column(self.query.id)[row].as_py()!r} in "
+                f"stream {self.query.streams[s]!r} is out of bounds ({bounds}). Nothing of it was taken. Give other "
+                "bounds, or clip=True."
+            )
+
+    # -- answers go out ----------------------------------------------------------------------------------------------
+
+    def decode(self, answer: AcrossAnswer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
+        objects = self._objects.take(answer.code).column(0)
+        values = [pa.array(column, from_pandas=True) for column in answer.values.T]
+        recall = [] if self.query.recall is None else [pa.array(answer.recall)]
+        columns, score = [objects, *values, *recall], column_of(answer.score, np.float64, pa.float64())
+        return self._outputs.table(answer, columns, score, self.window, ad_hoc)
+
+    # -- what it remembers -------------------------------------------------------------------------------------------
+
+    def compact(self) -> None:
+        self._objects.compact(self.few_codes, self._operator.live_codes, self._operator.compact)
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "rows_unranked": self._operator.unranked,
+            "groups": len(self._objects),
+            "values_clipped": self._clipped,
+            "rows_repeated": self._operator.repeated,
+        }
+
+    def state(self) -> Part:
+        counters = {"recount_at": self._objects.recount_at, "values_clipped": self._clipped}
+        return Part(counters, {}, {"keys": self._objects.keys})
+
+    def restore(self, saved: Part) -> None:
+        self._objects.load(saved.tables["keys"])
+        self._objects.recount_at, self._clipped = saved.counters["recount_at"], saved.counters["values_clipped"]
+
+
+def _keys(column: pa.Array) -> Ints:
+    """A number for each object that is the same whenever it comes."""
+    import polars as pl  # deferred: few need it, and it takes a while to import
+
+    column = column.cast(pa.string()) if pa.types.is_decimal256(column.type) else stored(column)
+    hashed = pl.Series(column).hash(seed=1).to_numpy()
+    return np.ascontiguousarray(hashed).view(np.int64).copy()

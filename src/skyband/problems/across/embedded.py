@@ -1,0 +1,96 @@
+"""Top-k across streams over Arrow data, in this process: one input, or several that are put together by time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.core.encoding.frames import common
+from skyband.core.encoding.inputs import Held, Source, in_batches, read
+from skyband.core.encoding.output import free_name
+from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
+from skyband.core.operator import Codes
+from skyband.engines.embedded.merging import in_turn
+from skyband.engines.embedded.ordering import check_order, ordered
+from skyband.engines.embedded.running import Running, run, started
+from skyband.errors import InvalidInput, InvalidQuery
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.across.session import AcrossSession
+from skyband.windows import Window
+
+
+def top_k_across(data: Any, query: TopKAcross) -> Any:
+    """The answers of `query` over one stream, over one in which a column names the source, or over a mapping."""
+    return start(data, query).answer()
+
+
+def start(data: Any, query: TopKAcross) -> Running:
+    """The same, as it runs."""
+    if isinstance(data, Mapping):
+        return _start_all(data, query)
+    if query.stream is None and len(query.streams) > 1:
+        raise InvalidInput(
+            f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
+            "mapping of the streams' names to their rows, or name the column that says it with stream=."
+        )
+    return run(data, query.open, query.window)
+
+
+def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
+    by = query.window.order if query.window.by_count else query.window.on
+    if by is None:
+        raise InvalidQuery(
+            "In a window of arrivals over several streams, which row arrived first? Name the column that says it, as "
+            "in sliding(1000, order='seq'), or give one stream in which a column names the source (stream=)."
+        )
+    sources = [read(data[name]) for name in query.streams]
+    schema = _common_schema(sources, query)
+    session = query.open(schema)
+    check_order(query.window, schema)
+    sources = [source.mapped(schema, partial(cast_batch, schema=schema)) for source in sources]
+    is_whole = all(source.is_whole for source in sources)
+    return started(session, _answers(session, sources, by), is_whole, common([source.like for source in sources]))
+
+
+def _common_schema(sources: list[Source], query: TopKAcross) -> pa.Schema:
+    """The columns that are read, in types that have a place for what each stream has there."""
+    needed = query.id, query.value, query.window.on, query.window.order
+    fields = []
+    for source in sources:
+        query.check_columns(source.schema.names)
+    plain = [plain_schema(source.schema) for source in sources]
+    for column in dict.fromkeys(name for name in needed if name is not None):
+        types = {name: schema.field(column).type for name, schema in zip(query.streams, plain, strict=True)}
+        found = common_type(types.values())
+        if found is None:
+            said = ", ".join(f"{kind} in {name!r}" for name, kind in types.items())
+            raise InvalidInput(f"Column {column!r} has no type that holds what all streams have: it is {said}.")
+        fields.append(plain[0].field(column).with_type(found))
+    return pa.schema(fields)
+
+
+def _answers(session: AcrossSession, sources: list[Source], by: str) -> Iterator[pa.Table]:
+    window = session.query.window
+    is_whole = all(source.is_whole for source in sources)
+    session.in_order = is_whole and window.on is not None
+    together = _sorted(sources, window) if is_whole else in_turn([iter(ordered(one, window)) for one in sources], by)
+    for batch, stream in together:
+        yield session.push_merged(batch, stream)
+    yield session.finish()
+
+
+def _sorted(sources: list[Source], window: Window) -> Iterator[tuple[pa.RecordBatch, Codes]]:
+    """The rows of streams that are all there, and the stream of each; of equal ones, the first stream's first."""
+    schema = sources[0].schema
+    number = pa.field(free_name("stream", set(schema.names)), pa.int32())
+    rows = (
+        batch.append_column(number, pa.array(np.full(batch.num_rows, stream, np.int32)))
+        for stream, source in enumerate(sources)
+        for batch in in_batches(source.batches)
+    )
+    for batch in ordered(Source(schema.append(number), Held(rows), is_whole=True), window):
+        yield batch.select(schema.names), batch.column(number.name).to_numpy()

@@ -1,0 +1,204 @@
+"""Rows of a join's inputs as cells and numbers, and groups with their aggregates as the table a user sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.core.codec import Codec
+from skyband.core.encoding.output import AdHoc
+from skyband.core.encoding.rows import RowStore
+from skyband.core.encoding.schemas import check_schema, plain_batch, plain_schema
+from skyband.core.operator import Codes, Ints
+from skyband.core.snapshots import Part
+from skyband.errors import AggregateOverflow, InvalidQuery, SkybandError, SnapshotMismatch
+from skyband.problems.joins.algorithms.recompute import NAME as RECOMPUTE
+from skyband.problems.joins.codes import JoinCodes
+from skyband.problems.joins.columns import bind
+from skyband.problems.joins.costs import Statistics
+from skyband.problems.joins.operator import Answer, Batch, JoinOperator, Rows
+from skyband.problems.joins.output import GroupsOutput
+from skyband.problems.joins.planning import better, choose, open_plan, specify
+from skyband.problems.joins.query import JoinAggregate
+from skyband.problems.joins.reading import Read, RowReader
+from skyband.windows import Span, Ticks
+
+_LOOK_AT: Final = 50_000  # rows, before it is worth asking whether another plan would be cheaper
+
+
+class Arrived(NamedTuple):
+    """Rows of several inputs, by input."""
+
+    rows: Mapping[int, Rows | Read]  # with codes for their cells, or still without
+    order: Codes | None  # the input of each arrival; None: input after input
+    unmatched: int
+
+
+class JoinsCodec(Codec[Batch, Answer]):
+    """A join query over inputs, each of which has a schema. Answers are made of groups, not of rows."""
+
+    query: JoinAggregate
+    kept = None
+    k = 0
+    few_codes = 4096  # cells
+    _operator: JoinOperator
+
+    def __init__(self, query: JoinAggregate, schemas: Mapping[str, pa.Schema], *, external_clock: bool = False) -> None:
+        for schema in schemas.values():
+            check_schema(schema)
+        self.query, self.schema = query, dict(schemas)
+        self.plain = {name: plain_schema(schema) for name, schema in schemas.items()}
+        self.external_clock = external_clock
+        self._bound = bound = bind(query, self.plain)
+        self._spec = specify(query, bound, external_clock=external_clock)
+        first = bound.inputs[query.names.index(query.streams[0][0])]
+        self.window = Ticks(first.size, bound.every, bound.lateness, bound.by_count)
+        self.on_type = None if bound.by_count else bound.time_type
+        self.fingerprint = query.fingerprint(schemas)
+        self._output = GroupsOutput(query, bound)
+        self.output_schema = self._output.schema
+        self._codes = JoinCodes(bound)
+        self._reader = RowReader(bound, self._codes)
+        self._arrived = 0  # rows of streams: once one has come, relations are complete
+        self._unmatched = 0
+        self._seen = 0  # rows of all inputs, after which it is time to
+        self._compact_at = 0  # look for cells that are gone
+        self._look_at = _LOOK_AT  # or for a better plan
+
+    def choose(self, saved: str | None) -> str:
+        is_free = saved is not None and self.query.plan is None
+        chosen = str(saved) if is_free else choose(self.query, self._spec)
+        if saved is not None and (saved == RECOMPUTE) != (chosen == RECOMPUTE):
+            raise SnapshotMismatch(f"This snapshot was taken by {saved!r}; {chosen!r} cannot read it.")
+        self._algorithm = chosen
+        return chosen
+
+    def open(self, algorithm: str, rows: RowStore | None) -> JoinOperator:
+        self._operator = open_plan(algorithm, self.query, self._spec)
+        return self._operator
+
+    def statistics(self) -> dict[str, Statistics]:
+        """What the inputs are like: rates, in rows a slide, of late; the rest, now."""
+        moments = self._operator.moments or 1.0
+        return {
+            name: Statistics(known.came / moments, known.rows, known.cells, known.keys, known.groups)
+            for name, known in zip(self.query.names, self._operator.known(), strict=True)
+        }
+
+    def replan(self) -> tuple[str, JoinOperator] | None:
+        """A plan that has become so much cheaper that the switch pays; the answer stays the same."""
+        if self.query.plan is not None or self._seen < self._look_at or not self._operator.moments:
+            return None
+        self._look_at = self._seen + max(_LOOK_AT, 4 * self._operator.rows_held())
+        name = better(self._algorithm, self.query, self._spec, list(self.statistics().values()))
+        self._operator.age()
+        if name is None:
+            return None
+        # What is saved is the live rows, from which any plan can go on.
+        state = self._operator.state()
+        self._algorithm, self._operator = name, open_plan(name, self.query, self._spec)
+        self._operator.restore(state)
+        return name, self._operator
+
+    # -- rows come in ------------------------------------------------------------------------------------------------
+
+    def is_too_late(self, i: int) -> bool:
+        """Is the input a relation, and did a row of a stream come before?"""
+        return self._bound.inputs[i].is_relation and self._arrived > 0
+
+    def arrange(self, batch: pa.RecordBatch, source: Any) -> pa.RecordBatch:
+        name = self.query.names[source]
+        plain = self.plain[name]
+        return batch if plain is self.schema[name] else plain_batch(batch, plain)
+
+    def time_column(self, source: Any) -> str | None:
+        return self._bound.inputs[source].on
+
+    def read(self, batch: pa.RecordBatch, time: Ints, source: Any) -> tuple[pa.RecordBatch, Arrived]:
+        read = self._reader.read(source, batch, time)
+        return batch, Arrived({source: read}, None, read.unmatched)
+
+    def with_codes(self, numbers: Arrived) -> Arrived:
+        """The same with codes for all cells, which are remembered."""
+        rows = {i: self._reader.encode(i, each) if isinstance(each, Read) else each for i, each in numbers.rows.items()}
+        return numbers._replace(rows=rows)
+
+    def encode(self, numbers: Arrived, batch: pa.RecordBatch, time: Ints, first: int) -> Batch:
+        rows: dict[int, Any] = dict(self.with_codes(numbers).rows)
+        for i, each in rows.items():
+            source, n = self._bound.inputs[i], len(each.time)
+            self._seen += n
+            if source.is_relation:
+                continue
+            if source.on is None:  # it counts arrivals
+                rows[i] = each._replace(time=np.arange(self._arrived, self._arrived + n))
+            self._arrived += n
+        self._unmatched += numbers.unmatched
+        inputs = range(len(self._bound.inputs))
+        cells = tuple(self._codes.inputs[i].new_cells() for i in inputs)
+        return Batch(tuple(rows.get(i) for i in inputs), cells, numbers.order)
+
+    def explain(self, error: Exception) -> SkybandError | None:
+        if not isinstance(error, AggregateOverflow):
+            return None
+        name = "" if error.aggregate is None else f"{self.query.aggregates[error.aggregate][0]!r}: "
+        return AggregateOverflow(f"{name}{error}", error.aggregate)
+
+    # -- answers go out ----------------------------------------------------------------------------------------------
+
+    def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
+        return self._output.table(answer, self._operator, self._codes)
+
+    def check_question(self, k: int | None, ticks: int | None, size: Span | None) -> int:
+        raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
+
+    # -- what it remembers -------------------------------------------------------------------------------------------
+
+    def compact(self) -> None:
+        """As many rows as are held have to come between two times."""
+        cells = sum(map(len, self._codes.inputs))
+        if cells < max(self.few_codes, self._codes.recount_at) or self._seen < self._compact_at:
+            return
+        live = self._operator.live_cells()
+        if 2 * sum(int(each.sum()) for each in live) < cells:
+            kept = [np.flatnonzero(each) for each in live]
+            before = [codes.parts()[cells] for codes, cells in zip(self._codes.inputs, kept, strict=True)]
+            told = self._codes.compact(kept)
+            self._operator.compact(told)
+            grouped = [i for i, source in enumerate(self._bound.inputs) if source.grouped]
+            self._output.compact([_renumbered(before[i], told[i].cells.part) for i in grouped])
+        self._compact_at = self._seen + self._operator.rows_held()
+        self._codes.recount_at = 2 * sum(map(len, self._codes.inputs))
+
+    def counts(self) -> dict[str, int]:
+        """Unranked: kept out by a filter or by a null key."""
+        return {"rows_unranked": self._unmatched, "groups": self._operator.groups_live()}
+
+    def state(self) -> Part:
+        counters = {
+            "arrived": self._arrived,
+            "unmatched": self._unmatched,
+            "seen": self._seen,
+            "look_at": self._look_at,
+            "compact_at": self._compact_at,
+            "recount_at": self._codes.recount_at,
+        }
+        return Part(counters, self._output.state(), self._codes.state())
+
+    def restore(self, saved: Part) -> None:
+        self._output.restore(saved.arrays["shown"])
+        self._codes.restore(saved.tables)
+        counters = saved.counters
+        self._arrived, self._unmatched, self._seen = counters["arrived"], counters["unmatched"], counters["seen"]
+        self._look_at, self._compact_at = counters["look_at"], counters["compact_at"]
+        self._codes.recount_at = counters["recount_at"]
+
+
+def _renumbered(old: Codes, new: Codes) -> Ints:
+    """By old part: the new one."""
+    number = np.zeros(int(old.max()) + 1 if len(old) else 0, np.int64)
+    number[old] = new
+    return number

@@ -1,0 +1,165 @@
+"""Rows in the numbers by which they are ranked, and the best of them as the table a user sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skyband import expressions
+from skyband.core.codec import Codec
+from skyband.core.encoding.groups import GroupCodes
+from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
+from skyband.core.encoding.rows import RowStore
+from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
+from skyband.core.encoding.scores import Scores
+from skyband.core.encoding.times import measured_type
+from skyband.core.operator import WINDOWS, Answer, Floats, Ints
+from skyband.core.registry import find
+from skyband.core.snapshots import Part
+from skyband.errors import InvalidQuery
+from skyband.expressions import subscriptions
+from skyband.problems.rows.operator import Batch, CountsMissed, RowOperator
+from skyband.problems.rows.planning import breaks_promise, plan, specify
+from skyband.problems.rows.query import TopK
+from skyband.problems.subscriptions.algorithms import shared
+from skyband.problems.subscriptions.drivers.scoring import scoring_of
+from skyband.problems.subscriptions.operator import Batch as ManyBatch
+from skyband.problems.subscriptions.operator import Queries
+from skyband.problems.subscriptions.operator import Spec as ManySpec
+
+_NO_GROUPS = np.empty(0, np.int32)
+
+
+def kept_schema(query: TopK, schema: pa.Schema) -> pa.Schema:
+    """The columns of rows that answers show: those of the groups first. A score by its plain name is not repeated."""
+    others = [name for name in schema.names if name not in query.per and name != query.by]
+    return pa.schema([schema.field(name) for name in [*query.per, *others]])
+
+
+def output_of(query: TopK, schema: pa.Schema, emit: str, score_type: pa.DataType) -> OutputSchema:
+    """How the output of `query` over rows of `schema` looks."""
+    kept, n = list(kept_schema(query, schema)), len(query.per)
+    return OutputSchema.of(emit, measured_type(query.window.on, schema), score_type, groups=kept[:n], others=kept[n:])
+
+
+def shown_names(query: TopK, schema: pa.Schema, output: OutputSchema) -> dict[str, str]:
+    """Under which name each input column is shown."""
+    by = {query.by: "score"} if isinstance(query.by, str) else {}
+    return {**by, **dict(zip(kept_schema(query, schema).names, output.row_names, strict=True))}
+
+
+class RowsCodec(Codec[Batch, Answer]):
+    """A top-k query over rows of one schema."""
+
+    query: TopK
+    _operator: RowOperator
+
+    def __init__(self, query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> None:
+        check_schema(schema)
+        self.query, self.schema, self.plain = query, schema, plain_schema(schema)
+        self.external_clock = external_clock
+        query.check_columns(schema.names)
+        check_keys(query.per, self.plain)
+        self._score = expressions.bind(query.by, self.plain)
+        self._spec = specify(query, self.plain, external_clock=external_clock)
+        self.window, self.k, self.max_jump = self._spec.window, query.k, query.max_jump
+        self.on_type = measured_type(query.window.on, self.plain)
+        self.fingerprint = query.fingerprint(schema)
+        self.kept = kept_schema(query, self.plain)
+        self._scores = Scores(self._score.type, self._score.text, ascending=query.ascending)
+        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
+        self.output_schema = self._outputs.emitted.schema
+        self._groups = GroupCodes(pa.schema([self.plain.field(name) for name in query.per])) if query.per else None
+
+    def choose(self, saved: str | None) -> str:
+        if saved is None:
+            return plan(self._spec, self.query.algorithm, expect=self.query.expect).algorithm
+        if broken := breaks_promise(find(saved, "rows"), self._spec):
+            raise InvalidQuery(f"Now {broken}.")
+        return saved
+
+    def open(self, algorithm: str, rows: RowStore | None) -> RowOperator:
+        self._operator = find(algorithm, "rows").open(self._spec)
+        return self._operator
+
+    # -- rows come in ------------------------------------------------------------------------------------------------
+
+    def read(self, batch: pa.RecordBatch, time: Ints, source: Any) -> tuple[pa.RecordBatch, Floats]:
+        keys = self._scores.keys(self._scores.read(self._score.values(batch)), self._operator)
+        return batch if self._groups is None else self._groups.normal(batch), keys
+
+    def encode(self, numbers: Floats, batch: pa.RecordBatch, time: Ints, first: int) -> Batch:
+        group = _NO_GROUPS if self._groups is None else self._groups.encode(batch)
+        return Batch(numbers, time, group, first)
+
+    # -- answers go out ----------------------------------------------------------------------------------------------
+
+    def positions(self, answer: Answer) -> Ints:
+        return answer.position
+
+    def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
+        assert rows is not None, "answers show rows"
+        score = self._scores.column(answer.score)
+        return self._outputs.table(answer, rows.columns, score, self.window, ad_hoc)
+
+    # -- what it remembers -------------------------------------------------------------------------------------------
+
+    def compact(self) -> None:
+        if self._groups is not None:
+            self._groups.compact(self.few_codes, self._operator.live_groups, self._operator.compact)
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "rows_unranked": self._operator.unranked,
+            "rows_missed": self._operator.missed if isinstance(self._operator, CountsMissed) else 0,
+            "groups": 1 if self._groups is None else len(self._groups),
+        }
+
+    def state(self) -> Part:
+        if self._groups is None:
+            return Part({}, self._scores.state(), {})
+        return Part({"recount_at": self._groups.recount_at}, self._scores.state(), {"keys": self._groups.keys})
+
+    def restore(self, saved: Part) -> None:
+        self._scores.restore(saved.arrays)
+        if self._groups is not None:
+            self._groups.load(saved.tables["keys"])
+            self._groups.recount_at = saved.counters["recount_at"]
+
+
+class ViewsCodec(RowsCodec):
+    """Several queries about the same rows and scores, answered from one skyband: the column `question`, before all
+    others, says whose each answer is."""
+
+    _operator: Any  # for many queries
+
+    def __init__(self, widest: TopK, schema: pa.Schema, views: Sequence[TopK]) -> None:
+        """`views` differ from the widest one only in k, size and slide."""
+        super().__init__(widest, schema)
+        ticks = [view.window.ticks(self.plain) for view in views]
+        self._sizes = np.array([each.size for each in ticks])
+        slides = np.array([each.every for each in ticks])
+        self._queries = Queries(np.array([view.k for view in views]), self._sizes, slides, np.empty((0, len(views))))
+        self._unranked = 0
+        self.output_schema = self._outputs.asked_many.schema
+
+    def choose(self, saved: str | None) -> str:
+        return shared.NAME
+
+    def open(self, algorithm: str, rows: RowStore | None) -> Any:
+        self._operator = shared.open(ManySpec(self.window, scoring_of(subscriptions.GIVEN), WINDOWS))
+        self._operator.add(self._queries, backfill=False)
+        return self._operator
+
+    def encode(self, numbers: Floats, batch: pa.RecordBatch, time: Ints, first: int) -> Any:
+        self._unranked += int(np.count_nonzero(np.isnan(numbers)))  # each query has its own view of the others
+        return ManyBatch(numbers[None, :], time, first)
+
+    def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
+        return super().decode(answer, rows, AdHoc(self._sizes[answer.group], answer.group))
+
+    def counts(self) -> dict[str, int]:
+        return {**super().counts(), "rows_unranked": self._unranked}

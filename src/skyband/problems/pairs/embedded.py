@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from skyband.core.encoding.inputs import read
-from skyband.core.query import replace_unchecked
 from skyband.core.encoding.schemas import plain_schema
+from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
 from skyband.engines.embedded.running import Running, apart, run
 from skyband.problems.pairs.codec import PairsCodec

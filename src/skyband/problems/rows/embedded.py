@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
-from skyband.core.query import replace_unchecked
 from skyband.core.encoding.output import TAKEN
+from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
 from skyband.engines.embedded.running import Running, apart, run
 from skyband.problems.rows.codec import ViewsCodec

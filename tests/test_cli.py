@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from pyarrow import csv, feather
 from typer.testing import CliRunner, Result
 
-from skyband.cli import app
+from skyband.cli import app, machine
 from skyband.demo import embedded_job, run
 
 
@@ -216,3 +217,23 @@ def test_sql_says_what_is_wrong_with_an_input(given: str) -> None:
     refused = skyband("sql", "SELECT 1", "--input", given)
     assert refused.exit_code == 2
     assert "Error:" in refused.output
+
+
+# -- calibrate --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", ["rows", "pairs", "joins", "subscriptions"])
+def test_calibrate_writes_what_it_measured(problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the problem that was asked for; a measurement takes minutes, so one that there is already stands for it."""
+    study = import_module(f"skyband.study.{machine._MEASURED_BY[problem]}")
+    costs = import_module(f"skyband.problems.{problem}.costs")
+    known = next(value for name, value in vars(costs).items() if name.startswith("known_"))()
+    monkeypatch.setattr(study, "measure", lambda step: known)
+    file = tmp_path / "costs.json"
+    result = skyband("calibrate", *([] if problem == "rows" else [f"--{problem}"]), "--file", str(file))
+    assert result.output.strip() == f"Written to {file}."
+    assert costs.read(file) == known
+
+
+def test_calibrate_measures_one_problem_at_a_time() -> None:
+    assert skyband("calibrate", "--pairs", "--joins").exit_code == 2

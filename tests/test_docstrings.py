@@ -1,20 +1,29 @@
-"""Example tests: what docstrings show is what happens."""
+"""Example tests: what docstrings show is what happens, and every public name shows something."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import pytest
 
-import skyband
+import skyband as sb
+from skyband.core.query import Query
 
 MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(skyband.__path__, "skyband.")
-    if not module.name.startswith("skyband.engines.spark")
+    "skyband",
+    *(
+        module.name
+        for module in pkgutil.walk_packages(sb.__path__, "skyband.")
+        if not module.name.startswith("skyband.engines.spark") and not module.name.endswith("__main__")
+    ),
 ]
+
+
+def examples_of(name: str) -> list[doctest.Example]:
+    return doctest.DocTestParser().get_examples(inspect.getdoc(getattr(sb, name)) or "")
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -22,6 +31,26 @@ def test_examples(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-def test_there_are_examples() -> None:
+@pytest.mark.parametrize("name", sb.__all__)
+def test_every_public_name_has_an_example_that_is_run(name: str) -> None:
+    """Of its own, not of its base, and none of it is passed over."""
+    value = getattr(sb, name)
+    assert value.__module__ in MODULES
+    assert value.__doc__, "a docstring of its own"
+    assert "Examples\n" in value.__doc__
+    examples = examples_of(name)
+    assert len(examples) > 1
+    assert not any(doctest.SKIP in example.options for example in examples)
     finder = doctest.DocTestFinder()
-    assert any(found.examples for name in MODULES for found in finder.find(importlib.import_module(name)))
+    found = finder.find(importlib.import_module(value.__module__))
+    assert any(each.name == f"{value.__module__}.{name}" and each.examples for each in found)
+
+
+@pytest.mark.parametrize("name", [name for name in sb.__all__ if inspect.isclass(getattr(sb, name))])
+def test_a_query_says_what_it_takes_and_where_it_comes_from(name: str) -> None:
+    kind = getattr(sb, name)
+    if issubclass(kind, Query):
+        sections = [
+            line for line in inspect.getdoc(kind).splitlines() if line in ("Parameters", "Examples", "References")
+        ]
+        assert sections == ["Parameters", "Examples", "References"]

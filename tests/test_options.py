@@ -6,15 +6,18 @@ Each table names all options that there are; a new one fails here until it says 
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, Required, get_origin, get_type_hints
 
 import pyarrow as pa
 import pytest
 
 import skyband as sb
 from skyband import api
+from skyband.api import JoinOptions, TopKOptions
+from skyband.core.query import options_of, type_text
 from skyband.sql.run import ask
 
 N = 40
@@ -147,8 +150,52 @@ EVERY_OPTION = [(query, option) for query, options in CHANGED.items() for option
 
 def test_the_tables_name_every_option() -> None:
     for query, options in CHANGED.items():
-        assert set(options) == {field.name for field in fields(query)}
+        declared = options_of(query)
+        assert set(options) == {each.name for each in declared}
+        assert [each.name for each in declared] == [field.name for field in fields(query)]
         assert set(options) == set(inspect.signature(query).parameters)
+
+
+@pytest.mark.parametrize("query", CHANGED, ids=lambda each: each.__name__)
+def test_a_query_is_known_by_each_option_that_its_answer_depends_on(query: type) -> None:
+    """A snapshot is read by a query with the same options, whatever algorithm runs; its pickle is the same query."""
+    schema: Any = {name: rows.schema for name, rows in JOINED.items()} if query is sb.JoinAggregate else ROWS.schema
+    for each in options_of(query):
+        base, changed = (query(**options) for options in both(query, each.name))
+        assert pickle.loads(pickle.dumps(changed)) == changed
+        known_by = [one.fingerprint(schema) for one in (base, changed)]
+        if each.name == "queries":  # they come and go
+            assert known_by[0] == known_by[1]
+        else:
+            assert base != changed
+            assert (known_by[0] != known_by[1]) is each.fingerprint
+            assert each.fingerprint is (each.name not in ("algorithm", "expect", "plan"))
+
+
+@pytest.mark.parametrize("query", CHANGED, ids=lambda each: each.__name__)
+def test_help_says_what_each_option_is(query: type) -> None:
+    function = next(each for each, queries in FUNCTIONS.items() if query in queries)
+    for each in options_of(query):
+        assert f"\n{each.name}\n    " in str(query.__doc__)
+        if (query, each.name) not in ONLY_BY_HAND:
+            name = "for_each" if each.name == "queries" else each.name
+            assert f"\n{name}\n    " in str(function.__doc__)
+            parameter = inspect.signature(function).parameters[name]
+            assert parameter.annotation is not parameter.empty
+
+
+@pytest.mark.parametrize(("function", "options"), [(sb.top_k, TopKOptions), (sb.join_aggregate, JoinOptions)])
+def test_type_checkers_see_what_help_shows(function: Any, options: Any) -> None:
+    """The two lists of options that are written by hand say what the queries declare."""
+    parameters = {name: each for name, each in inspect.signature(function).parameters.items() if name != "data"}
+    spark = {"Column": str}  # is imported for type checkers only
+    said = get_type_hints(options, None, spark, include_extras=True)
+    required = {name for name, hint in said.items() if get_origin(hint) is Required}
+    assert required == {name for name, each in parameters.items() if each.default is each.empty}
+    hints = get_type_hints(options, None, spark)
+    assert {name: type_text(hint) for name, hint in hints.items()} == {
+        name: str(each.annotation) for name, each in parameters.items()
+    }
 
 
 def both(query: type, option: str) -> tuple[Options, Options]:
@@ -206,17 +253,17 @@ def test_a_session_uses_or_refuses_each_option(query: type, option: str) -> None
 
 # -- the functions -----------------------------------------------------------------------------------------------------
 
-FUNCTIONS: dict[Callable[..., Any], tuple[str, tuple[type, ...]]] = {
-    sb.top_k: ("top_k", (sb.TopK, sb.TopKForEach)),
-    sb.top_k_pairs: ("top_k_pairs", (sb.TopKPairs,)),
-    sb.top_k_across: ("top_k_across", (sb.TopKAcross,)),
-    sb.join_aggregate: ("join_aggregate", (sb.JoinAggregate,)),
+FUNCTIONS: dict[Callable[..., Any], tuple[type, ...]] = {
+    sb.top_k: (sb.TopK, sb.TopKForEach),
+    sb.top_k_pairs: (sb.TopKPairs,),
+    sb.top_k_across: (sb.TopKAcross,),
+    sb.join_aggregate: (sb.JoinAggregate,),
 }
 ONLY_BY_HAND = {(sb.TopK, "ad_hoc")}  # only a session can be asked at any time
 
 
 def test_the_functions_take_every_option() -> None:
-    for function, (_, queries) in FUNCTIONS.items():
+    for function, queries in FUNCTIONS.items():
         taken = set(inspect.signature(function).parameters) - {"data"}
         known = {option for query in queries for option in CHANGED[query]} - {option for _, option in ONLY_BY_HAND}
         known = known - {"queries"} | {"for_each"} if sb.TopKForEach in queries else known
@@ -226,14 +273,12 @@ def test_the_functions_take_every_option() -> None:
 @pytest.mark.parametrize(("query", "option"), EVERY_OPTION, ids=lambda each: getattr(each, "__name__", each))
 def test_a_function_passes_each_option_on(query: type, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a function is given, it asks the query that says the same, or refuses the option by its name."""
-    function, engine = next((each, name) for each, (name, queries) in FUNCTIONS.items() if query in queries)
+    function = next(each for each, queries in FUNCTIONS.items() if query in queries)
     if (query, option) in ONLY_BY_HAND:
         with pytest.raises(TypeError, match=option):
             function(ROWS, **{option: True})
         return
-    for engines in (api.objects, api.subscriptions, api.pairs, api.across, api.joins):
-        if hasattr(engines, engine):
-            monkeypatch.setattr(engines, engine, lambda _, asked: asked)
+    monkeypatch.setattr(api, "_answer", lambda data, query, given=None: query)
     _, changed = both(query, option)
     given = {"for_each" if name == "queries" else name: value for name, value in changed.items()}
     data: Any = {sb.TopKAcross: STREAMS, sb.JoinAggregate: JOINED}.get(query, ROWS)

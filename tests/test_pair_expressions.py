@@ -12,7 +12,8 @@ import pytest
 
 from skyband.errors import InvalidExpression, InvalidQuery, SkybandError, UnknownColumn
 from skyband.expressions.pairs import bind, check_by
-from skyband.problems.pairs.drivers.scoring import LOOPS, Scoring, scoring_of
+from skyband.problems.pairs.drivers.loop_texts import LOOPS
+from skyband.problems.pairs.drivers.scoring import Scoring, scoring_of
 
 NAN, INF = math.nan, math.inf
 SCHEMA = pa.schema(

@@ -1,7 +1,10 @@
 """Skyband: continuous top-k over sliding windows, in one Python process or on Spark.
 
->>> import skyband as sb
->>> sb.top_k(trades, k=10, by="price * volume", window=sb.sliding("10 minutes", every="1 minute", on="ts"))
+>>> import pyarrow as pa, skyband as sb
+>>> trades = pa.table({"minute": [0, 1, 3], "price": [10, 20, 5], "volume": [9, 1, 2]})
+>>> best = sb.top_k(trades, k=1, by="price * volume", window=sb.tumbling(2, on="minute"))
+>>> best["score"].to_pylist()
+[90, 10]
 """
 
 from __future__ import annotations

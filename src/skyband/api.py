@@ -1,27 +1,30 @@
-"""The functions users call: sugar over the frozen queries, sent to the engine their data belongs to."""
+"""The functions users call. Each builds a frozen query, and runs it on the engine that the data belongs to.
+
+The queries declare the options; this module repeats none of their checks, defaults and texts. Two functions take more
+than the options of one query: `TopKOptions` and `JoinOptions` tell type checkers what.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, Required, TypeAlias, TypedDict, TypeVar, overload
 
 import pyarrow as pa
 
 from skyband.core.checks import Emit, Order
+from skyband.core.query import Query, QueryOption, given_types, options_of, signature_of, with_parameters
 from skyband.core.registry import problem_of
 from skyband.engines.data_kinds import is_spark
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.problems.across import session as across
-from skyband.problems.across.query import Bounds, Repeat, TopKAcross
-from skyband.problems.joins import session as joins
-from skyband.problems.joins.query import ONE_INPUT, JoinAggregate, Relation, StreamInput
-from skyband.problems.pairs import session as pairs
+from skyband.problems.across.query import TopKAcross
+from skyband.problems.joins.query import ONE_INPUT, Inputs, JoinAggregate, StreamInput
 from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows import session as objects
 from skyband.problems.rows.query import TopK
-from skyband.problems.subscriptions import session as subscriptions
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import Span, Window
+
+P = ParamSpec("P")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,518 +32,311 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
     from pyspark.sql import Column, DataFrame
 
-    # A frame gives a frame of its own kind. pyarrow and others with the Arrow C stream interface give a pyarrow Table,
-    # streams a reader.
     Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame, pd.DataFrame, DataFrame)
     Stream: TypeAlias = "pa.RecordBatchReader | ds.Scanner | Iterator[pa.RecordBatch] | Iterator[pa.Table]"
     Rows: TypeAlias = (
         "pa.Table | pa.RecordBatch | ds.Dataset | Sequence[pa.RecordBatch] | Sequence[pa.Table] | HasArrowStream"
     )
 
+    class HasArrowStream(Protocol):
+        """Anything with the Arrow C stream interface."""
 
-class HasArrowStream(Protocol):
-    """Anything with the Arrow C stream interface."""
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    class OfRows(Protocol[P]):
+        """A function of rows: a frame gives a frame of its own kind, a stream a reader, other rows a pyarrow Table."""
 
+        @overload
+        def __call__(self, data: Frame, *args: P.args, **options: P.kwargs) -> Frame: ...
+        @overload
+        def __call__(self, data: Stream, *args: P.args, **options: P.kwargs) -> pa.RecordBatchReader: ...
+        @overload
+        def __call__(self, data: Rows, *args: P.args, **options: P.kwargs) -> pa.Table: ...
 
-@overload
-def top_k(
-    data: Frame,
-    *,
-    k: int | str,
-    by: str | Column | Callable[..., Any],
-    window: Window,
-    per: str | Sequence[str] = (),
-    ascending: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-    error: float | None = None,
-    expect: Order | None = None,
-    for_each: Any = None,
-    key: str | Sequence[str] | None = None,
-    size: str | None = None,
-    every: str | None = None,
-    where: str | None = None,
-    backfill: bool = False,
-    max_jump: Span | None = None,
-) -> Frame: ...
+    class OfInputs(Protocol[P]):
+        """The same of one input, or of several by name."""
+
+        @overload
+        def __call__(self, data: Frame | Mapping[str, Frame], *args: P.args, **options: P.kwargs) -> Frame: ...
+        @overload
+        def __call__(
+            self, data: Stream | Mapping[str, Stream], *args: P.args, **options: P.kwargs
+        ) -> pa.RecordBatchReader: ...
+        @overload
+        def __call__(self, data: Rows | Mapping[str, Rows], *args: P.args, **options: P.kwargs) -> pa.Table: ...
 
 
-@overload
-def top_k(
-    data: Stream,
-    *,
-    k: int | str,
-    by: str | Callable[..., Any],
-    window: Window,
-    per: str | Sequence[str] = (),
-    ascending: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-    error: float | None = None,
-    expect: Order | None = None,
-    for_each: Any = None,
-    key: str | Sequence[str] | None = None,
-    size: str | None = None,
-    every: str | None = None,
-    where: str | None = None,
-    backfill: bool = False,
-    max_jump: Span | None = None,
-) -> pa.RecordBatchReader: ...
+class TopKOptions(TypedDict, total=False):
+    """What `top_k` takes: the options of `TopK` and, with `for_each`, those of `TopKForEach`."""
+
+    k: Required[int | str]
+    by: Required[str | Column | Callable[..., Any]]
+    window: Required[Window]
+    per: str | Sequence[str]
+    ascending: bool
+    emit: Emit | None
+    lateness: Span | None
+    algorithm: str | None
+    error: float | None
+    expect: Order | None
+    max_jump: Span | None
+    for_each: Any
+    key: str | Sequence[str] | None
+    size: str | None
+    every: str | None
+    where: str | None
+    backfill: bool
 
 
-@overload
-def top_k(
-    data: Rows,
-    *,
-    k: int | str,
-    by: str | Callable[..., Any],
-    window: Window,
-    per: str | Sequence[str] = (),
-    ascending: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-    error: float | None = None,
-    expect: Order | None = None,
-    for_each: Any = None,
-    key: str | Sequence[str] | None = None,
-    size: str | None = None,
-    every: str | None = None,
-    where: str | None = None,
-    backfill: bool = False,
-    max_jump: Span | None = None,
-) -> pa.Table: ...
+class JoinOptions(TypedDict, total=False):
+    """What `join_aggregate` takes: the options of `JoinAggregate`, or instead of `inputs` a window."""
+
+    inputs: Inputs | None
+    aggregates: Required[Mapping[str, str]]
+    on: str | Sequence[str]
+    group_by: str | Sequence[str]
+    having: str | None
+    order_by: str | Sequence[str]
+    k: int | None
+    every: Span | None
+    emit: Emit | None
+    lateness: Span | None
+    plan: str | None
+    window: Window | None
+    where: str | None
 
 
-def top_k(
-    data: Any,
-    *,
-    k: int | str,
-    by: Any,
-    window: Window,
-    per: str | Sequence[str] = (),
-    ascending: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-    error: float | None = None,
-    expect: Order | None = None,
-    for_each: Any = None,
-    key: str | Sequence[str] | None = None,
-    size: str | None = None,
-    every: str | None = None,
-    where: str | None = None,
-    backfill: bool = False,
-    max_jump: Span | None = None,
-) -> Any:
+_ONE_RANKING: Final = {each.name: each for each in options_of(TopK) if each.name != "ad_hoc"}
+_FOR_EACH: Final = {each.name: each for each in options_of(TopKForEach)}
+_QUERIES: Final = replace(
+    _FOR_EACH.pop("queries"),
+    name="for_each",
+    default=None,
+    doc="A table of queries, one a row, whose columns `by` and others call `q.name`. The answer has a ranking for each "
+    "query, and begins with the queries' key columns; the options are those of `TopKForEach`. On Spark the queries may "
+    "be a DataFrame; a streaming one adds and removes queries, as its column `_change_type` says.",
+)
+_ONLY_FOR_EACH: Final = {name: each for name, each in _FOR_EACH.items() if name not in _ONE_RANKING}
+_ONLY_ONE_RANKING: Final = {name: each for name, each in _ONE_RANKING.items() if name not in _FOR_EACH}
+_TOP_K: Final = (*_ONE_RANKING.values(), _QUERIES, *_ONLY_FOR_EACH.values())
+_JOIN: Final = (
+    *(replace(each, default=None) if each.name == "inputs" else each for each in options_of(JoinAggregate)),
+    QueryOption("window", "Instead of `inputs`: the window of the rows, which are one input.", default=None),
+    QueryOption("where", "With `window`: the rows that count are those that meet this condition.", default=None),
+)
+_TYPES: Final[Mapping[object, Mapping[str, Any]]] = {
+    TopKOptions: {**given_types(TopK), **given_types(TopKForEach), "by": given_types(TopK)["by"], "for_each": Any},
+    JoinOptions: {**given_types(JoinAggregate), "inputs": Inputs | None, "window": Window | None, "where": str | None},
+}
+
+
+def _of_rows(takes: Callable[P, Any], *options: QueryOption) -> Callable[[Callable[..., Any]], OfRows[P]]:
+    """Show a function with the options that it takes, behind its rows. They are those of a query, or as given."""
+    return lambda function: _shown(function, takes, options)
+
+
+def _of_inputs(takes: Callable[P, Any], *options: QueryOption) -> Callable[[Callable[..., Any]], OfInputs[P]]:
+    """The same of a function that takes several inputs by name, too."""
+    return lambda function: _shown(function, takes, options)
+
+
+def _shown(function: Any, takes: Any, options: Iterable[QueryOption]) -> Any:
+    options = options or options_of(takes)
+    function.__signature__ = signature_of(options, _TYPES.get(takes) or given_types(takes), first="data")
+    function.__doc__ = with_parameters(function.__doc__, options)
+    return function
+
+
+@_of_rows(TopKOptions, *_TOP_K)
+def top_k(data: Any, **options: Any) -> Any:
     """The k best rows of a window, as it slides over `data`.
 
-    `data` is a pandas or polars DataFrame, a polars LazyFrame or a Spark DataFrame, batch or streaming, and the answer
-    is one, too; or a pyarrow Table, RecordBatch or Dataset, a list of batches or anything else with the Arrow C stream
-    interface (the answer is a pyarrow Table); or a stream: a RecordBatchReader, a Scanner, an iterator of record
-    batches (a RecordBatchReader). What is not a stream is put in the order of the window's column first, so that no row
-    is late. Late rows of a stream are warned of: `LateRows`. The other arguments are those of `TopK`.
+    `data` and the answer are of one kind:
 
-    Columns of the answer: `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
+    - a pandas or polars DataFrame, a polars LazyFrame or a Spark DataFrame, batch or streaming, gives the same;
+    - a pyarrow Table, RecordBatch or Dataset, a list of batches or anything else with the Arrow C stream interface
+      gives a pyarrow Table;
+    - a stream (a RecordBatchReader, a Scanner, an iterator of record batches) gives a RecordBatchReader.
+
+    Rows that are not a stream are first put in the order of the window's column, so no row is late. If rows of a stream
+    are late, a `LateRows` warning says so.
+
+    The answer has the columns `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
 
-    With `for_each`, a table of queries, there is a ranking for each of its rows, whose columns are `q.…` in `by`, and
-    may be `k`, `size` and `every` ("q.k"): see `TopKForEach`. The answer begins with the queries' key columns. On
-    Spark the queries may be a DataFrame, too; a streaming one adds and removes them, by its column `_change_type`.
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> trades = pa.table({"minute": [0, 0, 1, 3], "symbol": ["OAK", "ELM", "OAK", "FIR"], "price": [10, 20, 30, 5]})
+    >>> best = sb.top_k(trades, k=1, by="price", window=sb.tumbling(2, on="minute"))
+    >>> best.select(["window_end", "rank", "score", "symbol"]).to_pylist()
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [{'window_end': 2, 'rank': 1, 'score': 30, 'symbol': 'OAK'},
+     {'window_end': 4, 'rank': 1, 'score': 5, 'symbol': 'FIR'}]
+
+    A ranking for each symbol, and one for each row of a table of queries:
+
+    >>> best = sb.top_k(trades, k=1, by="price", per="symbol", window=sb.tumbling(4, on="minute"))
+    >>> best["symbol"].to_pylist(), best["score"].to_pylist()
+    (['OAK', 'ELM', 'FIR'], [30, 20, 5])
+    >>> wanted = pa.table({"id": ["ann", "bob"], "price": [9, 22]})
+    >>> nearest = sb.top_k(
+    ...     trades, for_each=wanted, k=1, by="abs(price - q.price)", ascending=True, window=sb.tumbling(4, on="minute")
+    ... )
+    >>> nearest["id"].to_pylist(), nearest["symbol"].to_pylist()
+    (['ann', 'bob'], ['OAK', 'ELM'])
     """
-    if for_each is not None:
-        changes = None
-        if is_spark(for_each):
-            if not is_spark(data):
-                raise InvalidQuery("The rows are not a Spark DataFrame, so the queries are none: queries.toArrow().")
-            from skyband.problems.subscriptions import spark
-
-            for_each, changes = spark.queries_of(for_each)
-        _refuse_with_queries(per=per or None, error=error, expect=expect)
-        asked = TopKForEach(
-            queries=for_each,
-            k=k,
-            by=by,
-            window=window,
-            key=key,
-            size=size,
-            every=every,
-            where=where,
-            ascending=ascending,
-            emit=emit,
-            lateness=lateness,
-            backfill=backfill,
-            algorithm=algorithm,
-            max_jump=max_jump,
-        )
-        if is_spark(data):
-            return problem_of(asked).run_on_spark(data, asked, changes)
-        return subscriptions.top_k(data, asked)
-    if key is not None or size is not None or every or where or backfill or isinstance(k, str):
-        raise InvalidQuery(
-            "key=, size=, every=, where=, backfill= and k as a column are about queries: give them, for_each=queries."
-        )
+    if "ad_hoc" in options:
+        raise TypeError("top_k() takes no ad_hoc: only a session can be asked at any time. Open TopK(ad_hoc=True, …).")
+    queries = options.pop("for_each", None)
+    if queries is not None:
+        return _top_k_for_each(data, queries, _without(options, _ONLY_ONE_RANKING, "every query has its own ranking"))
+    options = _without(options, _ONLY_FOR_EACH, "it is about queries: give them, for_each=queries", with_queries=False)
+    if isinstance(options.get("k"), str):
+        raise InvalidQuery(f"k={options['k']!r} is a column of queries: give them, for_each=queries.")
     column = None
-    if on_spark := is_spark(data):
-        from skyband.problems.rows import spark as rows_on_spark
+    if is_spark(data):
+        from skyband.problems.rows.spark import as_column
 
-        column, by = rows_on_spark.as_column(by)
-    query = TopK(
-        k=k,
-        by=by,
-        window=window,
-        per=per,
-        ascending=ascending,
-        emit=emit,
-        lateness=lateness,
-        algorithm=algorithm,
-        error=error,
-        expect=expect,
-        max_jump=max_jump,
-    )
-    return problem_of(query).run_on_spark(data, query, column) if on_spark else objects.top_k(data, query)
+        column, options["by"] = as_column(options.get("by"))
+    return _answer(data, TopK(**options), column)
 
 
-@overload
-def top_k_pairs(
-    data: Frame,
-    *,
-    k: int,
-    by: str | Callable[..., Any],
-    window: Window,
-    ascending: bool = False,
-    same: str | Sequence[str] = (),
-    different: str | Sequence[str] = (),
-    where: str | None = None,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-) -> Frame: ...
+def _top_k_for_each(data: Any, queries: Any, options: dict[str, Any]) -> Any:
+    changes = None
+    if is_spark(queries):
+        if not is_spark(data):
+            raise InvalidQuery(
+                "The queries are a Spark DataFrame, but the rows are not: give the queries as queries.toArrow()."
+            )
+        from skyband.problems.subscriptions.spark import queries_of
+
+        queries, changes = queries_of(queries)
+    return _answer(data, TopKForEach(queries=queries, **options), changes)
 
 
-@overload
-def top_k_pairs(
-    data: Stream,
-    *,
-    k: int,
-    by: str | Callable[..., Any],
-    window: Window,
-    ascending: bool = False,
-    same: str | Sequence[str] = (),
-    different: str | Sequence[str] = (),
-    where: str | None = None,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-) -> pa.RecordBatchReader: ...
+def _without(
+    options: dict[str, Any], others: Mapping[str, QueryOption], why: str, *, with_queries: bool = True
+) -> dict[str, Any]:
+    """The options without those of the other kind of query; raises if one of these says anything."""
+    for name, other in others.items():
+        value = options.pop(name, other.default)
+        if value is not None and value != other.default and value != []:
+            beside = "with" if with_queries else "without"
+            raise InvalidQuery(f"{name}={value!r} cannot go {beside} for_each=: {why}.")
+    return options
 
 
-@overload
-def top_k_pairs(
-    data: Rows,
-    *,
-    k: int,
-    by: str | Callable[..., Any],
-    window: Window,
-    ascending: bool = False,
-    same: str | Sequence[str] = (),
-    different: str | Sequence[str] = (),
-    where: str | None = None,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-) -> pa.Table: ...
-
-
-def top_k_pairs(
-    data: Any,
-    *,
-    k: int,
-    by: str | Callable[..., Any],
-    window: Window,
-    ascending: bool = False,
-    same: str | Sequence[str] = (),
-    different: str | Sequence[str] = (),
-    where: str | None = None,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    algorithm: str | None = None,
-) -> Any:
+@_of_rows(TopKPairs)
+def top_k_pairs(data: Any, **options: Any) -> Any:
     """The k best pairs of rows of a window, as it slides over `data`.
 
-    `data` is as for `top_k`; the other arguments are those of `TopKPairs`.
+    `data` and the answer are of one kind, as in `top_k`.
 
-    Columns of the answer: `window_start, window_end, rank, score, a_<column>…, b_<column>…`, where a is the earlier
+    The answer has the columns `window_start, window_end, rank, score, a_<column>…, b_<column>…`, where a is the earlier
     row; with emit="changes" `at, change, rank, score, …`; with emit="entries" `at, rank, score, …`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> readings = pa.table({"mote": [1, 2, 1, 2], "temp": [20.0, 21.5, 24.0, 23.5]})
+    >>> nearest = sb.top_k_pairs(
+    ...     readings, k=1, by="abs(a.temp - b.temp)", ascending=True, window=sb.sliding(3, every=1), different="mote"
+    ... )
+    >>> nearest.select(["window_end", "score", "a_temp", "b_temp"]).to_pylist()
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [{'window_end': 2, 'score': 1.5, 'a_temp': 20.0, 'b_temp': 21.5},
+     {'window_end': 3, 'score': 1.5, 'a_temp': 20.0, 'b_temp': 21.5},
+     {'window_end': 4, 'score': 0.5, 'a_temp': 24.0, 'b_temp': 23.5}]
     """
-    query = TopKPairs(
-        k=k,
-        by=by,
-        window=window,
-        ascending=ascending,
-        same=same,
-        different=different,
-        where=where,
-        emit=emit,
-        lateness=lateness,
-        algorithm=algorithm,
-    )
-    if is_spark(data):
-        return problem_of(query).run_on_spark(data, query)
-    return pairs.top_k_pairs(data, query)
+    return _answer(data, TopKPairs(**options))
 
 
-@overload
-def top_k_across(
-    data: Frame | Mapping[str, Frame],
-    *,
-    k: int,
-    id: str,
-    value: str,
-    window: Window,
-    streams: Sequence[str] | None = None,
-    stream: str | None = None,
-    combine: str | Mapping[str, float] = "sum",
-    bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
-    repeat: Repeat | None = None,
-    max_repeats: int | None = None,
-    clip: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    idle_after: Span | None = None,
-    max_jump: Span | None = None,
-    recall: float | None = None,
-    algorithm: str | None = None,
-) -> Frame: ...
+@_of_inputs(TopKAcross)
+def top_k_across(data: Any, **options: Any) -> Any:
+    """The k best objects of a window, each scored by the values that several streams give it, each at its own time.
 
+    `data` is a mapping of the streams' names to their rows, or one stream as in `top_k`, whose column `stream` names
+    the stream of each row. The answer is of the same kind. Whole tables are first put in the order of the window's
+    column.
 
-@overload
-def top_k_across(
-    data: Stream | Mapping[str, Stream],
-    *,
-    k: int,
-    id: str,
-    value: str,
-    window: Window,
-    streams: Sequence[str] | None = None,
-    stream: str | None = None,
-    combine: str | Mapping[str, float] = "sum",
-    bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
-    repeat: Repeat | None = None,
-    max_repeats: int | None = None,
-    clip: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    idle_after: Span | None = None,
-    max_jump: Span | None = None,
-    recall: float | None = None,
-    algorithm: str | None = None,
-) -> pa.RecordBatchReader: ...
+    The answer has the columns `window_start, window_end, rank, score, <id>, <a column for each stream>`, where null
+    says that the object has no value there; with emit="changes" `at, change, rank, score, <id>, …`; with `recall` a
+    column `recall` at the end.
 
-
-@overload
-def top_k_across(
-    data: Rows | Mapping[str, Rows],
-    *,
-    k: int,
-    id: str,
-    value: str,
-    window: Window,
-    streams: Sequence[str] | None = None,
-    stream: str | None = None,
-    combine: str | Mapping[str, float] = "sum",
-    bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
-    repeat: Repeat | None = None,
-    max_repeats: int | None = None,
-    clip: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    idle_after: Span | None = None,
-    max_jump: Span | None = None,
-    recall: float | None = None,
-    algorithm: str | None = None,
-) -> pa.Table: ...
-
-
-def top_k_across(
-    data: Any,
-    *,
-    k: int,
-    id: str,
-    value: str,
-    window: Window,
-    streams: Sequence[str] | None = None,
-    stream: str | None = None,
-    combine: str | Mapping[str, float] = "sum",
-    bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
-    repeat: Repeat | None = None,
-    max_repeats: int | None = None,
-    clip: bool = False,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    idle_after: Span | None = None,
-    max_jump: Span | None = None,
-    recall: float | None = None,
-    algorithm: str | None = None,
-) -> Any:
-    """The k best objects of a window, each scored by what several streams say of it, each at its own time.
-
-    `data` is a mapping of the streams' names to their rows (whole tables, which are put in order by the window's
-    column), or one stream as `top_k` takes it, in which the column `stream` names the source of each row. The other
-    arguments are those of `TopKAcross`.
-
-    Columns of the answer: `window_start, window_end, rank, score, <id>, <a column for each stream>`, in which null says
-    that the object has no value there; with emit="changes" `at, change, rank, score, <id>, …`; with `recall`, a column
-    `recall` at the end.
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> r1 = pa.table({"t": [1, 2], "flow": ["x", "y"], "size": [5.0, 4.0]})
+    >>> r2 = pa.table({"t": [3], "flow": ["y"], "size": [3.0]})
+    >>> best = sb.top_k_across(
+    ...     {"r1": r1, "r2": r2}, k=2, id="flow", value="size", window=sb.tumbling(10, on="t"), bounds=(0, 9)
+    ... )
+    >>> best.select(["rank", "score", "flow", "r1", "r2"]).to_pylist()
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [{'rank': 1, 'score': 7.0, 'flow': 'y', 'r1': 4.0, 'r2': 3.0},
+     {'rank': 2, 'score': 5.0, 'flow': 'x', 'r1': 5.0, 'r2': None}]
     """
     if isinstance(data, Mapping):
-        if stream is not None:
+        if options.get("stream") is not None:
             raise InvalidInput(
                 "A mapping names the streams already: leave out stream=, or give one stream with that column."
             )
-        streams = tuple(data) if streams is None else streams
-        if set(streams) != set(data):
-            raise InvalidInput(f"The streams are {', '.join(streams)}, but rows are given for {', '.join(data)}.")
-    query = TopKAcross(
-        k=k,
-        id=id,
-        value=value,
-        window=window,
-        streams=streams,
-        stream=stream,
-        combine=combine,
-        bounds=bounds,
-        repeat=repeat,
-        max_repeats=max_repeats,
-        clip=clip,
-        emit=emit,
-        lateness=lateness,
-        idle_after=idle_after,
-        max_jump=max_jump,
-        recall=recall,
-        algorithm=algorithm,
-    )
-    if is_spark(next(iter(data.values()), None) if isinstance(data, Mapping) else data):
-        return problem_of(query).run_on_spark(data, query)
-    return across.top_k_across(data, query)
+        if options.get("streams") is None:
+            options["streams"] = tuple(data)
+        if set(options["streams"]) != set(data):
+            named = ", ".join(options["streams"])
+            raise InvalidInput(f"The streams are {named}, but rows are given for {', '.join(data)}.")
+    return _answer(data, TopKAcross(**options))
 
 
-@overload
-def join_aggregate(
-    data: Frame | Mapping[str, Frame],
-    *,
-    aggregates: Mapping[str, str],
-    inputs: Mapping[str, StreamInput | Relation | Window] | None = None,
-    window: Window | None = None,
-    where: str | None = None,
-    on: str | Sequence[str] = (),
-    group_by: str | Sequence[str] = (),
-    having: str | None = None,
-    order_by: str | Sequence[str] = (),
-    k: int | None = None,
-    every: Span | None = None,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    plan: str | None = None,
-) -> Frame: ...
-
-
-@overload
-def join_aggregate(
-    data: Stream | Mapping[str, Stream],
-    *,
-    aggregates: Mapping[str, str],
-    inputs: Mapping[str, StreamInput | Relation | Window] | None = None,
-    window: Window | None = None,
-    where: str | None = None,
-    on: str | Sequence[str] = (),
-    group_by: str | Sequence[str] = (),
-    having: str | None = None,
-    order_by: str | Sequence[str] = (),
-    k: int | None = None,
-    every: Span | None = None,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    plan: str | None = None,
-) -> pa.RecordBatchReader: ...
-
-
-@overload
-def join_aggregate(
-    data: Rows | Mapping[str, Rows],
-    *,
-    aggregates: Mapping[str, str],
-    inputs: Mapping[str, StreamInput | Relation | Window] | None = None,
-    window: Window | None = None,
-    where: str | None = None,
-    on: str | Sequence[str] = (),
-    group_by: str | Sequence[str] = (),
-    having: str | None = None,
-    order_by: str | Sequence[str] = (),
-    k: int | None = None,
-    every: Span | None = None,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    plan: str | None = None,
-) -> pa.Table: ...
-
-
-def join_aggregate(
-    data: Any,
-    *,
-    aggregates: Mapping[str, str],
-    inputs: Mapping[str, StreamInput | Relation | Window] | None = None,
-    window: Window | None = None,
-    where: str | None = None,
-    on: str | Sequence[str] = (),
-    group_by: str | Sequence[str] = (),
-    having: str | None = None,
-    order_by: str | Sequence[str] = (),
-    k: int | None = None,
-    every: Span | None = None,
-    emit: Emit | None = None,
-    lateness: Span | None = None,
-    plan: str | None = None,
-) -> Any:
+@_of_inputs(JoinOptions, *_JOIN)
+def join_aggregate(data: Any, **options: Any) -> Any:
     """Aggregates by group over a join of windows, as they slide; or, without a join, over one window.
 
-    `data` has the rows of each input, by its name; each is what `top_k` takes. Over one window, `data` is the rows, and
-    `window` and `where` stand for `inputs`. The other arguments are those of `JoinAggregate`.
+    `data` has the rows of each input, by its name, each as in `top_k`. Over one window, `data` is the rows, and
+    `window` and `where` stand for `inputs`. The answer is of the same kind as the rows.
 
-    Columns of the answer: `window_end, <group_by>, <aggregates>`, with `order_by` also `rank` after `window_end`; with
-    emit="changes" `at, change, <group_by>, <aggregates>`, where `change` is upsert or delete.
+    The answer has the columns `window_end, <group_by>, <aggregates>`, and with `order_by` a `rank` behind `window_end`;
+    with emit="changes" `at, change, <group_by>, <aggregates>`, where `change` is upsert or delete.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> sales = pa.table({"t": [1, 2, 3, 11], "item": ["pen", "ink", "pen", "ink"]})
+    >>> counts = {"sold": "COUNT(*)"}
+    >>> best = sb.join_aggregate(
+    ...     sales, window=sb.tumbling(10, on="t"), group_by="item", aggregates=counts, order_by="sold", k=1
+    ... )
+    >>> best.to_pylist()  # doctest: +NORMALIZE_WHITESPACE
+    [{'window_end': 10, 'rank': 1, 'item': 'pen', 'sold': 2},
+     {'window_end': 20, 'rank': 1, 'item': 'ink', 'sold': 1}]
+
+    A join takes its inputs by name:
+
+    >>> prices = pa.table({"item": ["pen", "ink"], "price": [2, 5]})
+    >>> sb.join_aggregate(
+    ...     {"sale": sales, "list": prices},
+    ...     inputs={"sale": sb.tumbling(10, on="t"), "list": sb.relation()},
+    ...     on="sale.item = list.item", aggregates={"turnover": "SUM(list.price)"},
+    ... ).to_pylist()
+    [{'window_end': 10, 'turnover': 9}, {'window_end': 20, 'turnover': 5}]
     """
-    if inputs is None:
+    window, where = options.pop("window", None), options.pop("where", None)
+    if options.get("inputs") is None:
         if window is None:
             raise InvalidQuery(
                 "Give the window of the rows, or for a join inputs=: a window for each input, by its name."
             )
-        inputs, data = {ONE_INPUT: StreamInput(window, where)}, {ONE_INPUT: data}
+        options["inputs"], data = {ONE_INPUT: StreamInput(window, where)}, {ONE_INPUT: data}
     elif window is not None or where is not None:
         raise InvalidQuery("With inputs=, each input has its own window and where: stream_input(window, where=…).")
-    query = JoinAggregate(
-        inputs=inputs,
-        aggregates=aggregates,
-        on=on,
-        group_by=group_by,
-        having=having,
-        order_by=order_by,
-        k=k,
-        every=every,
-        emit=emit,
-        lateness=lateness,
-        plan=plan,
-    )
-    if isinstance(data, Mapping) and any(is_spark(each) for each in data.values()):
-        return problem_of(query).run_on_spark(data, query)
-    return joins.join_aggregate(data, query)
+    return _answer(data, JoinAggregate(**options))
 
 
-def _refuse_with_queries(**options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidQuery(f"{name}={value!r} cannot go with for_each=: every query has a ranking of its own.")
+def _answer(data: Any, query: Query, given: Any = None) -> Any:
+    """Run a query on the engine that its data belongs to. `given` is what only Spark has of the query."""
+    problem = problem_of(query)
+    if any(map(is_spark, data.values() if isinstance(data, Mapping) else (data,))):
+        return problem.run_on_spark(data, query, given)
+    return problem.start(data, query).answer()

@@ -55,10 +55,26 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which rows are live (`size`, measured `on` a column or in arrivals) and when answers are due (`every`).
+    """Which rows are live, and when answers are due. `sliding`, `tumbling` and `landmark` make one, and check it.
 
-    Made by `sliding`, `tumbling` and `landmark`. `size` is None for a landmark window; `every` is None when the
-    window slides with each arrival; `order` names the column that orders rows on Spark, which has no arrival order.
+    Parameters
+    ----------
+    size
+        How much is live: arrivals, or a span of the column `on`. None: all since the start.
+    every
+        How often the window slides and answers are due. None: with each arrival.
+    on
+        The column that the window measures. None: it counts arrivals.
+    order
+        The column that says which row came first, for Spark, which has no arrival order.
+
+    Examples
+    --------
+    >>> import skyband as sb
+    >>> sb.sliding(100, every=10) == sb.Window(size=100, every=10)
+    True
+    >>> print(sb.landmark(every="1 day", on="ts"))
+    from the start, every 1 day, 0:00:00, on ts
     """
 
     size: int | timedelta | None
@@ -93,22 +109,43 @@ class Window:
 
 
 def sliding(size: Span, *, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
-    """The last `size`, refreshed `every` so often; without `every`, with each arrival.
+    """The last `size` arrivals, or the last `size` of the column `on`, refreshed `every` so often.
 
-    >>> str(sliding("1 hour", every="1 minute", on="ts"))
-    'the last 1:00:00, every 0:01:00, on ts'
+    Without `every`, the window slides with each arrival. On Spark, `order` names the column that orders the rows.
+
+    Examples
+    --------
+    >>> import skyband as sb
+    >>> print(sb.sliding("1 hour", every="1 minute", on="ts"))
+    the last 1:00:00, every 0:01:00, on ts
+    >>> print(sb.sliding(40_000))
+    the last 40000 rows, with each arrival
     """
     window = Window(parse_span(size, "size"), None if every is None else parse_span(every, "every"), on, order)
     return _checked(window)
 
 
 def tumbling(size: Span, *, on: str | None = None, order: str | None = None) -> Window:
-    """Windows side by side: each row is in exactly one."""
+    """Windows side by side: each row is in exactly one.
+
+    Examples
+    --------
+    >>> import skyband as sb
+    >>> sb.tumbling("1 minute", on="ts") == sb.sliding("1 minute", every="1 minute", on="ts")
+    True
+    """
     return sliding(size, every=size, on=on, order=order)
 
 
 def landmark(*, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
-    """From the start of the stream until now."""
+    """From the start of the stream until now.
+
+    Examples
+    --------
+    >>> import skyband as sb
+    >>> print(sb.landmark(every=1_000))
+    from the start, every 1000 rows
+    """
     return _checked(Window(None, None if every is None else parse_span(every, "every"), on, order))
 
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import settings
 
-from skyband.core.operator import ObjectOperator, Spec
 from skyband.core.registry import algorithms_of
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.operator import RowAlgorithm, RowOperator, Spec
 
 EXACT = {name: algorithm for name, algorithm in algorithms_of("rows").items() if algorithm.exact}
 # Those that keep no bound but in random order; for the one that does on any stream see test_error.py.
@@ -35,6 +34,6 @@ def capacities(algorithm: RowAlgorithm) -> list[str]:
     return [name for name in algorithm.options if isinstance(parameters[name].default, int)]
 
 
-def opener(algorithm: RowAlgorithm, **capacity: int) -> Callable[[Spec], ObjectOperator]:
+def opener(algorithm: RowAlgorithm, **capacity: int) -> Callable[[Spec], RowOperator]:
     """Opens the algorithm with these capacities instead of its own."""
     return lambda spec: algorithm.open(spec, **capacity)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Hashable, Sequence
 from conformance.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
 
-from skyband.core.operator import CHANGES, Spec
+from skyband.core.operator import CHANGES
 from skyband.problems.rows.algorithms.filtered import NAMES
-from skyband.problems.rows.algorithms.staircase import best_growth
+from skyband.problems.rows.algorithms.staircase.state import best_growth
+from skyband.problems.rows.operator import Spec
 
 Bound = Callable[[Question, Spec, Sequence[Event], Driver], int]
 
@@ -24,7 +25,7 @@ def recompute(question: Question, spec: Spec, events: Sequence[Event], driver: D
 def mintopk(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
     """For each group k rows for each slide of the window, and an open pane's rows up to its limit."""
     assert question.every is not None
-    limit = driver.operator._rule.limit
+    limit = driver.operator._config.limit
     slides = 1 if question.size is None else -(-question.size // question.every)
     panes = {(member.group, _pane(question, member.time)) for member in live_members(question, events)}
     groups = len({group for group, _ in panes})
@@ -33,7 +34,7 @@ def mintopk(question: Question, spec: Spec, events: Sequence[Event], driver: Dri
 
 def relaxed(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
     """Twice the largest k-skyband there was, and `slack`; by value with a slide, rows of windows after the next too."""
-    slack = driver.operator._rule.slack
+    slack = driver.operator._config.slack
     return (
         sum(2 * size + slack + 2 * question.k for size in _largest_skybands(question, events).values())
         + _waiting(question, events)

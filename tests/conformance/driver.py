@@ -10,9 +10,10 @@ from conformance.feeding import Feeder, each_answer
 from oracle import Question, Row, Shown
 
 from skyband.core.ad_hoc import top_many
-from skyband.core.operator import EMIT_CODES, LEAVE, Answer, Batch, ObjectOperator, Spec
+from skyband.core.operator import EMIT_CODES, LEAVE, Answer
 from skyband.errors import InvalidQuery
 from skyband.kernels.whole_keys import WholeKeys
+from skyband.problems.rows.operator import Batch, RowOperator, Spec
 from skyband.windows import FOREVER, Ticks
 
 
@@ -27,7 +28,7 @@ def spec_of(question: Question, *, grouped: bool = True, ad_hoc: bool = False) -
 class Driver(Feeder[Spec, Row, Shown]):
     """An operator for rows, and the codes of its groups."""
 
-    def __init__(self, spec: Spec, open_operator: Callable[[Spec], ObjectOperator]) -> None:
+    def __init__(self, spec: Spec, open_operator: Callable[[Spec], RowOperator]) -> None:
         super().__init__(spec, open_operator)
         self._codes: dict[Hashable, int] = {}
         self._keys: WholeKeys | None = None  # once scores have come that are whole numbers: then all of them are

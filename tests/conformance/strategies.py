@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numbers_at_the_edge import EDGES_OF_64_BITS
 from oracle import Advance, Event, Question, Row
 
-from skyband.core.operator import Spec
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.operator import RowAlgorithm, Spec
 
 
 class Kind(NamedTuple):

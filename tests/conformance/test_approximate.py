@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question, answers, by_group
 
-from skyband.core.operator import ENTRIES, Batch, ObjectOperator, Spec
+from skyband.core.operator import ENTRIES
 from skyband.core.registry import algorithms_of, find
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates, chance
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.operator import Batch, RowAlgorithm, RowOperator, Spec
 from skyband.windows import Ticks
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
@@ -58,7 +58,7 @@ def test_is_exact_while_a_window_has_no_more_rows_than_are_held(
     assert by_group(driver.lines) == by_group(answers(case.question, case.events))
 
 
-def entries(operator: ObjectOperator, scores: np.ndarray, batch: int = 50_000) -> set[int]:
+def entries(operator: RowOperator, scores: np.ndarray, batch: int = 50_000) -> set[int]:
     """The rows that ever enter the answer."""
     found: set[int] = set()
     for first in range(0, len(scores), batch):

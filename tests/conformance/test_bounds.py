@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question, answers
 
-from skyband.core.operator import Batch
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.operator import Batch, RowAlgorithm
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 

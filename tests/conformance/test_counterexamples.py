@@ -10,12 +10,11 @@ from conformance.algorithms import every_algorithm, opener
 from conformance.driver import Driver, refuses, spec_of
 from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
 
-from skyband.core.operator import Batch
 from skyband.core.registry import algorithms_of
 from skyband.errors import SnapshotMismatch
-from skyband.problems.rows.algorithms.mintopk import MinTopK
-from skyband.problems.rows.algorithms.relaxed import Relaxed
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.algorithms.mintopk.state import MinTopK
+from skyband.problems.rows.algorithms.relaxed.state import Relaxed
+from skyband.problems.rows.operator import Batch, RowAlgorithm
 
 NAN = float("nan")
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)

@@ -19,9 +19,10 @@ from oracle import Question, Row, Shown, answers, by_group
 
 import skyband as sb
 from skyband.core import snapshots
-from skyband.core.operator import ENTRIES, Batch, Spec
+from skyband.core.operator import ENTRIES
 from skyband.core.registry import algorithms_of
-from skyband.problems.rows.algorithms.budgeted import usual_rows
+from skyband.problems.rows.algorithms.budgeted.state import usual_rows
+from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import Ticks
 
 BUDGETED = algorithms_of("rows")["budgeted"]

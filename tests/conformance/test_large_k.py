@@ -16,12 +16,11 @@ from conformance.strategies import kinds
 from oracle import answers, by_group
 
 import skyband as sb
-from skyband.core.operator import Spec
 from skyband.core.registry import algorithms_of
 from skyband.kernels.panes import shape_of
 from skyband.kernels.sieve import Sieve
 from skyband.problems.rows.drivers.growing import Growing
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.operator import RowAlgorithm, Spec
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.int64()})
 ROWS = pa.table({"t": [1, 2, 30], "v": [1.0, 0.5, 0.25], "g": [1, 2, 1]}, schema=SCHEMA)

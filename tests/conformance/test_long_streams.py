@@ -15,11 +15,11 @@ from conformance.algorithms import EXACT
 from conformance.driver import spec_of
 from oracle import Question
 
-from skyband.core.operator import ENTER, Answer, Batch, ObjectOperator
+from skyband.core.operator import ENTER, Answer
 from skyband.kernels.panes import SAMPLE
-from skyband.problems.rows.algorithms.mintopk import MinTopK
-from skyband.problems.rows.algorithms.mintopk.state import STEPS
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.algorithms.mintopk.kernels.arrays import STEPS
+from skyband.problems.rows.algorithms.mintopk.state import MinTopK
+from skyband.problems.rows.operator import Batch, RowAlgorithm, RowOperator
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ def some_scores(shape: str, n: int) -> Floats:
 SHAPES = ("uniform", "ties", "equal", "rising", "falling", "waves", "infinities", "without many")
 
 
-def push_all(operator: ObjectOperator, score: Floats, time: Ints, group: Ints, batch: int) -> Answer:
+def push_all(operator: RowOperator, score: Floats, time: Ints, group: Ints, batch: int) -> Answer:
     """All the answers, and every invariant on the way."""
     said = []
     for i in range(0, len(score), batch):

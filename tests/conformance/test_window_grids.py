@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from skyband.core.operator import CHANGES, WINDOWS, Answer, Batch, Spec
+from skyband.core.operator import CHANGES, WINDOWS, Answer
 from skyband.core.registry import algorithms_of
 from skyband.kernels.score_grid import GRID_FIELDS
-from skyband.problems.rows.algorithms.tma import WholeWindow
-from skyband.problems.rows.drivers.window_kernels import GRID, WINDOW
+from skyband.problems.rows.algorithms.tma.kernels import GRID, WINDOW
+from skyband.problems.rows.algorithms.tma.state import WholeWindow
+from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import Ticks
 
 Floats = npt.NDArray[np.float64]

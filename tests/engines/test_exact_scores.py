@@ -164,7 +164,7 @@ QUERIES = pa.table({"id": [1, 2], "least": [0.0, 1.0]})
     ],
     ids=["int64", "decimal"],
 )
-def test_many_queries_of_one_score(given: pa.Array, ascending: bool) -> None:
+def test_subscriptions_to_one_score(given: pa.Array, ascending: bool) -> None:
     rows = pa.table({"x": given, "y": [1.0] * len(given)})
     asked = {"k": 4, "by": "x", "ascending": ascending, "window": sb.tumbling(len(given))}
     for where in (None, "y > q.least"):
@@ -174,7 +174,7 @@ def test_many_queries_of_one_score(given: pa.Array, ascending: bool) -> None:
         assert shown == sb.top_k(rows, **asked).column("score").to_pylist()
 
 
-def test_many_queries_refuse_what_they_would_round() -> None:
+def test_subscriptions_refuse_what_they_would_round() -> None:
     rows = pa.table({"x": [1, BIG + 1]})
     for asked in ({"by": "x * q.least"}, {"by": "x", "where": "x > q.least"}):
         with pytest.raises(sb.InvalidInput, match=r"x is 9007199254740993 .*float64"):
@@ -184,6 +184,52 @@ def test_many_queries_refuse_what_they_would_round() -> None:
     queries = pa.table({"id": [1], "least": [BIG + 1]})
     with pytest.raises(sb.InvalidInput, match=r"q.least is 9007199254740993"):
         sb.top_k(rows.slice(0, 1), k=1, by="x * q.least", window=sb.tumbling(1), for_each=queries)
+
+
+WHOLE = [BIG, BIG + 1, -BIG - 1, -BIG, None, 5, 2**63 - 1, BIG + 1, BIG + 2, -(2**63)]
+NONNEGATIVE = [None if x is None else abs(x) for x in WHOLE]
+
+
+@pytest.mark.parametrize("window", [sb.tumbling(10), sb.sliding(10)], ids=str)
+@pytest.mark.parametrize("condition", ["id = q.want", "id <> q.want", "id = q.want AND n <> q.key"])
+@pytest.mark.parametrize(
+    ("ids", "wanted"),
+    [
+        (pa.array(WHOLE), pa.array(WHOLE)),
+        (pa.array(NONNEGATIVE, pa.uint64()), pa.array([*NONNEGATIVE[1:], 2**64 - 1], pa.uint64())),
+        (pa.array(NONNEGATIVE, pa.uint64()), pa.array(WHOLE)),
+        (pa.array(WHOLE), pa.array([5, 7, None] * 3 + [5], pa.int32())),
+    ],
+    ids=["int64", "uint64", "uint64 and int64", "int64 and int32"],
+)
+def test_subscriptions_compare_whole_numbers_exactly(
+    ids: pa.Array, wanted: pa.Array, condition: str, window: sb.Window
+) -> None:
+    rows = pa.table({"id": ids, "n": range(10)})
+    queries = pa.table({"key": range(10), "want": wanted})
+    result = sb.top_k(rows, k=10, by="n", where=condition, window=window, emit="entries", for_each=queries)
+    assert {(row["key"], row["score"]) for row in result.to_pylist()} == {
+        (key, n)
+        for key, want in enumerate(wanted.to_pylist())
+        for n, x in enumerate(ids.to_pylist())
+        if None not in (x, want) and (x != want if "<>" in condition[:5] else x == want)
+        if "AND" not in condition or n != key
+    }
+
+
+def test_a_subscription_that_comes_later_finds_whole_numbers_of_the_window() -> None:
+    rows = pa.table({"id": [BIG, BIG + 1, BIG + 2, BIG + 1], "n": [0, 1, 2, 3]})
+    query = sb.TopKForEach(
+        queries=pa.table({"key": [0], "want": [BIG]}), key="key", k=4, by="n", where="id = q.want",
+        window=sb.sliding(4), emit="entries", algorithm="scan",
+    )  # fmt: skip
+    session = query.open(rows.schema)
+    assert session.push(rows)["score"].to_pylist() == [0]
+    session = query.open(rows.schema, session.snapshot())
+    assert session.add(pa.table({"key": [1], "want": [BIG + 1]}), backfill=True)["score"].to_pylist() == [3, 1]
+    session = query.open(rows.schema, session.snapshot())
+    session.remove([0])
+    assert session.push(rows.slice(0, 2))["key"].to_pylist() == [1]
 
 
 def test_values_across_streams_are_refused_rather_than_rounded() -> None:

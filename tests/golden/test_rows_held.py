@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skyband.core.operator import CHANGES, WINDOWS, Batch, ObjectOperator, Spec
-from skyband.problems.rows.algorithms.mintopk import MinTopK
-from skyband.problems.rows.algorithms.relaxed import Relaxed
+from skyband.core.operator import CHANGES, WINDOWS
+from skyband.problems.rows.algorithms.mintopk.state import MinTopK
+from skyband.problems.rows.algorithms.relaxed.state import Relaxed
+from skyband.problems.rows.operator import Batch, RowOperator, Spec
 from skyband.windows import Ticks
 
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
-def push_random(operator: ObjectOperator, n: int, batch: int, first: int, random: np.random.Generator) -> int:
+def push_random(operator: RowOperator, n: int, batch: int, first: int, random: np.random.Generator) -> int:
     for i in range(first, first + n, batch):
         operator.push(Batch(random.random(batch), NO_TIMES, NO_GROUPS, i))
     return first + n

@@ -19,8 +19,8 @@ import skyband as sb
 from skyband import core, kernels, problems
 from skyband.kernels import compiling
 from skyband.kernels.compiling import KernelCache, OneFileEach, kernel
-from skyband.problems.rows.algorithms.mintopk import kernels as mintopk_kernels
-from skyband.problems.rows.algorithms.relaxed import kernels as relaxed_kernels
+from skyband.problems.rows.algorithms.mintopk.kernels import pushing as mintopk_kernels
+from skyband.problems.rows.algorithms.relaxed.kernels import pushing as relaxed_kernels
 from skyband.problems.rows.drivers import step_kernels as stepwise
 
 

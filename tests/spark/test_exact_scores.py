@@ -51,6 +51,14 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
+def subscriptions() -> dict[str, Any]:
+    """A query for each whole number at the edge, and one for none."""
+    wanted = pa.array([*EDGES_OF_64_BITS, None], pa.int64())
+    queries = pa.table({"id": range(len(wanted)), "want": wanted})
+    return {"k": 5, "by": "seq", "where": "n = q.want", "window": MINUTE, "for_each": queries}
+
+
+@pytest.fixture(scope="module")
 def folder(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_batches(tmp_path_factory.mktemp("exact") / "input", split(table, 3))
 
@@ -72,6 +80,22 @@ def test_streaming(spark: SparkSession, table: pa.Table, folder: Path, name: str
     outcome = run_stream(spark, folder, lambda rows: sb.top_k(rows, **asked), mode=mode)
     latest = lines(table.select(["ts"]))[-1][0]
     due = expected if mode == "update" else [line for line in expected if line[1] <= latest]
+    assert sorted(outcome.lines) == due
+    assert len(due) >= 20
+
+
+def test_subscriptions_compare_whole_numbers_exactly(
+    spark: SparkSession, table: pa.Table, folder: Path, subscriptions: dict[str, Any]
+) -> None:
+    expected = sb.top_k(table, **subscriptions)
+    wanted = dict(enumerate(subscriptions["for_each"].column("want").to_pylist()))
+    assert all(wanted[row["id"]] == row["n"] for row in expected.to_pylist())
+    assert len(set(expected.column("n").to_pylist())) > 20
+    answer = sb.top_k(spark.read.parquet(str(folder)), **subscriptions).toArrow()
+    assert sorted(lines(answer)) == sorted(lines(expected))
+    outcome = run_stream(spark, folder, lambda rows: sb.top_k(rows, **subscriptions))
+    latest = lines(table.select(["ts"]))[-1][0]
+    due = [line for line in sorted(lines(expected)) if line[2] <= latest]
     assert sorted(outcome.lines) == due
     assert len(due) >= 20
 

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from skyband.core.operator import Answer, Batch, Ints, ObjectOperator, Spec
+from skyband.core.operator import Answer, Ints
 from skyband.core.options import Chance
-from skyband.core.registry import find
+from skyband.core.registry import algorithms_of, find
 from skyband.errors import InvalidQuery
-from skyband.problems import registry
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.operator import Batch, RowAlgorithm, RowOperator, Spec
 from skyband.study.papers import claims, experiments, pripuzic, report, shen
 from skyband.study.papers import run as papers
 from skyband.study.papers.effort import Effort
@@ -114,7 +113,7 @@ def test_a_claim_about_one_point_alone_is_not_judged() -> None:
 class Asked:
     """An operator that also answers many questions at once."""
 
-    def __init__(self, operator: ObjectOperator) -> None:
+    def __init__(self, operator: RowOperator) -> None:
         self._operator = operator
 
     def __getattr__(self, name: str) -> Any:
@@ -127,7 +126,7 @@ class Asked:
 class Forgetful:
     """An operator that leaves out every hundredth row that it should show."""
 
-    def __init__(self, operator: ObjectOperator) -> None:
+    def __init__(self, operator: RowOperator) -> None:
         self._operator = operator
 
     def __getattr__(self, name: str) -> Any:
@@ -153,8 +152,8 @@ def two_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     def staircase(spec: Spec) -> Any:
         return Asked(find("relaxed", "rows").open(spec))
 
-    monkeypatch.setitem(registry.OBJECTS, "probabilistic", stand_in("probabilistic", probabilistic))
-    monkeypatch.setitem(registry.OBJECTS, "staircase", stand_in("staircase", staircase))
+    monkeypatch.setitem(algorithms_of("rows"), "probabilistic", stand_in("probabilistic", probabilistic))
+    monkeypatch.setitem(algorithms_of("rows"), "staircase", stand_in("staircase", staircase))
 
 
 COUPLE = {

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.core.operator import ENTER, Answer, AnswersMany, Codes, Floats, Ints, ObjectOperator
+from skyband.core.operator import ENTER, Answer, AnswersMany, AnswersOne, Codes, Floats, Ints
 from skyband.kernels.codes import order_by_code
 from skyband.kernels.compiling import allocating, kernel
 from skyband.kernels.ranking import Rows, is_best_first, sort_best_first
@@ -107,7 +107,7 @@ def _answer(n: int, columns: Columns) -> Answer:
     return Answer(*columns, _ENTERING[:n] if n <= len(_ENTERING) else np.full(n, ENTER, np.int8))
 
 
-def top_many(operator: ObjectOperator, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+def top_many(operator: AnswersOne, k: Ints, size: Ints) -> tuple[Answer, Ints]:
     """As AnswersMany.top_many, of any operator."""
     if isinstance(operator, AnswersMany):
         return operator.top_many(k, size)

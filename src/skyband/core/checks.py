@@ -1,59 +1,27 @@
-"""What the queries have in common: the words of their options, how these are checked, and how a query is told apart."""
+"""The checks of options that several queries share: each takes what the user gave and returns what the query keeps."""
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import inspect
-import json
 from collections.abc import Callable
-from dataclasses import fields
 from datetime import timedelta
-from typing import Any, Literal, TypeVar, get_args
-
-import pyarrow as pa
+from typing import Any, Literal, get_args
 
 from skyband.errors import InvalidQuery
-from skyband.expressions.functions import described
 from skyband.windows import Span, Window, parse_span, whole_number
 
 Emit = Literal["windows", "changes", "entries"]
 Order = Literal["random", "rising", "falling", "bursty"]
-Q = TypeVar("Q")
 
 
-def but(query: Q, **changes: Any) -> Q:
-    """The same query, but for these fields. They are taken as they are kept, and nothing is checked again."""
-    assert set(changes) <= {field.name for field in fields(query)}, "a query has these fields"  # type: ignore[arg-type]
-    copied = copy.copy(query)
-    for name, value in changes.items():
-        object.__setattr__(copied, name, value)
-    return copied
+def as_given(value: Any) -> Any:
+    """Keep the value. Whoever uses it checks it."""
+    return value
 
 
-def fingerprint(**described: Any) -> str:
-    """What a snapshot must have in common with the query that reads it, as a short text."""
-    return hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def columns_of(schema: pa.Schema) -> list[str]:
-    """The columns, for a fingerprint."""
-    return [f"{field.name}: {field.type}" for field in schema]
-
-
-def source_of(by: str | Callable[..., Any]) -> str:
-    """A text for an expression or a function that stays the same from one process to the next as long as it does."""
-    if isinstance(by, str):
-        return described(by)
-    try:
-        return inspect.getsource(by)
-    except (OSError, TypeError):
-        return getattr(by, "__qualname__", type(by).__qualname__)
-
-
-def check_window(window: object) -> None:
+def check_window(window: object) -> Window:
     if not isinstance(window, Window):
         raise InvalidQuery(f"window must come from sliding(), tumbling() or landmark(), got {window!r}.")
+    return window
 
 
 def check_k(k: object) -> int:
@@ -63,14 +31,48 @@ def check_k(k: object) -> int:
     return number
 
 
-def check_names(names: object, what: str) -> tuple[str, ...]:
-    """One column or several, by name."""
-    given = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (list, tuple)) else (names,)
-    if not all(isinstance(name, str) for name in given):
-        raise InvalidQuery(f"{what} must be the name of a column or a list of names, got {names!r}.")
-    if len(set(given)) != len(given):
-        raise InvalidQuery(f"{what} names a column twice: {', '.join(map(str, given))}.")
-    return given
+def names(option: str) -> Callable[[object], tuple[str, ...]]:
+    """The check of an option that takes one column or several, by name."""
+
+    def check_names(columns: object) -> tuple[str, ...]:
+        given = _several(columns)
+        if not all(isinstance(name, str) for name in given):
+            raise InvalidQuery(f"{option} must be the name of a column or a list of names, got {columns!r}.")
+        if len(set(given)) != len(given):
+            raise InvalidQuery(f"{option} names a column twice: {', '.join(map(str, given))}.")
+        return given
+
+    return check_names
+
+
+def texts(option: str) -> Callable[[object], tuple[str, ...]]:
+    """The check of an option that takes one text or several."""
+
+    def check_texts(given: object) -> tuple[str, ...]:
+        several = _several(given)
+        for each in several:
+            if not isinstance(each, str) or not each.strip():
+                raise InvalidQuery(f"{option} must be a text or a list of texts, got {given!r}.")
+        if len(set(several)) != len(several):
+            raise InvalidQuery(f"{option} says the same twice: {', '.join(several)}.")
+        return several
+
+    return check_texts
+
+
+def text(option: str) -> Callable[[object], str | None]:
+    """The check of an option that takes a text, or None."""
+
+    def check_text(given: object) -> str | None:
+        if given is not None and (not isinstance(given, str) or not given.strip()):
+            raise InvalidQuery(f"{option} must be a text, got {given!r}.")
+        return given
+
+    return check_text
+
+
+def _several(given: object) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, (list, tuple)) else (given,)
 
 
 def check_emit(emit: object, window: Window) -> Emit:

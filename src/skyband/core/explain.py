@@ -35,6 +35,15 @@ def explain(
 
     `window_rows` says how many rows a window by value holds; a window of arrivals knows. For a join, `statistics` says
     what each input is like, by its name: `sb.Statistics`, as `statistics()` of a running session gives them.
+
+    Examples
+    --------
+    >>> import skyband as sb
+    >>> plan = sb.explain(sb.TopK(k=10, by="price", window=sb.sliding(1_000_000, every=100_000)))
+    >>> print(str(plan).splitlines()[0])
+    top 10 by price
+    >>> plan.plan.algorithm
+    'mintopk'
     """
     if not is_query(query):
         raise InvalidQuery(f"explain takes a query such as sb.TopK(…), got {type(query).__name__}.")

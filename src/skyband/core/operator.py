@@ -6,15 +6,12 @@ the operator holds, and looks them up when they are answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from skyband.kernels.compiling import kernel
-from skyband.windows import Ticks
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -24,31 +21,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 WINDOWS, CHANGES, ENTRIES = 0, 1, 2
 EMIT_CODES = {"windows": WINDOWS, "changes": CHANGES, "entries": ENTRIES}
 ENTER, LEAVE = np.int8(1), np.int8(-1)
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """A query in numbers."""
-
-    k: int
-    window: Ticks
-    emit: int = WINDOWS
-    grouped: bool = False
-    ad_hoc: bool = False
-    error: float = 0.0  # sigma: of N rows, in windows of n, sigma N / n may be missed, on any stream
-
-    @property
-    def slides_with_each_arrival(self) -> bool:
-        return self.window.every == 0
-
-
-class Batch(NamedTuple):
-    """Rows in arrival order. Row i is the arrival at position `first + i`."""
-
-    score: Floats  # higher is better; NaN is never ranked
-    time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
-    group: Codes  # a small whole number for each group, in order of first appearance; empty without groups
-    first: int
 
 
 class Answer(NamedTuple):
@@ -149,31 +121,11 @@ class Operator(Protocol[B, A]):
         ...
 
 
-class ObjectOperator(Operator[Batch, Answer], Protocol):
-    """An algorithm for the k best rows, running."""
+class AnswersOne(Protocol):
+    """An operator that answers an ad-hoc query over the rows it holds."""
 
     def top(self, k: int, size: int | None) -> Answer:
         """The k best rows of the last `size` right now, per group; None: of the window that closes next."""
-        ...
-
-    def held(self) -> Ints:
-        """The positions of the rows this operator may still show, ascending."""
-        ...
-
-    def rows_held(self) -> int:
-        """How many those are, or a little more: without counting them one by one."""
-        ...
-
-    def rescore(self, change: Callable[[Floats], Floats]) -> None:
-        """Put change(scores) in place of all scores held: others in the same order."""
-        ...
-
-    def live_groups(self) -> npt.NDArray[np.bool_]:
-        """By group code: does the group still have something to remember?"""
-        ...
-
-    def regroup(self, kept: Ints) -> None:
-        """Group kept[i] becomes group i; the others are forgotten."""
         ...
 
 
@@ -186,14 +138,4 @@ class AnswersMany(Protocol):
 
         The answers one after the other, and where each starts among their rows and the last one ends.
         """
-        ...
-
-
-@runtime_checkable
-class CountsMissed(Protocol):
-    """An operator that may miss rows, and knows when it does."""
-
-    @property
-    def missed(self) -> int:
-        """Rows so far that belonged in an answer and were not shown."""
         ...

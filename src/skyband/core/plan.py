@@ -33,7 +33,7 @@ class Plan:
     @property
     def base(self) -> str:
         """The algorithm without its options."""
-        return self.algorithm.partition("(")[0]
+        return self.algorithm.partition("(")[0].strip()
 
     @property
     def assumption(self) -> str:

@@ -6,7 +6,8 @@ a query asks `registry.problem_of(query)`, and then knows nothing else of its ki
     problem_of(query).start(table, query).answer()     # in this process
     problem_of(query).run_on_spark(df, query)          # the same on Spark
 
-What a problem does with sqlglot and with pyspark is in its `sql.py` and `spark.py`, imported when they are needed.
+How it reads a statement is in its `sql.py`; how it runs on Spark is in its `spark.py`, the only file of it that imports
+pyspark and that is therefore imported when it is needed.
 """
 
 from __future__ import annotations

@@ -33,16 +33,14 @@ class Algorithm(Generic[S, Op]):
     open: Callable[..., Op]  # of an S, and of the algorithm's options, by keyword
     refuses: Callable[[S], str | None]  # why it cannot answer this, or None
     expected_rows: Callable[[S, float], float]  # rows held per group, for so many rows per window, in random order
-    expected_ns: Callable[[S, float], float] | None = (
-        None  # what a row costs, until `skyband calibrate` has measured it
-    )
+    expected_ns: Callable[[S, float], float] | None = None  # what a row costs, until `skyband calibrate` measures it
     exact: bool = True  # False: it may miss rows, and unless it is for comparing no more than the query allows
     for_comparing: bool = False  # an oracle, a baseline, or what a successor does better: never chosen
 
     @property
     def base(self) -> str:
         """The name without the options behind it."""
-        return self.name.partition("(")[0]
+        return self.name.partition("(")[0].strip()
 
     @property
     def options(self) -> tuple[str, ...]:

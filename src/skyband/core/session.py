@@ -26,7 +26,18 @@ _NO_TIMES = np.empty(0, np.int64)
 
 @dataclass(slots=True)
 class Stats:
-    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped."""
+    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> rows = pa.table({"t": [1, 25, None, 2], "x": [5, 6, 7, 8]})
+    >>> session = sb.TopK(k=1, by="x", window=sb.tumbling(10, on="t")).open(rows.schema)
+    >>> _ = session.push(rows)
+    >>> stats = session.stats()
+    >>> stats.rows_in, stats.rows_used, stats.rows_null_time, stats.rows_late
+    (4, 2, 1, 1)
+    """
 
     rows_in: int = 0
     rows_used: int = 0  # took their place in a window
@@ -91,7 +102,22 @@ class Question(Protocol):
 
 
 class Session(ABC):
-    """A query, running: fed by `push`, saved by `snapshot`."""
+    """A running query: `push` feeds it rows, `top` asks it now, `snapshot` saves it. `query.open(schema)` gives one.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> query = sb.TopK(k=2, by="price", window=sb.sliding(3, every=3), ad_hoc=True)
+    >>> schema = pa.schema({"price": pa.int64()})
+    >>> session = query.open(schema)
+    >>> session.push(pa.table({"price": [10, 30, 20]}))["score"].to_pylist()  # the window closes with its third row
+    [30, 20]
+    >>> session.top(k=1, size=1)["score"].to_pylist()  # the best of the last row alone
+    [20]
+    >>> resumed = query.open(schema, session.snapshot())  # goes on where the session stopped
+    >>> resumed.push(pa.table({"price": [5, 6, 7]}))["score"].to_pylist()
+    [7, 6]
+    """
 
     query: Question
     algorithm: str  # what runs: asked for, chosen, or what the snapshot was taken of

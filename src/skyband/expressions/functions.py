@@ -18,11 +18,17 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 def function(name: str, fn: Function) -> None:
     """Let expressions call `fn` by this name, in whatever case it is written.
 
-    In scores and conditions of rows it is called once for a batch, with float64 arrays, and gives an array. In scores
-    of pairs numba compiles it, and it is called with numbers and gives a number. What is written in plain arithmetic
-    and numpy's functions does for both. A name that is given again means the new function from then on.
+    In scores and conditions of rows, Skyband calls `fn` once for a batch, with float64 arrays, and takes an array. In
+    scores of pairs, numba compiles `fn`, which takes numbers and gives a number. A function in plain arithmetic and
+    numpy's functions does for both. A name that is given again means the new function from then on.
 
-    >>> function("dist", lambda x, y: abs(x - y))
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> sb.function("dist", lambda x, y: abs(x - y))
+    >>> rows = pa.table({"x": [1.0, 5.0]})
+    >>> sb.top_k(rows, k=1, by="dist(x, 4)", window=sb.sliding(2, every=2)).column("score").to_pylist()
+    [3.0]
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidQuery(f"The name of a function is a word of letters, digits and _, got {name!r}.")

@@ -1,13 +1,12 @@
-"""What a row is worth to a query: an SQL expression over the row's columns and the query's, `q.x`.
+"""The score that a row has for a query: an SQL expression over the row's columns and the query's, `q.x`.
 
-The expression is read as that of a pair is (`pairs`), the row standing for a and the query for b. Beside the lines that
-compute a score there are, where possible, lines that bound it: from an interval for each column, the least and the most
-that the score can be. They apply the same operations to the ends of intervals, only those that IEEE 754 rounds
-correctly: these keep the order of their arguments, so a bound is one to the last bit.
+The expression is read like that of a pair (`pairs`): the row stands for a, the query for b. `score_bounds` adds lines
+that bound the score where columns lie in intervals, if it can.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +16,7 @@ import pyarrow as pa
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
 from skyband.expressions import lines as code_lines
 from skyband.expressions import pairs
+from skyband.expressions.score_bounds import bound
 from skyband.expressions.scores import is_number
 
 if TYPE_CHECKING:
@@ -35,22 +35,23 @@ class QueryScore:
     parameters: tuple[str, ...]  # what is read of a query, as float64: b0, b1, …
     lines: tuple[str, ...]
     bound: tuple[str, ...] | None  # `most` from the intervals [a0_low, a0_high], …, [b0_low, b0_high], …; if known
-    # Which of these are no numbers, and are only compared with one another: values that are equal are given equal ones.
+    # Columns that are only compared with one another, and are no numbers or are wide whole ones. Equal values are given
+    # equal numbers, and others other ones.
     compared_columns: tuple[str, ...] = ()
     compared_parameters: tuple[str, ...] = ()
     calls: tuple[tuple[str, Callable[..., Any]], ...] = ()  # functions of the user's that the lines call, by name
-    # Where a row is worth the same to all queries that see it: the lines that compute `s` from the row alone. Those see
-    # it whose parameters are what it has in some columns, by their numbers; without such, all do.
+    # If a row has one score for all queries that see it: the lines that compute `s` from the row alone. A query sees
+    # the row if its parameters are what the row has in the columns of `seen_by`; if there are none, every query does.
     common: tuple[str, ...] | None = None
     seen_by: tuple[tuple[int, int], ...] = ()  # column, parameter
 
     @property
     def is_common(self) -> bool:
-        """Is a row worth the same to all queries that see it?"""
+        """Has a row one score for all queries that see it?"""
         return self.common is not None
 
 
-# A score that is known, in a column: what there is to compute has been.
+# A score that was computed before, and is a column.
 GIVEN: Final = QueryScore("score", ("score",), (), ("s = a0",), ("most = a0_high",), common=("s = a0",))
 
 
@@ -71,7 +72,7 @@ def parameter(text: object, what: str) -> str:
 
 
 def filtered(by: str, where: str | None) -> str:
-    """What a row is worth to queries that see only rows that meet a condition."""
+    """The score for queries that see only rows that meet a condition."""
     if where is None:
         return by
     for text in (by, where):
@@ -124,7 +125,7 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
         tuple(columns),
         tuple(parameters),
         lines,
-        _bound(tree, numbers, ascending),
+        bound(tree, numbers, ascending),
         *compared,
         calls,
         None if common is None else lines_of(common)[0],  # which call the same functions in the same order
@@ -133,19 +134,19 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
 
 
 def _check_literals(tree: Any, by: str) -> None:
-    """Raise for a whole number that float64, in which scores of many queries are computed, would round."""
+    """Raise for a whole number that float64 would round: subscriptions compute scores in it."""
     from sqlglot import exp
 
     for literal in tree.find_all(exp.Literal):
         if not literal.is_string and literal.this.isdigit() and int(literal.this) > 2**53:
             raise InvalidExpression(
-                f"{literal.this} in {by!r} is beyond 2**53, and the scores of many queries are computed in float64, "
+                f"{literal.this} in {by!r} is beyond 2**53, and scores of subscriptions are computed in float64, "
                 f"which would round it. Write {float(literal.this):g} to accept that."
             )
 
 
 def _common(tree: exp.Expr, numbers: dict[str, int]) -> tuple[exp.Expr | None, tuple[tuple[int, int], ...]]:
-    """What a row is worth to all queries that see it, if that is the same; and which columns and parameters must be
+    """The score that a row has for all queries that see it, if there is one; and which columns and parameters must be
     equal for a query to see it: those of CASE WHEN symbol = q.symbol AND … THEN … END."""
     from sqlglot import exp
 
@@ -206,17 +207,36 @@ def is_compared(of_row: pa.DataType, of_query: pa.DataType) -> bool:
 
 
 def _compared(tree: exp.Expr, rows: pa.Schema, queries: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns of rows and of queries that are no numbers, and that are compared with one another: name = q.name."""
+    """The columns of rows and of queries that are only compared with one another (name = q.name), and that are no
+    numbers, or whole ones that float64 may round."""
     from sqlglot import exp
 
-    ours: dict[str, None] = {}
-    theirs: dict[str, None] = {}
+    values: list[tuple[str, str]] = []
+    wide: list[tuple[str, str]] = []
     for node in tree.find_all(exp.EQ, exp.NEQ):
         row, query = _compares(node, "", "q") or ("", "")
-        is_known = row in rows.names and query in queries.names
-        if is_known and is_compared(rows.field(row).type, queries.field(query).type):
-            ours[row] = theirs[query] = None
-    return tuple(ours), tuple(theirs)
+        if row in rows.names and query in queries.names:
+            types = rows.field(row).type, queries.field(query).type
+            if is_compared(*types):
+                values.append((row, query))
+            elif all(map(pa.types.is_integer, types)) and any(each.bit_width == 64 for each in types):
+                wide.append((row, query))
+    found = [*values, *_only_compared(wide, tree)]
+    return tuple(dict.fromkeys(row for row, _ in found)), tuple(dict.fromkeys(query for _, query in found))
+
+
+def _only_compared(pairs: list[tuple[str, str]], tree: exp.Expr) -> list[tuple[str, str]]:
+    """The pairs of columns that the expression reads in such comparisons only."""
+    from sqlglot import exp
+
+    uses = Counter((column.table, column.name) for column in tree.find_all(exp.Column))
+    while True:
+        compared = Counter(side for row, query in pairs for side in (("", row), ("q", query)))
+        # A column that is read elsewhere is a number there: so is what it is compared with.
+        kept = [(row, query) for row, query in pairs if all(compared[s] == uses[s] for s in (("", row), ("q", query)))]
+        if len(kept) == len(pairs):
+            return kept
+        pairs = kept
 
 
 def _with_numbers(schema: pa.Schema, names: tuple[str, ...]) -> pa.Schema:
@@ -246,151 +266,3 @@ def _check(column: exp.Column, text: str, rows: pa.Schema, queries: pa.Schema) -
             f"{column.sql('spark')!r} in {text!r} is {column_type}, not a number. What is no number can be compared "
             "with a column of the same type: name = q.name."
         )
-
-
-# -- bounds --------------------------------------------------------------------------------------------------------
-
-
-class _Unbounded(Exception):
-    """Something in the score is not known to keep the order of its arguments."""
-
-
-def _bound(tree: exp.Expr, numbers: dict[str, int], ascending: bool) -> tuple[str, ...] | None:
-    code = _Intervals(numbers)
-    try:
-        low, high = code.interval(tree)
-    except _Unbounded:
-        return None
-    return (*code.lines, f"most = {f'-({low})' if ascending else high}")
-
-
-class _Intervals:
-    """As `lines.Lines`, but of the least and the most that each node can be. What is not known is NaN."""
-
-    def __init__(self, numbers: dict[str, int]) -> None:
-        self.lines: list[str] = []
-        self._numbers = numbers
-
-    def _new(self, text: str) -> str:
-        name = f"u{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
-        return name
-
-    def interval(self, node: exp.Expr) -> tuple[str, str]:
-        from sqlglot import exp
-
-        match node:
-            case exp.Paren():
-                return self.interval(node.this)
-            case exp.Literal() if node.is_number:
-                value = repr(float(node.this))
-                if value == "inf":
-                    raise _Unbounded
-                return value, value
-            case exp.Column():
-                name = f"{node.table}{self._numbers[node.name]}"
-                return f"{name}_low", f"{name}_high"
-            case exp.Neg():
-                low, high = self.interval(node.this)
-                return self._new(f"-{high}"), self._new(f"-{low}")
-            case exp.Add():
-                (a, b), (c, d) = self.interval(node.this), self.interval(node.expression)
-                return self._new(f"{a} + {c}"), self._new(f"{b} + {d}")
-            case exp.Sub():
-                (a, b), (c, d) = self.interval(node.this), self.interval(node.expression)
-                return self._new(f"{a} - {d}"), self._new(f"{b} - {c}")
-            case exp.Mul():
-                return self._corners(node, "*")
-            case exp.Div():
-                divisor = self.interval(node.expression)
-                holds_zero = self._new(f"({divisor[0]} <= 0.0) & ({divisor[1]} >= 0.0)")
-                low, high = self._corners(node, "/")
-                return self._new(f"-np.inf if {holds_zero} else {low}"), self._new(
-                    f"np.inf if {holds_zero} else {high}"
-                )
-            case exp.Abs():
-                return self._even(node.this, "abs({0})")
-            case exp.Pow() if code_lines.is_two(node.expression):
-                return self._even(node.this, "{0} * {0}")
-            case exp.Sqrt():
-                low, high = self.interval(node.this)
-                # Below 0 there is no root, and no score.
-                return self._new(f"math.sqrt({low} if {low} > 0.0 else 0.0 * {low})"), self._new(f"math.sqrt({high})")
-            case exp.Greatest() | exp.Least():
-                # Either passes over NaN, so that any of its parts may be what it is.
-                return self._hull([(None, each) for each in (node.this, *node.expressions)])
-            case exp.Case():
-                default = node.args.get("default")
-                branches = [(None if node.this else each.this, each.args["true"]) for each in node.args["ifs"]]
-                return self._hull([*branches, *([(None, default)] if default else [])])
-            case exp.If():
-                otherwise = node.args.get("false")
-                return self._hull([(node.this, node.args["true"]), *([(None, otherwise)] if otherwise else [])])
-        raise _Unbounded
-
-    def _corners(self, node: exp.Expr, sign: str) -> tuple[str, str]:
-        (a, b), (c, d) = self.interval(node.this), self.interval(node.expression)
-        corners = [self._new(f"{x} {sign} {y}") for x in dict.fromkeys((a, b)) for y in dict.fromkeys((c, d))]
-        return self._least(corners), self._most(corners)
-
-    def _even(self, node: exp.Expr, pattern: str) -> tuple[str, str]:
-        """A function that falls up to 0 and rises from there."""
-        low, high = self.interval(node)
-        ends = [self._new(pattern.format(end)) for end in (low, high)]
-        across = self._new(f"({low} <= 0.0) & ({high} >= 0.0)")
-        return self._new(f"0.0 if {across} else {self._least(ends)}"), self._most(ends)
-
-    def _hull(self, branches: list[tuple[exp.Expr | None, exp.Expr]]) -> tuple[str, str]:
-        """Of values, each of which is only taken where its condition holds."""
-        from sqlglot import exp
-
-        parts = []
-        for condition, node in branches:
-            if isinstance(node.unnest(), exp.Null):
-                continue
-            low, high = self.interval(node)
-            if condition is not None and (may := self._may_hold(condition)) is not None:
-                # Where it cannot hold there is no value: any bound would be one.
-                low, high = self._new(f"{low} if {may} else np.inf"), self._new(f"{high} if {may} else -np.inf")
-            parts.append((low, high))
-        if not parts:
-            raise _Unbounded
-        return self._least([low for low, _ in parts]), self._most([high for _, high in parts])
-
-    def _may_hold(self, node: exp.Expr) -> str | None:
-        """Can the condition hold? None: always, for all that is known."""
-        from sqlglot import exp
-
-        match node:
-            case exp.Paren():
-                return self._may_hold(node.this)
-            case exp.And():
-                parts = [part for side in (node.this, node.expression) if (part := self._may_hold(side)) is not None]
-                return self._new(" & ".join(parts)) if parts else None
-            case exp.EQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
-                try:
-                    (a, b), (c, d) = self.interval(node.this), self.interval(node.expression)
-                except _Unbounded:
-                    return None
-                # Of what is unknown nothing is ruled out.
-                too_small, too_large = f"not ({b} < {c})", f"not ({a} > {d})"
-                match node:
-                    case exp.GT() | exp.GTE():
-                        return self._new(f"({too_small})")
-                    case exp.LT() | exp.LTE():
-                        return self._new(f"({too_large})")
-                return self._new(f"({too_small}) & ({too_large})")
-        return None
-
-    def _least(self, names: list[str]) -> str:
-        return self._outermost(names, "<=")
-
-    def _most(self, names: list[str]) -> str:
-        return self._outermost(names, ">=")
-
-    def _outermost(self, names: list[str], sign: str) -> str:
-        """NaN if one of them is."""
-        value, *others = names
-        for other in others:
-            value = self._new(f"{value} if ({value} {sign} {other}) | ({value} != {value}) else {other}")
-        return value

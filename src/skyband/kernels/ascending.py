@@ -8,7 +8,7 @@ _AT_ONCE = 4096  # numbers, after which it pays to ask whether one of them was o
 
 
 @kernel
-def ascends(values):  # type: ignore[no-untyped-def]
+def ascends(values):
     """Is no number smaller than the one before it? Numbers are read once, as fast as memory gives them."""
     for start in range(0, len(values) - 1, _AT_ONCE):
         part = values[start : start + _AT_ONCE + 1]  # one more: it is compared with the next ones, too

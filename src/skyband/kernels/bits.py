@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -48,7 +48,7 @@ def highest(_: Any, word: Any) -> Any:
 
 
 @inlined
-def fill(bits, count):  # type: ignore[no-untyped-def]
+def fill(bits, count):
     """The set of all numbers below `count`, of which there are some."""
     last = (count - 1) >> _SHIFT
     for word in range(last):
@@ -57,17 +57,17 @@ def fill(bits, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def insert(bits, x):  # type: ignore[no-untyped-def]
+def insert(bits, x):
     bits[x >> _SHIFT] |= 1 << (x & _MASK)
 
 
 @inlined
-def delete(bits, x):  # type: ignore[no-untyped-def]
+def delete(bits, x):
     bits[x >> _SHIFT] &= ~(1 << (x & _MASK))
 
 
 @inlined
-def count_below(bits, x):  # type: ignore[no-untyped-def]
+def count_below(bits, x):
     """How many numbers are less than x, which is below the end."""
     found = ones(bits[x >> _SHIFT] & ((1 << (x & _MASK)) - 1))
     for word in range(x >> _SHIFT):
@@ -76,7 +76,7 @@ def count_below(bits, x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def next_from(bits, x, count):  # type: ignore[no-untyped-def]
+def next_from(bits, x, count):
     """The least number that is x or more and below `count`, or NONE."""
     if x >= count:
         return NONE
@@ -90,7 +90,7 @@ def next_from(bits, x, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def last_until(bits, x):  # type: ignore[no-untyped-def]
+def last_until(bits, x):
     """The largest number that is x or less, or NONE; x may be NONE, too."""
     if x < 0:
         return NONE

@@ -81,7 +81,7 @@ def _new_table(slots: int) -> Ints:
 
 
 @kernel
-def _encode_near(source, i, target, near, base, count):  # type: ignore[no-untyped-def]
+def _encode_near(source, i, target, near, base, count):
     """Encode rows from i on; return the first one that the list does not reach, and how many codes there are."""
     values, codes = source[i:], target[i:]
     for j in range(len(values)):
@@ -97,7 +97,7 @@ def _encode_near(source, i, target, near, base, count):  # type: ignore[no-untyp
 
 
 @kernel
-def _copy_near(near, base, table):  # type: ignore[no-untyped-def]
+def _copy_near(near, base, table):
     for place in range(len(near)):
         if near[place] != FREE:
             number = base + place
@@ -106,14 +106,14 @@ def _copy_near(near, base, table):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _first_slot(value, mask):  # type: ignore[no-untyped-def]
+def _first_slot(value, mask):
     """Where to look first."""
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
     return (mixed >> np.uint64(32)) & mask
 
 
 @inlined
-def _slot(value, slot, table):  # type: ignore[no-untyped-def]
+def _slot(value, slot, table):
     """Where `value` is, or the free slot where it belongs, from `slot` on."""
     while table[slot, CODE] != FREE and table[slot, VALUE] != value:
         slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
@@ -121,7 +121,7 @@ def _slot(value, slot, table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _encode(source, i, target, table, count):  # type: ignore[no-untyped-def]
+def _encode(source, i, target, table, count):
     """Encode rows from i on; return the first one for which the table was too full, and how many codes there are.
 
     A large table is not in the cache, so the slots of rows to come are asked for early.
@@ -145,14 +145,14 @@ def _encode(source, i, target, table, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _copy(known, table):  # type: ignore[no-untyped-def]
+def _copy(known, table):
     for i in range(len(known)):
         slot = _slot(known[i, VALUE], _first_slot(known[i, VALUE], np.uint64(len(table) - 1)), table)
         table[slot, VALUE], table[slot, CODE] = known[i, VALUE], known[i, CODE]
 
 
 @allocating
-def first_rows(codes, known, count):  # type: ignore[no-untyped-def]
+def first_rows(codes, known, count):
     """The first row of each of the codes known, known + 1, …, count - 1."""
     rows = np.full(count - known, -1, np.int64)
     found = 0
@@ -178,7 +178,7 @@ def order_by_code(codes: npt.NDArray[Any], count: int) -> tuple[npt.NDArray[np.i
 
 
 @kernel
-def sort_by_code(codes, begin, end, order, start, following):  # type: ignore[no-untyped-def]
+def sort_by_code(codes, begin, end, order, start, following):
     """Write rows [begin, end), sorted by code, to `order`, and to `start` where each code starts among them.
 
     `following` is scratch of the same length as `start`: one more than there are codes.

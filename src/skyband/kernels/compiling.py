@@ -53,7 +53,7 @@ def cached(text: str | None = None, **options: Any) -> Callable[[Callable[..., A
     return compiling
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
+class KernelCache(FunctionCache):
     """Compiled code on disk, valid until a file with parts of kernels changes.
 
     Numba itself looks only at the file of the outermost function. The code of one that is in no file lies where that
@@ -84,7 +84,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             yield
 
 
-class OneFileEach(IndexDataCacheFile):  # type: ignore[misc]
+class OneFileEach(IndexDataCacheFile):
     """The code for each signature in a file named by it.
 
     Numba numbers the files, and two processes that compile one function at once, for different arguments, take the same
@@ -145,7 +145,7 @@ def _number(data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest())
 
 
-class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class PartLibrary(JITCodeLibrary):
     """The code of a part, for linking into kernels.
 
     Numba would optimise it, and translate it, on its own and again in every function that calls it. Here that is done
@@ -170,7 +170,7 @@ class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class LinkOnly(AnalysisPass):  # type: ignore[misc]
+class LinkOnly(AnalysisPass):
     """What is compiled is a part."""
 
     _name = "skyband_link_only"
@@ -184,7 +184,7 @@ class LinkOnly(AnalysisPass):  # type: ignore[misc]
         return False
 
 
-class PartCompiler(CompilerBase):  # type: ignore[misc]
+class PartCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(LinkOnly, AnnotateTypes)

@@ -1,7 +1,7 @@
 """Loops made for one expression: a pattern with lines of its own put in, compiled.
 
-The only place that turns text into code. The lines come from checked trees (`expressions/`), the patterns from here; no
-text of a user's gets in, which tests/test_pair_expressions.py shows.
+This is the only place that turns text into code. The lines come from checked trees (`expressions/`), the patterns from
+the package; no text of a user's gets in, as tests/test_pair_expressions.py shows.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def filled(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
 def loop(name: str, text: str, scope: Mapping[str, Any], *, may_raise: bool) -> Callable[..., Any]:
     """The function of that name in `text`, compiled. `may_raise`: it calls what a user wrote.
 
-    That may allocate, for which numba needs its counting of references, and change while the text does not, so only
-    the code of others is kept for later processes.
+    A user's function may allocate, so numba has to count references; and it may change while the text does not, so its
+    code is not kept for later processes.
     """
     known = {"__name__": __name__, "math": math, "np": np, **scope}
     exec(compile(text, f"<{name}, generated>", "exec"), known)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from skyband.kernels.compiling import inlined
+from skyband.kernels.panes import largest
+from skyband.kernels.ranking import SMALL
 
 
 @inlined
-def push_heap(heap, size, k, value):  # type: ignore[no-untyped-def]
+def push_heap(heap, size, k, value):
     """Add to a heap of the k largest values, smallest on top; a full one loses its smallest. Return its size."""
     if size < k:
         child = size
@@ -25,3 +29,24 @@ def push_heap(heap, size, k, value):  # type: ignore[no-untyped-def]
         parent, child = child, 2 * child + 1
     heap[parent] = value
     return k
+
+
+@inlined
+def note_score(best, count, k, s, threshold):
+    """Add a score to the k best so far; return how many are kept and the score that the next one has to exceed.
+
+    Few are kept in order, best first; of many, up to 2k gather before the k best are selected.
+    """
+    if k <= SMALL:
+        i = min(count, k - 1) if count < k else k - 1
+        while i > 0 and best[i - 1] < s:
+            best[i] = best[i - 1]
+            i -= 1
+        best[i] = s
+        count = min(count + 1, k)
+        return count, best[k - 1] if count == k else -np.inf
+    best[count] = s
+    count += 1
+    if count == k or count == 2 * k:
+        return k, largest(best[:count], k - 1)
+    return count, threshold

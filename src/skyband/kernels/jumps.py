@@ -10,10 +10,10 @@ NO_TIME = -(2**63)
 
 
 @kernel
-def set_aside(time, most, clocks, kept):  # type: ignore[no-untyped-def]
+def set_aside(time, most, clocks, kept):
     """Mark the rows whose time is at most `most` later than all before, or than the row before that was set aside.
 
-    So one row alone never moves the clock far; two in a row do: then it is the others that are old. Returns how many
+    So one row alone never moves the clock far, but two in a row do: then the rows before them are old. Returns how many
     are set aside.
     """
     aside = 0

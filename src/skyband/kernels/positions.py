@@ -16,7 +16,7 @@ MANY = 1024  # positions, from which on it pays not to sort them
 
 
 @allocating
-def locate(positions, first, wanted):  # type: ignore[no-untyped-def]
+def locate(positions, first, wanted):
     """For each number wanted, its index in a list that has it: `positions`, which ascend, then first, first + 1, ….
 
     A bit for each number that may be listed, and how many are listed before each word of them: so two looks at memory
@@ -61,7 +61,7 @@ def ascending(positions: Ints) -> Ints:
 
 
 @kernel
-def write_ascending(positions, base, bits, ordered):  # type: ignore[no-untyped-def]
+def write_ascending(positions, base, bits, ordered):
     """Write the positions in order, by a bit for each number that may be one. Sorting takes five times as long."""
     for i in range(len(positions)):
         word, bit = place(positions[i] - base)
@@ -77,14 +77,14 @@ def write_ascending(positions, base, bits, ordered):  # type: ignore[no-untyped-
 
 
 @inlined
-def place(offset):  # type: ignore[no-untyped-def]
+def place(offset):
     """The word of a number, and its bit in it."""
     number = np.uint64(offset)
     return number >> np.uint64(6), np.uint64(1) << (number & np.uint64(WORD - 1))
 
 
 @kernel
-def pick(index, listed, following, picked):  # type: ignore[no-untyped-def]
+def pick(index, listed, following, picked):
     """Write the entries at these indices of a column in two pieces, one behind the other."""
     n = np.uint64(len(listed))
     for i in range(len(index)):

@@ -1,10 +1,10 @@
-"""A hint to the processor, for loops that jump around in memory: what they will need soon can be on its way by then."""
+"""A hint to the processor, for loops that jump around in memory: it fetches what they will need soon."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic

@@ -7,7 +7,7 @@ from skyband.kernels.skyband import first_row, rehouse
 
 
 @part
-def push_back(pool, queue, score, time, position, mark):  # type: ignore[no-untyped-def]
+def push_back(pool, queue, score, time, position, mark):
     """Add a row behind the others; returns its index in the pool. `mark` is kept in its field `last`."""
     if queue.gap + queue.length == queue.capacity:
         make_room(pool, queue, 8)
@@ -19,14 +19,14 @@ def push_back(pool, queue, score, time, position, mark):  # type: ignore[no-unty
 
 
 @part
-def make_room(pool, queue, n):  # type: ignore[no-untyped-def]
+def make_room(pool, queue, n):
     """Make room for n more rows behind the others."""
     if not room_behind(pool, queue, n):
         rehouse(pool, queue, n)
 
 
 @part
-def room_behind(pool, queue, n):  # type: ignore[no-untyped-def]
+def room_behind(pool, queue, n):
     """Is there room for n more rows behind the others, in the slab they are in?"""
     if queue.gap + queue.length + n > queue.capacity and queue.gap > queue.length:
         # More rows have left than are there: these move to the start of their slab.
@@ -38,7 +38,7 @@ def room_behind(pool, queue, n):  # type: ignore[no-untyped-def]
 
 
 @part
-def push_in_order(pool, queue, score, time, position, mark):  # type: ignore[no-untyped-def]
+def push_in_order(pool, queue, score, time, position, mark):
     """Add a row behind those of an earlier time, or of the same and an earlier position: mostly behind all."""
     i = push_back(pool, queue, score, time, position, mark)
     rows, start = pool.rows, first_row(queue)
@@ -50,14 +50,14 @@ def push_in_order(pool, queue, score, time, position, mark):  # type: ignore[no-
 
 
 @inlined
-def pop_front(queue, n):  # type: ignore[no-untyped-def]
+def pop_front(queue, n):
     """Take the first n rows away."""
     queue.gap += n
     queue.length -= n
 
 
 @part
-def find(pool, queue, time, position):  # type: ignore[no-untyped-def]
+def find(pool, queue, time, position):
     """The index in the pool of the first row that is not before this time and, of equal times, this position."""
     rows, start = pool.rows, first_row(queue)
     low, high = start, start + queue.length

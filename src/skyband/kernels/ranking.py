@@ -1,7 +1,7 @@
 """Rows as kernels see them, their order, and selection and sorting by it, in place.
 
-Best first: the higher score; of equal scores the later time; of equal times the later arrival. Positions differ, so no
-two rows are equal and every algorithm that sorts by this order gives the same result.
+The higher score comes first; of equal scores the later time; of equal times the later arrival. Positions differ, so no
+two rows are equal, and every algorithm that sorts by this order gives the same result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SMALL = 16  # below this, insertion beats partitioning
 
 
 @inlined
-def ranks_before(a, b):  # type: ignore[no-untyped-def]
+def ranks_before(a, b):
     """Does row a rank before row b?"""
     if a.score != b.score:
         return a.score > b.score
@@ -40,7 +40,7 @@ def ranks_before(a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exceeds(row, score, time, position):  # type: ignore[no-untyped-def]
+def exceeds(row, score, time, position):
     """Does `row` rank before the row with these three? They are in registers, and mostly the score decides."""
     if row.score != score:
         return row.score > score
@@ -50,7 +50,7 @@ def exceeds(row, score, time, position):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def trails(row, score, time, position):  # type: ignore[no-untyped-def]
+def trails(row, score, time, position):
     """Does `row` rank after the row with these three?"""
     if row.score != score:
         return row.score < score
@@ -60,7 +60,7 @@ def trails(row, score, time, position):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _swap(a, b):  # type: ignore[no-untyped-def]
+def _swap(a, b):
     a.score, b.score = b.score, a.score
     a.time, b.time = b.time, a.time
     a.position, b.position = b.position, a.position
@@ -69,7 +69,7 @@ def _swap(a, b):  # type: ignore[no-untyped-def]
 
 
 @part
-def _partition(rows, low, high):  # type: ignore[no-untyped-def]
+def _partition(rows, low, high):
     """Split [low, high) in two, neither empty, all of the first better than all of the second; return where."""
     # The median of three keeps sorted and reversed input, both common in streams, from being the worst case.
     a, b, c = rows[low], rows[(low + high) >> 1], rows[high - 1]
@@ -95,7 +95,7 @@ def _partition(rows, low, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def settle(rows, low, i):  # type: ignore[no-untyped-def]
+def settle(rows, low, i):
     """Move row i to its place among the sorted rows [low, i)."""
     row = rows[i]
     score, time, position, last, flag = row.score, row.time, row.position, row.last, row.flag
@@ -107,13 +107,13 @@ def settle(rows, low, i):  # type: ignore[no-untyped-def]
 
 
 @part
-def _insertion_sort(rows, low, high):  # type: ignore[no-untyped-def]
+def _insertion_sort(rows, low, high):
     for i in range(low + 1, high):
         settle(rows, low, i)
 
 
 @part
-def is_best_first(rows, low, high):  # type: ignore[no-untyped-def]
+def is_best_first(rows, low, high):
     """Is [low, high) sorted by rank?"""
     r = low + 1
     while r < high and ranks_before(rows[r - 1], rows[r]):
@@ -122,7 +122,7 @@ def is_best_first(rows, low, high):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def select_best(rows, low, high, k):  # type: ignore[no-untyped-def]
+def select_best(rows, low, high, k):
     """Rearrange [low, high) so that its k best rows come first, the worst of them last among these."""
     wanted = low + k - 1
     while high - low > SMALL:
@@ -135,7 +135,7 @@ def select_best(rows, low, high, k):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def sort_best_first(rows, low, high):  # type: ignore[no-untyped-def]
+def sort_best_first(rows, low, high):
     """Sort [low, high) by rank."""
     if high - low <= SMALL:
         _insertion_sort(rows, low, high)

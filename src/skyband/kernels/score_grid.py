@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from skyband.kernels.compiling import inlined, part
-from skyband.kernels.moving import row_at
+from skyband.kernels.intrinsics import row_at
 from skyband.kernels.skyband import first_row
 from skyband.kernels.slabs import give_slab, size_class, take_slab
 
@@ -35,7 +35,7 @@ GRID_FIELDS: dict[str, int | float] = {
 
 
 @inlined
-def cell_of(score, low, per_score, cells):  # type: ignore[no-untyped-def]
+def cell_of(score, low, per_score, cells):
     """Which of so many cells a score lies in. One that is higher never lies in a lower cell: rounding keeps order."""
     x = (score - low) * per_score
     if x >= cells:
@@ -44,7 +44,7 @@ def cell_of(score, low, per_score, cells):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def enter(i, window, grid, group, rows):  # type: ignore[no-untyped-def]
+def enter(i, window, grid, group, rows):
     """Put the row at index i of the pool, the newest of its cell, into the grid."""
     row = rows[i]
     cell = rows[first_row(grid) + cell_of(row.score, group.low, group.per_score, grid.length)]
@@ -53,7 +53,7 @@ def enter(i, window, grid, group, rows):  # type: ignore[no-untyped-def]
 
 
 @part
-def withdraw_newest(n, window, grid, group, rows):  # type: ignore[no-untyped-def]
+def withdraw_newest(n, window, grid, group, rows):
     """Take the n newest rows of the window out of the grid again."""
     end = first_row(window) + window.length
     for i in range(end - 1, end - 1 - n, -1):
@@ -63,7 +63,7 @@ def withdraw_newest(n, window, grid, group, rows):  # type: ignore[no-untyped-de
 
 
 @part
-def purge_oldest(n, window, grid, group, rows):  # type: ignore[no-untyped-def]
+def purge_oldest(n, window, grid, group, rows):
     """Take the n oldest rows of the window out of the grid, and number the others on. They are still in the window."""
     first, cells, cell_count = first_row(window), first_row(grid), grid.length
     low, per_score = group.low, group.per_score
@@ -74,13 +74,13 @@ def purge_oldest(n, window, grid, group, rows):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def is_outgrown(window, group):  # type: ignore[no-untyped-def]
+def is_outgrown(window, group):
     """Has the window so many more rows, or so many fewer, than when its grid was made, that it needs another one?"""
     return window.length > 2 * group.made_of or 4 * window.length < group.made_of
 
 
 @part
-def make_grid(window, grid, group, pool):  # type: ignore[no-untyped-def]
+def make_grid(window, grid, group, pool):
     """Make the grid anew, over the range that the window's scores have now.
 
     Of n rows it has sqrt(n) cells, so that to pass empty cells takes no longer than to look through one that is not;

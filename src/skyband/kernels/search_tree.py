@@ -20,7 +20,7 @@ HEIGHT = 64  # more than any tree has
 
 
 @inlined
-def leaves_for(rows):  # type: ignore[no-untyped-def]
+def leaves_for(rows):
     """How many leaves a tree of so many rows has; it has twice as many nodes."""
     leaves = 1
     while leaves < rows:
@@ -29,7 +29,7 @@ def leaves_for(rows):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def build(time, first, n, root, node_time, node_row):  # type: ignore[no-untyped-def]
+def build(time, first, n, root, node_time, node_row):
     """Build the tree of the n rows from `first` on, with its node i at root + i. O(n)."""
     leaves = leaves_for(n)
     for r in range(leaves):
@@ -48,7 +48,7 @@ def build(time, first, n, root, node_time, node_row):  # type: ignore[no-untyped
 
 
 @part
-def search(n, root, node_time, node_row, start, end, k, found, at, stack):  # type: ignore[no-untyped-def]
+def search(n, root, node_time, node_row, start, end, k, found, at, stack):
     """Write which of n rows are the best k with time in [start, end) to `found`, from `at` on; return how many.
 
     Best first. O(log n + k) rows are looked at, if none of them is at `end` or later. `stack` is scratch: HEIGHT by 3.

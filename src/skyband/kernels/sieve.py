@@ -150,14 +150,14 @@ def _grown(old: Any, new: Any, skip: int = 0) -> Any:
 
 
 @part
-def _place(group, pane, mask):  # type: ignore[no-untyped-def]
+def _place(group, pane, mask):
     mixed = np.uint64(group) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(pane) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x165667B19E3779F9)
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
 
 
 @kernel
-def _rehash(slots, used):  # type: ignore[no-untyped-def]
+def _rehash(slots, used):
     mask = len(slots.table) - 1
     for slot in range(used):
         place = _place(slots.group[slot], slots.pane[slot], mask)
@@ -167,7 +167,7 @@ def _rehash(slots, used):  # type: ignore[no-untyped-def]
 
 
 @part
-def _slot_of(group, pane, slots, used):  # type: ignore[no-untyped-def]
+def _slot_of(group, pane, slots, used):
     """The slot of a (group, pane), made if need be; -1 when there is no room for one more."""
     mask = len(slots.table) - 1
     place = _place(group, pane, mask)
@@ -188,7 +188,7 @@ def _slot_of(group, pane, slots, used):  # type: ignore[no-untyped-def]
 
 
 @part
-def _cut(slot, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-untyped-def]
+def _cut(slot, seen, k, slots, nodes, used, scratch, kept):
     """Leave the best k rows of a slot in its list, and take back those of this batch that fall out."""
     count = slots.length[slot]
     node = slots.head[slot]
@@ -214,14 +214,14 @@ def _cut(slot, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-u
 
 
 @kernel
-def _cut_all(to_cut, seen, k, slots, nodes, used, scratch, kept):  # type: ignore[no-untyped-def]
+def _cut_all(to_cut, seen, k, slots, nodes, used, scratch, kept):
     for slot in to_cut:
         if slots.length[slot] > k:
             _cut(slot, seen, k, slots, nodes, used, scratch, kept)
 
 
 @kernel
-def _sift(  # type: ignore[no-untyped-def]
+def _sift(
     times, scores, groups, null_groups, ties, start, seen, k, shape, sign, slots, nodes, used, scratch, kept, to_cut
 ):
     """Decide on rows from `start` on. Returns where it stopped, the end or the row that found no room, and how many
@@ -282,7 +282,7 @@ def _sift(  # type: ignore[no-untyped-def]
 
 
 @allocating
-def tally_panes(times, scores, shape):  # type: ignore[no-untyped-def]
+def tally_panes(times, scores, shape):
     """How many rows with a score each pane has: the first such row of each pane, and the count."""
     first, count, panes = np.empty(len(times), np.int64), np.empty(len(times), np.int64), np.empty(len(times), np.int64)
     size = 16

@@ -17,12 +17,12 @@ BAND = [("gap", np.int64), *HEADER]  # gap: free entries of the slab before the 
 
 
 @inlined
-def first_row(band):  # type: ignore[no-untyped-def]
+def first_row(band):
     return band.offset + band.gap
 
 
 @part
-def insert(pool, band, rank, k, score, time, position):  # type: ignore[no-untyped-def]
+def insert(pool, band, rank, k, score, time, position):
     """Put a row in at `rank` (0 is best), moving whichever rows are fewer: those before it or those behind."""
     if band.gap == 0 or band.gap + band.length == band.capacity:
         rehouse(pool, band, k)
@@ -42,7 +42,7 @@ def insert(pool, band, rank, k, score, time, position):  # type: ignore[no-untyp
 
 
 @part
-def remove(pool, band, rank):  # type: ignore[no-untyped-def]
+def remove(pool, band, rank):
     """Take out the row at `rank`, moving whichever rows are fewer."""
     rows = pool.rows
     start = band.offset + band.gap
@@ -57,7 +57,7 @@ def remove(pool, band, rank):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def rank_of(pool, band, score, time, position):  # type: ignore[no-untyped-def]
+def rank_of(pool, band, score, time, position):
     """How many of the band's rows rank before the row with these three."""
     start, low, high = first_row(band), 0, band.length
     while low < high:
@@ -70,7 +70,7 @@ def rank_of(pool, band, score, time, position):  # type: ignore[no-untyped-def]
 
 
 @part
-def rehouse(pool, band, k):  # type: ignore[no-untyped-def]
+def rehouse(pool, band, k):
     """Move the rows to a slab with gaps before and behind them."""
     n = band.length
     c = size_class(2 * (n + k))
@@ -84,7 +84,7 @@ def rehouse(pool, band, k):  # type: ignore[no-untyped-def]
 
 
 @part
-def merge(pool, band, others, n, expired, k, heap):  # type: ignore[no-untyped-def]
+def merge(pool, band, others, n, expired, k, heap):
     """Merge n more rows in, best first, and drop what can never be shown: the expired and the dominated.
 
     A row is dominated when k better rows have its time or a later one; `heap` keeps the k latest times of better rows.

@@ -60,7 +60,7 @@ def room_for(lengths: npt.NDArray[np.int64]) -> int:
 
 
 @inlined
-def size_class(entries):  # type: ignore[no-untyped-def]
+def size_class(entries):
     """The smallest c with 2**c >= entries."""
     c = SMALLEST
     while (1 << c) < entries:
@@ -69,7 +69,7 @@ def size_class(entries):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def take_slab(pool, c):  # type: ignore[no-untyped-def]
+def take_slab(pool, c):
     """The offset of a slab of 2**c entries. The caller has made sure that there is room."""
     offset = pool.free[c]
     if offset != NONE:
@@ -81,7 +81,7 @@ def take_slab(pool, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def give_slab(pool, header):  # type: ignore[no-untyped-def]
+def give_slab(pool, header):
     """Empty a list and return its slab to the free ones."""
     if header.capacity > 0:
         c = size_class(header.capacity)
@@ -92,7 +92,7 @@ def give_slab(pool, header):  # type: ignore[no-untyped-def]
 
 
 @part
-def reserve(pool, header, entries):  # type: ignore[no-untyped-def]
+def reserve(pool, header, entries):
     """Make a list's slab hold at least `entries`, keeping its rows."""
     if header.capacity >= entries:
         return
@@ -106,7 +106,7 @@ def reserve(pool, header, entries):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def pack(pool, headers):  # type: ignore[no-untyped-def]
+def pack(pool, headers):
     """All rows of all lists, list after list, without gaps."""
     total = 0
     for i in range(len(headers)):
@@ -121,7 +121,7 @@ def pack(pool, headers):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def positions(pool, headers):  # type: ignore[no-untyped-def]
+def positions(pool, headers):
     """The positions of all rows of all lists."""
     total = 0
     for i in range(len(headers)):
@@ -136,7 +136,7 @@ def positions(pool, headers):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def unpack(pool, headers, packed):  # type: ignore[no-untyped-def]
+def unpack(pool, headers, packed):
     """Put rows that `pack` gave into a pool with room for them, in fresh slabs; headers still hold the lengths."""
     at = 0
     for i in range(len(headers)):

@@ -192,7 +192,7 @@ _FIRST_RUNS: Final = _runs_between(np.empty(0, np.int64))
 
 
 @kernel
-def as_floats(whole, signed, keys):  # type: ignore[no-untyped-def]
+def as_floats(whole, signed, keys):
     """Each number as a float, and a number at least as large as all of them: below EXACT, they are their own keys."""
     together = np.int64(0)
     for i in range(len(whole)):
@@ -203,7 +203,7 @@ def as_floats(whole, signed, keys):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shifted(whole, bits):  # type: ignore[no-untyped-def]
+def shifted(whole, bits):
     """The keys, as bits, of numbers beyond EXACT and up to NEAR; and the smallest and the largest number, which tell
     whether these are such."""
     smallest, largest = np.int64(NEAR), np.int64(EXACT)
@@ -215,7 +215,7 @@ def shifted(whole, bits):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def near_keys(whole, unsigned, bits):  # type: ignore[no-untyped-def]
+def near_keys(whole, unsigned, bits):
     """The keys, as bits, of numbers up to NEAR. False: one is beyond."""
     beyond = 0
     for i in range(len(whole)):
@@ -228,7 +228,7 @@ def near_keys(whole, unsigned, bits):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def far_keys(whole, first, last, added, start, bits):  # type: ignore[no-untyped-def]
+def far_keys(whole, first, last, added, start, bits):
     """The keys, as bits, of numbers in these runs. False: one is in none.
 
     `start`: see `_starts`.

@@ -41,14 +41,14 @@ def float_of(_: Any, number: Any) -> Any:
 
 
 @inlined
-def rank_key(number):  # type: ignore[no-untyped-def]
-    """The float64 by which a whole number is ranked; of null NaN."""
+def rank_key(number):
+    """The float64 by which a whole number is ranked; NaN for null."""
     magnitude = float_of(abs(number) + LIFT)
     return np.nan if number == NULL else (-magnitude if number < 0 else magnitude)
 
 
 @inlined
-def distance_from(number, origin):  # type: ignore[no-untyped-def]
+def distance_from(number, origin):
     """How far a whole number is from another, as a float, which is that very number; infinity: not known, or too far.
 
     Of two such distances the difference is exact, too.
@@ -59,8 +59,8 @@ def distance_from(number, origin):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def distances_from(bits, origin, out):  # type: ignore[no-untyped-def]
-    """The same of a column."""
+def distances_from(bits, origin, out):
+    """As `distance_from`, for a column."""
     for i in range(len(bits)):
         out[i] = distance_from(whole_of(bits[i]), origin)
 

@@ -29,13 +29,19 @@ from skyband.sql.recognise import recognise
 
 
 def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
-    """The answer of a statement, as `top_k` and its like give it.
+    """The answer of a statement, as `top_k` and its like give it. docs/sql.md explains the language.
 
     Each input is given by the name the statement calls it: whatever `top_k` takes, but all of Spark or none. With
     `spark`, a session, names that are not given are its tables and views.
 
-    >>> sql("SELECT symbol, price FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] "
-    ...     "ORDER BY price * volume DESC LIMIT 10", trades=trades)  # doctest: +SKIP
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> trades = pa.table({"minute": [0, 1, 3], "symbol": ["OAK", "ELM", "FIR"], "price": [10, 20, 5]})
+    >>> statement = "SELECT symbol FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price DESC LIMIT 1"
+    >>> best = sb.sql(statement, trades=trades)
+    >>> best.select(["window_end", "rank", "symbol"]).to_pylist()
+    [{'window_end': 2, 'rank': 1, 'symbol': 'ELM'}, {'window_end': 4, 'rank': 1, 'symbol': 'FIR'}]
     """
     return _answer(understand(text), inputs, spark)
 
@@ -87,13 +93,21 @@ def _spec_of(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpe
 
 
 def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) -> dict[str, Any]:
-    """The answers of several statements, by the names they are given under, over inputs that are each read once.
+    """The answers of several statements, by the names they are given under. Each input is read once.
 
-    Statements about rows that differ only in k, in how far they look back, how often they are answered and what they
-    show are answered from one skyband, and so are those about pairs, if they are answered as often. Inputs are those of
-    `sql`. Of a reader or an iterator every answer is a reader: what one of them has taken in and another has not yet is
-    kept until it has, so take batches from all of them in turn. On Spark every answer is a DataFrame, and Spark decides
-    how often it reads.
+    Inputs are those of `sql`. Statements about rows share one skyband if they differ only in k, in how far they look
+    back, in how often they are answered and in what they show; so do statements about pairs that are answered equally
+    often. Of a reader or an iterator, every answer is a reader. Rows that one answer has read and another has not wait
+    in memory, so take batches from all of them in turn. On Spark every answer is a DataFrame, and Spark decides how
+    often it reads.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> ask = "SELECT x FROM rows [WINDOW 2 ROWS EVERY 2 ROWS] ORDER BY x {} LIMIT 1"
+    >>> answers = sb.run_all({"best": ask.format("DESC"), "worst": ask.format("ASC")}, rows=pa.table({"x": [3, 7]}))
+    >>> {name: answer["score"].to_pylist() for name, answer in answers.items()}
+    {'best': [7], 'worst': [3]}
     """
     if not isinstance(statements, Mapping):
         raise InvalidInput(f"Statements are given by name, such as {{'best': 'SELECT …'}}; got {statements!r}.")

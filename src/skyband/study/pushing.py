@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, WINDOWS, Batch, ObjectOperator, Spec
+from skyband.core.operator import CHANGES, WINDOWS
+from skyband.problems.rows.operator import Batch, RowOperator, Spec
 from skyband.windows import Ticks
 
 Floats = npt.NDArray[np.float64]
@@ -63,7 +64,7 @@ SOON = 0.5  # of the measurement itself: until then it is too early to give up
 
 
 def cost(
-    open_operator: Callable[[Spec], ObjectOperator],
+    open_operator: Callable[[Spec], RowOperator],
     spec: Spec,
     scores: Floats,
     *,

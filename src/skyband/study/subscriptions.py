@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.operator import ENTRIES, WINDOWS, Floats
-from skyband.core.operator import Batch as RowBatch
-from skyband.core.operator import Spec as RowSpec
 from skyband.core.registry import find
 from skyband.expressions import subscriptions
+from skyband.problems.rows.operator import Batch as RowBatch
+from skyband.problems.rows.operator import Spec as RowSpec
 from skyband.problems.rows.planning import plan as plan_rows
 from skyband.problems.subscriptions.drivers.scoring import BLOCK, scoring_of
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec

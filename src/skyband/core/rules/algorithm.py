@@ -37,7 +37,7 @@ def _costs(draft: Draft, plan: Plan) -> str:
 
 def _considered(plan: Plan) -> list[Step]:
     width = max(len(choice.algorithm) for choice in plan.considered)
-    chosen = plan.algorithm.partition("(")[0]
+    chosen = plan.base
     return [
         Step(f"{'->' if choice.algorithm == chosen else '  '} {choice.algorithm:<{width}}", _verdict(choice, plan))
         for choice in sorted(plan.considered, key=_by_cost)
@@ -47,7 +47,7 @@ def _considered(plan: Plan) -> list[Step]:
 def _verdict(choice: Choice, plan: Plan) -> str:
     if choice.refused:
         return f"cannot: {choice.refused}"
-    is_chosen = choice.algorithm == plan.algorithm.partition("(")[0]
+    is_chosen = choice.algorithm == plan.base
     rows = "" if math.isnan(choice.rows) else f"holds about {choice.rows:,.0f} rows"
     if choice.for_comparing and not is_chosen:
         return f"for comparing: {rows}" if rows else "for comparing"

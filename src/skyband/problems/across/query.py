@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
+from skyband.core import checks
 from skyband.core.checks import (
     Emit,
-    check_emit,
+    as_given,
     check_idle,
     check_jump,
     check_k,
     check_lateness,
     check_recall,
     check_window,
-    columns_of,
-    fingerprint,
 )
+from skyband.core.query import Converted, Emits, Length, Query, option
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.problems.across.combining import Combine, resolve
-from skyband.windows import Span, Window, whole_number
+from skyband.windows import Window, whole_number
 
 if TYPE_CHECKING:
     from skyband.problems.across.session import TopKAcrossSession
@@ -33,160 +31,39 @@ Repeat = Literal["last", "max", "sum"]
 Bounds = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class TopKAcross:
-    """The k best objects of a window, each scored by what several streams say of it.
+def _column(option: str) -> Callable[[object], str]:
+    def check_column(name: object) -> str:
+        if not isinstance(name, str):
+            raise InvalidQuery(f"{option} must be the name of a column, got {name!r}.")
+        return name
 
-    k           how many objects an answer shows.
-    id          the column that says which object a row is about.
-    value       the column with what the row's stream says of it. A null or NaN says nothing.
-    window      `sliding`, `tumbling` or `landmark`: which rows count.
-    streams     the names of the streams. Not needed where `combine` or `bounds` name them, or if there is only one.
-    stream      the column that names a row's stream; None: `push` is told, or there is only one.
-    combine     what an object scores: "sum", "mean", "max", "min" or "product" of its values, a weight for each stream,
-                or an expression over the streams' names that never falls when a value rises.
-    bounds      the smallest and the largest possible value, for all streams or for each. A value that is missing counts
-                as the smallest. The largest may be math.inf, but then little can be ruled out early.
-    repeat      what several values of an object in a stream make: "last", "max" or "sum". None: it comes once, as long
-                as any of its rows is in the window; only then can rows be forgotten before they leave it. (If it does
-                come again, the last value counts, `rows_repeated` counts it as far as it is noticed, and answers may
-                miss objects.)
-    max_repeats with `repeat`: how often an object comes in a stream, at most, as long as its rows are in the window.
-                More is no mistake, and answers are exact all the same, but `rows_repeated` counts it. None: any number.
-    clip        values out of bounds are moved to the bound, and counted; otherwise they are an error.
-    emit        "windows": the ranking of each closed window (default with `every`);
-                "changes": what entered and what left (default without `every`).
-    lateness    how long windows by value wait for rows that come out of order.
-    idle_after  windows by value wait for the slowest stream, but for none that is so much behind the first: then one
-                that falls silent does not hold up the others. None: for none, the first decides.
-    max_jump    a row whose time is so much later than all before is dropped, and counted in `rows_jumped`, unless the
-                row before it was too and is as near to it. None: any time is believed.
-    recall      which share of the objects that answers should show is enough, such as 0.95: then less is held, which
-                takes several times as long, and the column `recall` of an answer says which share it has. None: all of
-                them.
-    algorithm   by name, for study; None: the planner chooses.
-    """
-
-    k: int
-    id: str
-    value: str
-    window: Window
-    streams: tuple[str, ...]
-    stream: str | None = None
-    combine: str | tuple[tuple[str, float], ...] = "sum"
-    bounds: tuple[Bounds, ...] = ((0.0, 1.0),)  # by stream
-    repeat: Repeat | None = None
-    max_repeats: int | None = None
-    clip: bool = False
-    emit: Emit | None = None
-    lateness: int | timedelta | None = None
-    idle_after: int | timedelta | None = None
-    max_jump: int | timedelta | None = None
-    recall: float | None = None
-    algorithm: str | None = None
-
-    def __init__(
-        self,
-        *,
-        k: int,
-        id: str,
-        value: str,
-        window: Window,
-        streams: Sequence[str] | None = None,
-        stream: str | None = None,
-        combine: str | Mapping[str, float] = "sum",
-        bounds: Bounds | Mapping[str, Bounds] = (0.0, 1.0),
-        repeat: Repeat | None = None,
-        max_repeats: int | None = None,
-        clip: bool = False,
-        emit: Emit | None = None,
-        lateness: Span | None = None,
-        idle_after: Span | None = None,
-        max_jump: Span | None = None,
-        recall: float | None = None,
-        algorithm: str | None = None,
-    ) -> None:
-        check_window(window)
-        for name, given in (("id", id), ("value", value), ("stream", stream)):
-            if not isinstance(given, str) and not (given is None and name == "stream"):
-                raise InvalidQuery(f"{name} must be the name of a column, got {given!r}.")
-        if repeat is not None and repeat not in get_args(Repeat):
-            raise InvalidQuery(f"repeat must be one of {', '.join(get_args(Repeat))}, or None; got {repeat!r}.")
-        names = _check_streams(streams, stream, value, combine, bounds)
-        pairs = _check_bounds(bounds, names, repeat)
-        put = object.__setattr__
-        put(self, "k", check_k(k))
-        put(self, "id", id)
-        put(self, "value", value)
-        put(self, "window", window)
-        put(self, "streams", names)
-        put(self, "stream", stream)
-        put(self, "combine", tuple(sorted(combine.items())) if isinstance(combine, Mapping) else combine)
-        put(self, "bounds", pairs)
-        put(self, "repeat", repeat)
-        put(self, "max_repeats", _check_max_repeats(max_repeats, repeat))
-        put(self, "clip", bool(clip))
-        put(self, "emit", _check_emit(emit, window))
-        put(self, "lateness", check_lateness(lateness, window))
-        put(self, "idle_after", check_idle(idle_after, window))
-        put(self, "max_jump", check_jump(max_jump, window))
-        put(self, "recall", check_recall(recall))
-        put(self, "algorithm", algorithm)
-        self.combined()
-
-    def combined(self) -> Combine:
-        """How values make a score, in numbers."""
-        combine = dict(self.combine) if isinstance(self.combine, tuple) else self.combine
-        low, high = zip(*self.bounds, strict=True)
-        return resolve(combine, self.streams, low, high)
-
-    def check_columns(self, columns: list[str]) -> None:
-        """Raise `UnknownColumn` unless the columns this query names are all there."""
-        self.window.check_columns(columns)
-        for name, used_as in ((self.id, "id="), (self.value, "value="), (self.stream, "stream=")):
-            if name is not None and name not in columns:
-                raise UnknownColumn.named(name, columns, used_as=used_as)
-
-    def open(self, schema: pa.Schema, state: bytes | None = None) -> TopKAcrossSession:
-        """An operator for rows of `schema`, fed by `push`; from a snapshot, exactly where that one stopped."""
-        from skyband.problems.across.session import TopKAcrossSession
-
-        return TopKAcrossSession(self, schema, state)
-
-    def fingerprint(self, schema: pa.Schema) -> str:
-        """What a snapshot must have in common with the query that reads it: the question and the columns."""
-        return fingerprint(
-            problem="across",
-            k=self.k,
-            id=self.id,
-            value=self.value,
-            window=repr(self.window),
-            streams=self.streams,
-            stream=self.stream,
-            combine=self.combine,
-            bounds=[[repr(end) for end in pair] for pair in self.bounds],
-            repeat=self.repeat,
-            max_repeats=self.max_repeats,
-            clip=self.clip,
-            emit=self.emit,
-            lateness=repr(self.lateness),
-            idle_after=repr(self.idle_after),
-            max_jump=repr(self.max_jump),
-            recall=self.recall,
-            columns=columns_of(schema),
-        )
+    return check_column
 
 
-def _check_max_repeats(most: object, repeat: str | None) -> int | None:
-    if most is None:
+def _check_stream(stream: object) -> str | None:
+    return None if stream is None else _column("stream")(stream)
+
+
+def _check_combine(combine: Any) -> Any:
+    return tuple(sorted(combine.items())) if isinstance(combine, Mapping) else combine
+
+
+def _check_repeat(repeat: Any) -> Repeat | None:
+    if repeat is not None and repeat not in get_args(Repeat):
+        raise InvalidQuery(f"repeat must be one of {', '.join(get_args(Repeat))}, or None; got {repeat!r}.")
+    return repeat
+
+
+def _check_max_repeats(max_repeats: object, repeat: str | None) -> int | None:
+    if max_repeats is None:
         return None
-    number = whole_number(most)
+    number = whole_number(max_repeats)
     if number is None or number < 1:
-        raise InvalidQuery(f"max_repeats must be a whole number, at least 1, or None; got {most!r}.")
+        raise InvalidQuery(f"max_repeats must be a whole number, at least 1, or None; got {max_repeats!r}.")
     if repeat is None:
         raise InvalidQuery(
-            f"max_repeats={most} says how often an object may come again, but repeat=None says that none does. Say "
-            f"what several values make: repeat={', '.join(map(repr, get_args(Repeat)))}."
+            f"max_repeats={max_repeats} says how often an object may come again, but repeat=None says that none does. "
+            f"Say what several values make: repeat={', '.join(map(repr, get_args(Repeat)))}."
         )
     return number
 
@@ -242,4 +119,138 @@ def _check_emit(emit: object, window: Window) -> Emit:
         raise InvalidQuery(
             "emit='entries' tells of each row once, but an object comes and goes. Use emit='changes' or emit='windows'."
         )
-    return check_emit(emit, window)
+    return checks.check_emit(emit, window)
+
+
+class TopKAcross(Query):
+    """The k best objects of a window, each scored by the values that several streams give it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> query = sb.TopKAcross(
+    ...     k=1, id="flow", value="size", streams=["r1", "r2"], window=sb.tumbling(10, on="t"), bounds=(0, 9)
+    ... )
+    >>> rows = pa.table({"t": [1, 2], "flow": ["x", "y"], "size": [5.0, 4.0]})
+    >>> session = query.open(rows.schema)
+    >>> _ = session.push(rows, "r1"), session.push(rows.slice(1), "r2")
+    >>> session.finish().select(["rank", "score", "flow", "r1", "r2"]).to_pylist()
+    [{'rank': 1, 'score': 8.0, 'flow': 'y', 'r1': 4.0, 'r2': 4.0}]
+
+    References
+    ----------
+    Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009.
+    """
+
+    k: int = option(check_k, "How many objects an answer shows.", sql="LIMIT k")
+    id: str = option(_column("id"), "The column that says which object a row is about.", sql="FULL JOIN … USING (id)")
+    value: str = option(
+        _column("value"),
+        "The column with the value that the row's stream gives the object. A null or NaN gives none.",
+        sql="ORDER BY r1.value + r2.value DESC",
+    )
+    window: Window = option(
+        check_window,
+        "The rows that count: `sliding`, `tumbling` or `landmark`.",
+        sql="WINDOW [size EVERY every ON on]",
+    )
+    streams: Converted[Sequence[str] | None, tuple[str, ...]] = option(
+        _check_streams,
+        "The names of the streams. None: those that `combine` or `bounds` name, or one stream called as `value`.",
+        default=None,
+        sql="FROM r1 FULL JOIN r2 …",
+    )
+    stream: str | None = option(
+        _check_stream,
+        "The column that names a row's stream. None: `push` is told it, or there is only one stream.",
+        default=None,
+    )
+    combine: Converted[str | Mapping[str, float], str | tuple[tuple[str, float], ...]] = option(
+        _check_combine,
+        'How values make a score: "sum", "mean", "max", "min" or "product"; a weight for each stream; or an expression '
+        "over the streams' names that never falls when a value rises.",
+        default="sum",
+        sql="ORDER BY combine DESC",
+    )
+    bounds: Converted[Bounds | Mapping[str, Bounds], tuple[Bounds, ...]] = option(
+        _check_bounds,
+        "The smallest and the largest possible value, for all streams or for each. A missing value counts as the "
+        "smallest. The largest may be math.inf, but then few rows can be ruled out early.",
+        default=(0.0, 1.0),
+        sql="WITH BOUNDS (low, high)",
+    )
+    repeat: Repeat | None = option(
+        _check_repeat,
+        'How several values of an object in one stream make one: "last", "max" or "sum". None: an object comes once to '
+        "a stream while any of its rows is in the window; only then can rows be forgotten before they leave it. (If it "
+        "does come again, the last value counts, `rows_repeated` counts the row if it is noticed, and answers may miss "
+        "objects.)",
+        default=None,
+    )
+    max_repeats: int | None = option(
+        _check_max_repeats,
+        "With `repeat`: how often an object comes to a stream, at most, while its rows are in the window. If it comes "
+        "more often, answers stay exact, and `rows_repeated` counts the rows. None: any number of times.",
+        default=None,
+    )
+    clip: bool = option(
+        bool, "Move values out of bounds to the bound, and count them; otherwise they raise an error.", default=False
+    )
+    emit: Emits = option(
+        _check_emit,
+        '"windows" gives the ranking of each closed window (the default with `every`); "changes" what entered and what '
+        "left (the default without `every`).",
+        default=None,
+        sql="EMIT emit",
+    )
+    lateness: Length = option(
+        check_lateness,
+        "How long windows by value wait for rows that come out of order.",
+        default=None,
+        sql="WINDOW [… LATENESS lateness]",
+    )
+    idle_after: Length = option(
+        check_idle,
+        "Windows by value wait for the slowest stream, but not for one that is this far behind the first: so a stream "
+        "that falls silent does not hold up the others. None: windows follow the first stream and wait for no other.",
+        default=None,
+    )
+    max_jump: Length = option(
+        check_jump,
+        "How far a row's time may lie ahead of all times before; a row beyond that is dropped and counted in "
+        "`rows_jumped`, unless the row before it was dropped too and lies as near to it. None: every time is believed.",
+        default=None,
+    )
+    recall: float | None = option(
+        check_recall,
+        "The share of the objects in an exact answer that is enough, such as 0.95. Then fewer rows are held, at "
+        "several times the run time, and the answer's column `recall` says which share it has. None: all objects.",
+        default=None,
+        sql="WITH RECALL recall",
+    )
+    algorithm: str | None = option(
+        as_given, "The algorithm to run, for study. None: the planner chooses.", default=None, fingerprint=False
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.combined()  # raises unless `combine` and `streams` fit together
+
+    def combined(self) -> Combine:
+        """How the values of an object make its score, in numbers."""
+        combine = dict(self.combine) if isinstance(self.combine, tuple) else self.combine
+        low, high = zip(*self.bounds, strict=True)
+        return resolve(combine, self.streams, low, high)
+
+    def check_columns(self, columns: list[str]) -> None:
+        """Raise `UnknownColumn` unless `columns` has all that this query names."""
+        self.window.check_columns(columns)
+        for name, used_as in ((self.id, "id="), (self.value, "value="), (self.stream, "stream=")):
+            if name is not None and name not in columns:
+                raise UnknownColumn.named(name, columns, used_as=used_as)
+
+    def open(self, schema: pa.Schema, state: bytes | None = None) -> TopKAcrossSession:
+        """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
+        from skyband.problems.across.session import TopKAcrossSession
+
+        return TopKAcrossSession(self, schema, state)

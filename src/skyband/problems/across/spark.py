@@ -20,8 +20,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from skyband.core.checks import but
 from skyband.core.encoding.output import across_layout, best_of_parts
+from skyband.core.query import replace_unchecked
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import Tally
@@ -163,7 +163,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
         is_spread=PROBLEM.distribution(query).is_spread,
         fingerprint=query.fingerprint(whole),
         # Asked of a bucket: a column names the stream of each row, and Spark does the waiting.
-        query=but(query, stream=stream, lateness=None, idle_after=None, max_jump=None),
+        query=replace_unchecked(query, stream=stream, lateness=None, idle_after=None, max_jump=None),
     )
 
 

@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
-from skyband.core.checks import but
+from skyband.core.query import replace_unchecked
 from skyband.engines.embedded.inputs import in_batches, read
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.part import WEIGHT, Merge, Part
@@ -149,7 +149,9 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
     }
     how = spread(query, bound)
     columns = _crossing(streams, bound, needed)
-    asked = but(query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs))
+    asked = replace_unchecked(
+        query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs)
+    )
     recipe = _recipe(query, asked, bound, needed, columns, relations, how)
     recipe = replace(recipe, panes=panes_of(query, bound, streams, filters))
     output = Layout(asked, bind(asked, recipe.schemas)).schema
@@ -294,7 +296,7 @@ def _recipe(
         else relations[source.name].schema
         for source in bound.inputs
     }
-    of_bucket = but(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
+    of_bucket = replace_unchecked(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
     output = Layout(of_bucket, bind(of_bucket, schemas)).schema
     streams = [source for source in bound.inputs if not source.is_relation]
     cells = {source.name: dict.fromkeys((*source.joined, *source.grouped)) for source in streams}

@@ -117,7 +117,7 @@ class PairOperator(Operator[Batch, Answer], Protocol):
         ...
 
     def rows_held(self) -> int:
-        """How many those are, or a little more: without counting them one by one."""
+        """How many rows `held` has, or a little more, without counting them one by one."""
         ...
 
     def live_colours(self, which: int) -> npt.NDArray[np.bool_]:
@@ -125,7 +125,7 @@ class PairOperator(Operator[Batch, Answer], Protocol):
         ...
 
     def recolour(self, which: int, kept: Ints) -> None:
-        """Of one of the colours, code kept[i] becomes code i; the others are forgotten."""
+        """Code kept[i] of one of the colours becomes code i; the others are forgotten."""
         ...
 
     def live_values(self, which: int) -> Ints:

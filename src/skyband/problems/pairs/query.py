@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from skyband.core.checks import (
-    Emit,
-    check_emit,
-    check_k,
-    check_lateness,
-    check_names,
-    check_window,
-    columns_of,
-    fingerprint,
-    source_of,
-)
+from skyband.core import checks
+from skyband.core.checks import as_given, check_emit, check_lateness, check_window
+from skyband.core.query import Emits, Length, Names, Query, option
 from skyband.errors import InvalidQuery, UnknownColumn
-from skyband.expressions.pairs import check_by
-from skyband.windows import Span, Window
+from skyband.expressions import pairs
+from skyband.windows import Window
 
 if TYPE_CHECKING:
     from skyband.problems.pairs.session import PairsSession
@@ -30,98 +20,29 @@ if TYPE_CHECKING:
 MOST_PAIRS: Final = 1_000_000  # as k: room is made for so many before the first one comes
 
 
-@dataclass(frozen=True)
-class TopKPairs:
-    """The k best pairs of rows of a window, as it slides.
+def _check_k(k: object) -> int:
+    number = checks.check_k(k)
+    if number > MOST_PAIRS:
+        raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs, of which there are so many; got {number:,}.")
+    return number
 
-    k           how many pairs a window shows.
-    by          what a pair is worth: an SQL expression over columns of its rows, a.x and b.x, or a function of two rows
-                that numba can compile. a is the earlier row: by value in time, and of equal times by arrival.
-    window      `sliding`, `tumbling` or `landmark`. A pair is in it while both rows are.
-    ascending   the smallest score is the best.
-    same        one or more columns that both rows must have the same values of.
-    different   one or more columns of which at least one must differ.
-    where       an SQL condition on both rows.
-    emit        "windows": the ranked pairs of each closed window (default with `every`);
-                "changes": what entered and what left (default without `every`);
-                "entries": each pair once, when it first enters.
-    lateness    how long windows by value wait for rows that come out of order.
-    algorithm   by name, for study, with options if need be: "staircase(batch=8)"; None: the planner chooses.
-    """
 
-    k: int
-    by: str | Callable[..., Any]
-    window: Window
-    ascending: bool = False
-    same: tuple[str, ...] = ()
-    different: tuple[str, ...] = ()
-    where: str | None = None
-    emit: Emit | None = None
-    lateness: int | timedelta | None = None
-    algorithm: str | None = None
+def _check_by(by: Any) -> Any:
+    pairs.check_by(by)
+    return by
 
-    def __init__(
-        self,
-        *,
-        k: int,
-        by: str | Callable[..., Any],
-        window: Window,
-        ascending: bool = False,
-        same: str | Sequence[str] = (),
-        different: str | Sequence[str] = (),
-        where: str | None = None,
-        emit: Emit | None = None,
-        lateness: Span | None = None,
-        algorithm: str | None = None,
-    ) -> None:
-        k = check_k(k)
-        if k > MOST_PAIRS:
-            raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs, of which there are so many; got {k:,}.")
-        check_by(by)
-        check_window(window)
-        put = object.__setattr__
-        put(self, "k", k)
-        put(self, "by", by)
-        put(self, "window", window)
-        put(self, "ascending", bool(ascending))
-        put(self, "same", check_names(() if same is None else same, "same"))
-        put(self, "different", check_names(() if different is None else different, "different"))
-        put(self, "where", _check_where(where))
-        put(self, "emit", check_emit(emit, window))
-        put(self, "lateness", check_lateness(lateness, window))
-        put(self, "algorithm", algorithm)
-        if self.same == self.different != ():
-            raise InvalidQuery(f"same and different are both {', '.join(self.same)}: no pair can be both.")
 
-    def check_columns(self, columns: list[str]) -> None:
-        """Raise `UnknownColumn` unless the columns this query names outside `by` and `where` are all there."""
-        self.window.check_columns(columns)
-        for names, used_as in ((self.same, "same="), (self.different, "different=")):
-            for name in names:
-                if name not in columns:
-                    raise UnknownColumn.named(name, columns, used_as=used_as)
+def _names(option: str) -> Callable[[object], tuple[str, ...]]:
+    """The check of columns that may also be None, which names none."""
+    check = checks.names(option)
+    return lambda given: () if given is None else check(given)
 
-    def open(self, schema: pa.Schema, state: bytes | None = None) -> PairsSession:
-        """An operator for rows of `schema`, fed by `push`; from a snapshot, exactly where that one stopped."""
-        from skyband.problems.pairs.session import PairsSession
 
-        return PairsSession(self, schema, state)
-
-    def fingerprint(self, schema: pa.Schema) -> str:
-        """What a snapshot must have in common with the query that reads it: the question and the columns."""
-        return fingerprint(
-            problem="pairs",
-            k=self.k,
-            by=source_of(self.by),
-            window=repr(self.window),
-            ascending=self.ascending,
-            same=self.same,
-            different=self.different,
-            where=self.where,
-            emit=self.emit,
-            lateness=repr(self.lateness),
-            columns=columns_of(schema),
-        )
+def _check_different(different: object, same: tuple[str, ...]) -> tuple[str, ...]:
+    columns = _names("different")(different)
+    if same == columns != ():
+        raise InvalidQuery(f"same and different are both {', '.join(same)}: no pair can be both.")
+    return columns
 
 
 def _check_where(where: object) -> str | None:
@@ -130,3 +51,83 @@ def _check_where(where: object) -> str | None:
     if not isinstance(where, str) or not where.strip():
         raise InvalidQuery(f"where must be an SQL condition such as 'a.price < b.price', got {where!r}.")
     return where
+
+
+class TopKPairs(Query):
+    """The k best pairs of rows of a window, as it slides.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> query = sb.TopKPairs(k=1, by="abs(a.temp - b.temp)", window=sb.sliding(3, every=3), different="mote")
+    >>> readings = pa.table({"mote": [1, 2, 1], "temp": [20.0, 21.5, 24.0]})
+    >>> session = query.open(readings.schema)
+    >>> session.push(readings).select(["score", "a_mote", "b_mote"]).to_pylist()
+    [{'score': 2.5, 'a_mote': 2, 'b_mote': 1}]
+
+    References
+    ----------
+    Shen, Cheema, Lin, Zhang, Wang: A generic framework for top-k pairs and top-k objects queries over sliding windows.
+    TKDE 2014.
+    """
+
+    k: int = option(_check_k, "How many pairs a window shows.", sql="LIMIT k")
+    by: str | Callable[..., Any] = option(
+        _check_by,
+        "The score of a pair: an SQL expression over columns of its two rows, a.x and b.x, or a function of two rows "
+        "that numba can compile. a is the earlier row: by time in windows by value, and by arrival where times are "
+        "equal.",
+        sql="ORDER BY by DESC",
+    )
+    window: Window = option(
+        check_window,
+        "The rows that count: `sliding`, `tumbling` or `landmark`. A pair is in the window while both rows are.",
+        sql="[WINDOW size EVERY every ON on]",
+    )
+    ascending: bool = option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
+    same: Names = option(
+        _names("same"),
+        "One or more columns in which both rows must have the same values.",
+        default=(),
+        sql="WHERE a.same = b.same",
+    )
+    different: Names = option(
+        _check_different,
+        "One or more columns in which the rows must differ, in at least one.",
+        default=(),
+        sql="WHERE a.different <> b.different",
+    )
+    where: str | None = option(_check_where, "An SQL condition on both rows.", default=None, sql="WHERE where")
+    emit: Emits = option(
+        check_emit,
+        '"windows" gives the ranked pairs of each closed window (the default with `every`); "changes" what entered and '
+        'what left (the default without `every`); "entries" each pair once, when it first enters.',
+        default=None,
+        sql="EMIT emit",
+    )
+    lateness: Length = option(
+        check_lateness,
+        "How long windows by value wait for rows that come out of order.",
+        default=None,
+        sql="[WINDOW … LATENESS lateness]",
+    )
+    algorithm: str | None = option(
+        as_given,
+        'The algorithm to run, for study, with options if need be: "staircase(batch=8)". None: the planner chooses.',
+        default=None,
+        fingerprint=False,
+    )
+
+    def check_columns(self, columns: list[str]) -> None:
+        """Raise `UnknownColumn` unless `columns` has all that this query names outside `by` and `where`."""
+        self.window.check_columns(columns)
+        for names, used_as in ((self.same, "same="), (self.different, "different=")):
+            for name in names:
+                if name not in columns:
+                    raise UnknownColumn.named(name, columns, used_as=used_as)
+
+    def open(self, schema: pa.Schema, state: bytes | None = None) -> PairsSession:
+        """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
+        from skyband.problems.pairs.session import PairsSession
+
+        return PairsSession(self, schema, state)

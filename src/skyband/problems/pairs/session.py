@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.checks import but
 from skyband.core.encoding.groups import GroupCodes
 from skyband.core.encoding.output import Layout, pair_layout
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, plain_batch, plain_schema
 from skyband.core.operator import Codes, Floats, Ints
+from skyband.core.query import replace_unchecked
 from skyband.core.ranking_session import RankingSession
 from skyband.core.registry import find
 from skyband.core.session import Jumps, Saved, Stats, check_schema, measured_type, with_times
@@ -195,7 +195,7 @@ def start_together(data: Any, queries: Sequence[TopKPairs]) -> list[Running]:
     source = read(data)
     schema = plain_schema(source.schema)
     window = max((query.window for query in queries), key=lambda window: window.ticks(schema).size)
-    widest = but(queries[0], k=max(query.k for query in queries), window=window)
+    widest = replace_unchecked(queries[0], k=max(query.k for query in queries), window=window)
     return apart(run(source, lambda schema: PairsSession(widest, schema, views=queries), window), len(queries))
 
 
@@ -204,4 +204,4 @@ def alike(query: TopKPairs) -> TopKPairs | None:
     window = query.window
     if query.emit != "windows" or window.every is None or window.size is None or query.algorithm is not None:
         return None
-    return but(query, k=1, window=replace(window, size=window.every))
+    return replace_unchecked(query, k=1, window=replace(window, size=window.every))

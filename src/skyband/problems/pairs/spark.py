@@ -22,8 +22,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from skyband.core.checks import but
 from skyband.core.encoding.output import best_of_parts, pair_layout
+from skyband.core.query import replace_unchecked
 from skyband.engines.spark.copies import COPY, CopyGatherer
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.part import Merge, Part
@@ -94,7 +94,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
         added.append(pa.field(SIDE, pa.int32()))
         across = f"a.`{SIDE}` * b.`{SIDE}` <= 0"
         where = across if where is None else f"({where}) AND {across}"
-    asked = but(query, where=where, lateness=None)
+    asked = replace_unchecked(query, where=where, lateness=None)
     rows = pa.schema([*schema, *added])
     output = with_score_type(pair_layout(asked, rows, str(query.emit)).schema, score.type)
     sources = [name if name in schema.names else None for name in rows.names]

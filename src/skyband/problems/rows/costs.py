@@ -12,7 +12,8 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from skyband.core import cost_files
-from skyband.core.operator import WINDOWS, Spec
+from skyband.core.operator import WINDOWS
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 

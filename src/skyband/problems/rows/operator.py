@@ -1,8 +1,80 @@
-"""An algorithm for rows: what it takes and gives is in `core/operator.py`."""
+"""What operators for rows take and give: flat arrays in, flat arrays out. Answers are those of `core/operator.py`."""
 
 from __future__ import annotations
 
-from skyband.core.operator import ObjectOperator, Spec
-from skyband.core.registry import Algorithm
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
 
-RowAlgorithm = Algorithm[Spec, ObjectOperator]
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.operator import WINDOWS, Answer, Codes, Floats, Ints, Operator
+from skyband.core.registry import Algorithm
+from skyband.windows import Ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A query in numbers."""
+
+    k: int
+    window: Ticks
+    emit: int = WINDOWS
+    grouped: bool = False
+    ad_hoc: bool = False
+    error: float = 0.0  # sigma: of N rows, in windows of n, sigma N / n may be missed, on any stream
+
+    @property
+    def slides_with_each_arrival(self) -> bool:
+        return self.window.every == 0
+
+
+class Batch(NamedTuple):
+    """Rows in arrival order. Row i is the arrival at position `first + i`."""
+
+    score: Floats  # higher is better; NaN is never ranked
+    time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
+    group: Codes  # a small whole number for each group, in order of first appearance; empty without groups
+    first: int
+
+
+class RowOperator(Operator[Batch, Answer], Protocol):
+    """An algorithm for the k best rows, running."""
+
+    def top(self, k: int, size: int | None) -> Answer:
+        """The k best rows of the last `size` right now, per group; None: of the window that closes next."""
+        ...
+
+    def held(self) -> Ints:
+        """The positions of the rows this operator may still show, ascending."""
+        ...
+
+    def rows_held(self) -> int:
+        """How many rows `held` has, or a little more, without counting them one by one."""
+        ...
+
+    def rescore(self, change: Callable[[Floats], Floats]) -> None:
+        """Replace all scores held by change(scores), which are in the same order."""
+        ...
+
+    def live_groups(self) -> npt.NDArray[np.bool_]:
+        """By group code: does the group still have something to remember?"""
+        ...
+
+    def regroup(self, kept: Ints) -> None:
+        """Group kept[i] becomes group i; the others are forgotten."""
+        ...
+
+
+@runtime_checkable
+class CountsMissed(Protocol):
+    """An operator that may miss rows, and knows when it does."""
+
+    @property
+    def missed(self) -> int:
+        """Rows so far that belonged in an answer and were not shown."""
+        ...
+
+
+RowAlgorithm = Algorithm[Spec, RowOperator]

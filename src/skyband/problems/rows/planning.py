@@ -9,13 +9,13 @@ import pyarrow as pa
 from numpy import format_float_positional as in_full
 
 from skyband.core import chooser
-from skyband.core.operator import EMIT_CODES, Spec
+from skyband.core.operator import EMIT_CODES
 from skyband.core.plan import Choice, Plan
 from skyband.core.registry import algorithms_of
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.costs import Costs, known_costs
-from skyband.problems.rows.operator import RowAlgorithm
+from skyband.problems.rows.operator import RowAlgorithm, Spec
 from skyband.problems.rows.query import TopK
 from skyband.windows import FOREVER
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
 from skyband.core.draft import Draft
-from skyband.core.operator import EMIT_CODES, Spec
+from skyband.core.operator import EMIT_CODES
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
@@ -20,6 +20,7 @@ from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.errors import InvalidQuery
 from skyband.problems.rows import planning, session, sql
+from skyband.problems.rows.operator import Spec
 from skyband.problems.rows.query import TopK
 
 

@@ -14,19 +14,20 @@ import pyarrow as pa
 from skyband import expressions
 from skyband.core import snapshots
 from skyband.core.ad_hoc import top_many
-from skyband.core.checks import but
 from skyband.core.encoding.groups import Codes, GroupCodes
 from skyband.core.encoding.output import TAKEN, Layout, layout
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, plain_batch, plain_schema
 from skyband.core.encoding.scores import Scores
-from skyband.core.operator import WINDOWS, Answer, Batch, CountsMissed, Ints, ObjectOperator
+from skyband.core.operator import WINDOWS, Answer, Ints
+from skyband.core.query import replace_unchecked
 from skyband.core.ranking_session import RankingSession
 from skyband.core.registry import find
 from skyband.core.session import Jumps, Saved, Stats, check_schema, measured_type, with_times
 from skyband.engines.embedded.running import Running, apart, run
 from skyband.errors import SnapshotMismatch
 from skyband.expressions import subscriptions
+from skyband.problems.rows.operator import Batch, CountsMissed, RowOperator
 from skyband.problems.rows.planning import breaks_promise, plan, specify
 from skyband.problems.rows.query import TopK
 from skyband.problems.subscriptions.algorithms import shared
@@ -42,7 +43,7 @@ class TopKSession(RankingSession):
     """A top-k query, running: fed by `push`, asked by `top` and `top_many`, saved by `snapshot`."""
 
     query: TopK
-    _operator: ObjectOperator
+    _operator: RowOperator
 
     def __init__(
         self, query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
@@ -212,7 +213,7 @@ def start_together(data: Any, queries: Sequence[TopK]) -> list[Running]:
     windows = [query.window for query in queries]
     size = max(cast(Any, window.size) for window in windows)
     window = replace(windows[0], size=size, every=common_slide([cast(Any, window.every) for window in windows]))
-    widest = but(queries[0], k=max(query.k for query in queries), window=window)
+    widest = replace_unchecked(queries[0], k=max(query.k for query in queries), window=window)
     return apart(run(data, lambda schema: ViewsSession(widest, schema, queries), window), len(queries))
 
 
@@ -227,7 +228,7 @@ def alike(query: TopK, columns: Sequence[str]) -> Hashable | None:
     if query.algorithm is not None or query.error is not None or query.ad_hoc or query.expect is not None:
         return None
     kind = type(window.every)  # a number and a duration have no slide in common
-    return but(query, k=1, window=replace(window, size=None, every=None)), kind
+    return replace_unchecked(query, k=1, window=replace(window, size=None, every=None)), kind
 
 
 def common_slide(slides: Sequence[int | timedelta]) -> int | timedelta:

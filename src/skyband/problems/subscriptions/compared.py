@@ -1,54 +1,67 @@
-"""Numbers for values that rows and queries are compared by, such as texts: equal ones for equal values.
+"""Numbers for values that rows and queries are compared by: equal numbers for equal values.
 
-Only what queries have is given a number, so there are no more than that; all else that rows have is OTHER.
+Only values that queries have are given a number, so there are no more than that; all other values of rows are OTHER.
+Whole numbers that float64 holds stand for themselves.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.operator import Floats, Ints
+from skyband.core.operator import Floats
+from skyband.expressions import as_floats
 
-_TABLE = "compared "  # how the tables of a snapshot are called, before the type of the values
-OTHER = -1.0  # as a number: equal to that of no query
+_TABLE: Final = "compared "  # how the tables of a snapshot are called, before the type of the values
+OTHER: Final = -0.5  # as a number: equal to that of no query
+EXACT: Final = 2**53  # float64 holds every whole number up to here
+# Added to the numbers of whole numbers beyond: no whole number is equal to one of these.
+_BEYOND: Final = 0.5
 
 
 class Compared:
-    """The numbers of values, which never come again once their last query has gone."""
+    """The numbers of values. A number is never given again once the last query with its value has gone."""
 
     def __init__(self) -> None:
         self._values: dict[str, pa.Array] = {}  # by type
-        self._numbers: dict[str, Ints] = {}
+        self._numbers: dict[str, Floats] = {}  # by type, in the order of the values; whole numbers, or _BEYOND them
         self._next = 0
 
     def of_queries(self, column: pa.Array) -> tuple[Floats, bool]:
-        """Their numbers, NaN for null; and whether one of them is new."""
-        column = _values(column)
+        """The numbers of queries' values, NaN for null; and whether a value is new."""
+        before = self._next
+        numbers = _numbers(column, self._learned)
+        return numbers, self._next > before
+
+    def of_rows(self, column: pa.Array) -> Floats:
+        """The numbers of rows' values, NaN for null."""
+        return _numbers(column, self._found)
+
+    def _learned(self, column: pa.Array) -> Floats:
+        """The numbers of values, none of them null; new values are given the next numbers."""
         kind = str(column.type)
         known = self._values.setdefault(kind, pa.array([], column.type))
-        self._numbers.setdefault(kind, np.empty(0, np.int64))
-        values = pc.unique(column.drop_null())
+        self._numbers.setdefault(kind, np.empty(0))
+        values = pc.unique(column)
         new = values.filter(pc.invert(pc.is_in(values, value_set=known)))
         if len(new):
             self._values[kind] = pa.concat_arrays([known, new])
-            numbers = np.arange(self._next, self._next + len(new))
+            numbers = np.arange(self._next, self._next + len(new)) + (_BEYOND if pa.types.is_integer(new.type) else 0.0)
             self._numbers[kind] = np.concatenate([self._numbers[kind], numbers])
             self._next += len(new)
-        return self.of_rows(column), bool(len(new))
+        return self._found(column)
 
-    def of_rows(self, column: pa.Array) -> Floats:
-        """Their numbers, NaN for null."""
-        column = _values(column)
+    def _found(self, column: pa.Array) -> Floats:
+        """The numbers of values, none of them null."""
         kind = str(column.type)
-        found = np.full(len(column), OTHER)
-        if kind in self._values:
-            at = pc.fill_null(pc.index_in(column, value_set=self._values[kind]), -1).to_numpy(zero_copy_only=False)
-            numbers = np.append(self._numbers[kind], OTHER)  # the last one is at -1, too
-            found = numbers[at].astype(np.float64)
-        if column.null_count:
-            found[pc.is_null(column).to_numpy(zero_copy_only=False)] = np.nan
+        if kind not in self._values:
+            return np.full(len(column), OTHER)
+        at = pc.fill_null(pc.index_in(column, value_set=self._values[kind]), -1).to_numpy(zero_copy_only=False)
+        found: Floats = np.append(self._numbers[kind], OTHER)[at]  # the last one is at -1, too
         return found
 
     def keep(self, used: Floats) -> None:
@@ -71,7 +84,7 @@ class Compared:
                 continue
             value = table.column("value").combine_chunks()
             self._values[str(value.type)] = value
-            self._numbers[str(value.type)] = table.column("number").to_numpy().copy()
+            self._numbers[str(value.type)] = table.column("number").to_numpy().astype(np.float64)
         self._next = following
 
     @property
@@ -80,6 +93,28 @@ class Compared:
         return self._next
 
 
-def _values(column: pa.Array) -> pa.Array:
-    """Arrow looks up values, not what stands for them in a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+def _numbers(column: pa.Array, look_up: Callable[[pa.Array], Floats]) -> Floats:
+    """The numbers of values, NaN for null. Those that stand for themselves are not looked up."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_integer(column.type):
+        return _numbers_of_whole(column, look_up)
+    if not column.null_count:
+        return look_up(column)
+    found = np.full(len(column), np.nan)
+    found[pc.is_valid(column).to_numpy(zero_copy_only=False)] = look_up(column.drop_null())
+    return found
+
+
+def _numbers_of_whole(column: pa.Array, look_up: Callable[[pa.Array], Floats]) -> Floats:
+    found = as_floats(column, len(column), "")
+    ends = pc.min_max(column).as_py()
+    if not ends or ends["max"] is None or (ends["min"] >= -EXACT and ends["max"] <= EXACT):
+        return found
+    found = found.copy()
+    values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    # One type for each sign: an int64 and a uint64 may be equal.
+    for beyond, kind in ((values > EXACT, pa.uint64()), (values < -EXACT, pa.int64())):
+        if beyond.any():
+            found[beyond] = look_up(pa.array(values[beyond]).cast(kind))
+    return found

@@ -1,4 +1,4 @@
-"""What a row costs the algorithms for many queries, piece by piece: the planner adds the pieces up.
+"""What a row costs the algorithms for subscriptions, piece by piece: the planner adds the pieces up.
 
 The figures come with the package, and `skyband calibrate --subscriptions` measures them on this machine.
 """

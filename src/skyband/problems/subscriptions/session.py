@@ -117,7 +117,7 @@ class ForEachSession(Session):
         table = fitted(as_table(queries), self.query.queries.schema)
         backfill = self.query.backfill if backfill is None else backfill
         if backfill:
-            check_backfill(self.query.window)
+            check_backfill(backfill, self.query.window)
         batch = plain_batch(whole_batch(table), self._queries_schema)
         return self._begin_with(batch, self._in_numbers(batch), backfill)
 

@@ -1,12 +1,12 @@
-"""Top-k for many queries on Spark: queries are dealt to buckets, and a row goes to those it can matter to.
+"""Subscriptions on Spark: each query lives in one bucket, and a row goes to the buckets that it can matter to.
 
     rows ─ where to ─ pack by bucket ─ one session per bucket, with its queries ─ all answers
 
-A query has all of the rows that can matter to it in one place, so its answers are those of the embedded engine, with
-nothing to merge. Which buckets a row goes to, `routing.py` says by the condition of the queries, and `sifting.py` by
-what they can show; if nothing is known of it, to each.
+A bucket gets every row that can matter to its queries, so their answers are those of the embedded engine, with nothing
+to merge. `spark_routing.py` sends a row to buckets by the condition of the queries, and `spark_sifting.py` by what they
+can show. If neither applies, a row goes to every bucket.
 
-Where queries are a stream themselves, their changes are pages of another kind. In a micro-batch, windows close that the
+If the queries are a stream, their changes are pages of another kind. In a micro-batch, first windows close that the
 watermark has passed, then queries change, then rows come.
 """
 
@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from skyband.core.checks import but
 from skyband.core.encoding.output import many_layout
+from skyband.core.query import replace_unchecked
 from skyband.engines.spark.clock import watermarked
 from skyband.engines.spark.copies import COPY
 from skyband.engines.spark.gathering import Gatherer
@@ -63,17 +63,17 @@ from skyband.problems.subscriptions.spark_sifting import Panes, panes_of
 
 @dataclass(frozen=True)
 class SubscriptionRecipe(Recipe):
-    """What a worker has to know of many queries."""
+    """What a worker has to know of subscriptions."""
 
     query: TopKForEach
-    buckets: int  # over which the queries are dealt
-    homes: Ints | None  # the bucket of each query; None: they are a stream, and there are none to begin with
-    meet_by: tuple[Meeting, ...]  # what says to which bucket a row goes; nothing: to each
-    panes: Panes | None  # of whose rows those are left out that no query shows; None: all rows go on
+    buckets: int  # in which the queries live
+    homes: Ints | None  # the bucket of each query; None: queries are a stream, and there are none yet
+    meet_by: tuple[Meeting, ...]  # the equalities that send a row to its bucket; none: it goes to every bucket
+    panes: Panes | None  # rows that no query shows in their pane are left out; None: all rows go on
 
     @property
     def everywhere(self) -> int:
-        """As the bucket of a row: it goes to each of them."""
+        """As the bucket of a row: it goes to every bucket."""
         return self.buckets
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> ForEachSession:
@@ -100,7 +100,7 @@ class SubscriptionRecipe(Recipe):
 
 
 def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
-    """The queries in `df` and, if it is a stream, the changes by which they come and go: then there are none yet."""
+    """The queries in `df`; or, if it is a stream, none yet, and the changes by which they come and go."""
     schema = arrow_schema(df.schema)
     if not df.isStreaming:
         return df.toArrow().cast(schema), None
@@ -120,7 +120,7 @@ def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
 
 
 def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None = None) -> DataFrame:
-    """The answers of many queries over `df`, batch or streaming, as `top_k` gives them for one.
+    """The answers of all queries over `df`, batch or streaming, as `top_k` gives them for one.
 
     With `changes`, a stream, queries come and go while it runs: see `queries_of`.
     """
@@ -173,7 +173,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
         changes=query.emit != "windows",
         is_spread=True,
         fingerprint=f"{query.fingerprint(schema)} for {asked}{meeting}",
-        query=but(query, max_jump=None),  # a bucket does not see all rows
+        query=replace_unchecked(query, max_jump=None),  # a bucket does not see all rows
         buckets=buckets,
         homes=None if come_and_go else _homes(df, query.queries, meet_by, buckets),
         meet_by=meet_by,

@@ -1,14 +1,14 @@
-"""Where rows and many queries meet: each row goes to the buckets that have queries it can matter to.
+"""Where rows and subscriptions meet: a row goes to the buckets with queries that it can matter to.
 
-A condition may say that a value of the row is one of the query: symbol = q.symbol. Then a query is in the bucket of a
-hash of its value, and a row goes to the bucket of the hash of its own, and to no other. Values that are equal to the
-embedded engine must have equal hashes here, so numbers are compared as it does, as float64, and what is not known to be
-cast alike (decimals) routes no row.
+A condition may equate a value of the row with one of the query: symbol = q.symbol. Then the hash of its value says in
+which bucket the query lives, and the hash of its own value where a row goes. Values that are equal in the embedded
+engine must have equal hashes here, so numbers are hashed as float64: those that it rounds to one value share a bucket,
+where they are compared exactly. Decimals, which Spark and Arrow may cast differently, route no row.
 
-Where the queries are a table, rows that none of a bucket can show do not go there, either (`sifting.py`).
+If the queries are a table, a row does not go to a bucket where no query can show it (`spark_sifting.py`).
 
-All this is for windows by value that slide and end. In a window of arrivals a row that no query wants takes a place all
-the same, without a slide every row moves the clock, and a window from the start on is shown as long as any row comes.
+All this is for windows by value that slide and end. In a window of arrivals, a row that no query wants still takes a
+place; without a slide every row moves the clock; and a window from the start on is shown as long as any row comes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from skyband.windows import Ticks
 if TYPE_CHECKING:
     from skyband.problems.subscriptions.spark import SubscriptionRecipe
 
-# Of which Spark's hash tells nothing apart that Arrow takes for equal.
+# Types whose equal values, as Arrow compares them, have equal hashes in Spark.
 _HASHED = (StringType, BinaryType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
 
@@ -67,14 +67,14 @@ class Meeting(NamedTuple):
 def needs_only_what_it_shows(df: DataFrame, query: TopKForEach, ticks: Ticks) -> bool:
     """Are the answers of a query the same if no other rows come than those it can show?
 
-    Of a batch, not with changes: at the end of the input, windows close up to the last row of all, and what leaves them
-    is told.
+    For a batch with changes they are not: at the end of the input, windows close up to the last row of all, and emit
+    what leaves them.
     """
     return by_its_rows(ticks) and (df.isStreaming or query.emit != "changes")
 
 
 def meetings(df: DataFrame, rows: pa.Schema, query: TopKForEach) -> tuple[Meeting, ...]:
-    """By what the rows of `df` find their queries, which need no others; none: every row goes to each bucket."""
+    """The equalities by which rows of `df` find their queries; none: every row goes to each bucket."""
     found = []
     for row, asked in equalities(query.where):
         types = rows.field(row).type, query.queries.schema.field(asked).type
@@ -90,7 +90,7 @@ def bucket_of_row(df: DataFrame, by: tuple[Meeting, ...], buckets: int) -> Colum
     """Where a row of `df` goes. One with a null matters to nobody, and is only counted: its bucket is below 0."""
     values = [quoted(each.row) for each in by]
     complete = reduce(Column.__and__, [value.isNotNull() for value in values])
-    nowhere = sf.lit(-1) - bucket_of([tie(df)], buckets)  # not all in one place: there may be many
+    nowhere = sf.lit(-1) - bucket_of([tie(df)], buckets)  # spread over buckets: there may be many
     return sf.when(complete, _bucket(values, by, buckets)).otherwise(nowhere).alias(BUCKET)
 
 

@@ -1,11 +1,11 @@
-"""Which rows can be shown to which of many queries: decided before the shuffle, in the task that has them.
+"""Which subscriptions can show a row: decided before the shuffle, in the task that has the row.
 
-Time is cut wherever a window of some query begins or ends. All rows of such a pane are in the same windows of a query,
-so one that as many rows of its pane outrank as the query shows is in none of its answers. What is left goes to the
-buckets of the queries that can still show it. As many rows as all queries together show are left of a pane at most, so
-this is done where a pane has many more.
+Time is cut wherever a window of some query begins or ends. All rows of such a pane are in the same windows of a query.
+So a query with k shows no row that k others of its pane outrank. The rows that are left go to the buckets of the
+queries that can show them. A pane keeps at most as many rows as all queries show together, so this is done where it has
+many more.
 
-The rows of a pane are asked for by the queries themselves, as of a tumbling window: the index is what runs in a bucket.
+The queries themselves ask for the rows of a pane, as of a tumbling window, with the index that runs in a bucket.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.operator import Batch, Spec
+from skyband.problems.rows.operator import Batch, Spec
 from skyband.streams.arrivals import uneven
 from skyband.streams.trades import trades
 from skyband.streams.uniform import uniform

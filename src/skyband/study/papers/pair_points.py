@@ -15,7 +15,7 @@ import pyarrow as pa
 from skyband.core.operator import CHANGES
 from skyband.core.registry import algorithms_of
 from skyband.expressions.pairs import bind
-from skyband.problems.pairs.algorithms.naive import Naive
+from skyband.problems.pairs.algorithms.naive.state import Naive
 from skyband.problems.pairs.algorithms.naive.supreme import Supreme
 from skyband.problems.pairs.algorithms.staircase import expected_pairs
 from skyband.problems.pairs.drivers.scoring import scoring_of

@@ -17,10 +17,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.operator import Answer, Batch, ObjectOperator, Spec
+from skyband.core.operator import Answer
 from skyband.core.registry import algorithms_of, find
 from skyband.errors import InvalidQuery
 from skyband.kernels.panes import WORTH_GUESSING
+from skyband.problems.rows.operator import Batch, RowOperator, Spec
 from skyband.streams.batches import evenly
 from skyband.streams.uniform import uniform
 from skyband.study.papers.effort import Effort
@@ -130,7 +131,7 @@ class Contender:
     """A case that runs."""
 
     case: Case
-    operator: ObjectOperator
+    operator: RowOperator
     feed: Feed
     batch_rows: int = 100
     ns_per_row: float = math.inf

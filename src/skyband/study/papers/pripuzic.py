@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skyband.core.operator import ENTRIES, Ints, Spec
+from skyband.core.operator import ENTRIES, Ints
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates, chance
+from skyband.problems.rows.operator import Spec
 from skyband.streams.orders import daily_cycle, falling, random_walk, rising
 from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, near
 from skyband.study.papers.effort import Effort

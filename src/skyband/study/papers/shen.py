@@ -15,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.operator import ENTRIES, Spec
+from skyband.core.operator import ENTRIES
+from skyband.problems.rows.operator import Spec
 from skyband.streams.arrivals import late
 from skyband.streams.uniform import uniform
 from skyband.study.papers.claims import does_not_grow, falls, faster

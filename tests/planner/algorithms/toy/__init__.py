@@ -8,9 +8,9 @@ Choose it:  never; tests copy this folder to see that nothing else has to be edi
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms import recompute
+from skyband.problems.rows.operator import Spec
 
 NAME = "toy"
 

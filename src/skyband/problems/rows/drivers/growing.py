@@ -17,19 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import top_many
-from skyband.core.operator import Answer, Arrays, Batch, Ints, ObjectOperator, Spec
+from skyband.core.operator import Answer, Arrays, Ints
+from skyband.problems.rows.operator import Batch, RowOperator, Spec
 
 SMALL = 4096  # up to this k, an operator takes little memory whatever comes
 _K = "fitted_k"  # under which name it is saved
 
-Open = Callable[..., ObjectOperator]
+Open = Callable[..., RowOperator]
 
 
 def opener(open_one: Open) -> Open:
     """As `open_one`, with a k that grows if a large one is asked for."""
 
     @wraps(open_one)
-    def open_fitted(spec: Spec, **options: int | float) -> ObjectOperator:
+    def open_fitted(spec: Spec, **options: int | float) -> RowOperator:
         if spec.k <= SMALL:
             return open_one(spec, **options)
         return Growing(spec, lambda fitted: open_one(fitted, **options))

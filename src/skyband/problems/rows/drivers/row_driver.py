@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
-from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Batch, Codes, Ints, Spec
+from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Codes, Ints
 from skyband.kernels import slabs
 from skyband.kernels.compiling import allocating, inlined, kernel
 from skyband.kernels.ranking import ROW, Rows, joined
 from skyband.problems.rows.drivers.emit_kernels import OUT
 from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import FOREVER
 
 NEVER = FOREVER

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import CHANGES, Arrays, Codes, Ints, Spec
+from skyband.core.operator import CHANGES, Arrays, Codes, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.codes import order_by_code
@@ -20,6 +20,7 @@ from skyband.kernels.compiling import read_only
 from skyband.kernels.ranking import Rows, best_first
 from skyband.problems.rows.drivers import step_kernels as kernels
 from skyband.problems.rows.drivers.row_driver import NEED, NEVER, NO_ORDER, NOW, Arriving, Input, running_maximum
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 

@@ -17,8 +17,8 @@ from numba.core.errors import NumbaError
 from skyband.errors import InvalidExpression
 from skyband.expressions.subscriptions import QueryScore
 from skyband.kernels.generating import callee, filled, loop
-from skyband.kernels.widening import widen
-from skyband.problems.rows.algorithms.relaxed.block_kernels import note
+from skyband.kernels.heap import note_score as note
+from skyband.kernels.intrinsics import widen
 from skyband.problems.subscriptions.drivers.kernels.scoring import LOOPS, merge_last, put_kept
 
 BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import Floats
-from skyband.problems.pairs.drivers.scoring import BLOCK
+from skyband.problems.pairs.drivers.loop_texts import BLOCK
 from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
 from skyband.problems.pairs.operator import Batch, Spec
 from skyband.windows import FOREVER
@@ -30,7 +30,7 @@ class Supreme:
         self._scores = np.empty(BLOCK)
 
     def fill(self, values: Floats) -> None:
-        """A window full of these rows, by column and row, without scoring their pairs."""
+        """Fill a window with these rows, by column and row, without scoring their pairs."""
         position = np.arange(values.shape[1])
         self._rows.append(Rows(values, np.empty((0, len(position))), position, position))
 

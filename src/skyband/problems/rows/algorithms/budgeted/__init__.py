@@ -1,40 +1,24 @@
 """Budgeted k-skyband: the exact answer at every arrival, but for a few rows; never more than the query allows.
 
 Paper:      none for the budget; the rows it lets go are those of PA (Pripužić and others, TODS 2015, section 4.1), the
-            skyband is `relaxed`.
-Invariant:  the scores of every row that fewer than k better rows outlive are held, as by `relaxed`. Some of these rows
-            are let go: their columns are not held. Rows let go and rows missed are together at most error * N / n,
-            after N rows in windows of n, at any moment and on any stream.
-Cost:       push as `relaxed`; state as `relaxed`, but the columns of k + limit rows and of those that came since it was
-            pruned, once the budget allows it. 40 bytes stay of a row that is let go.
+            skyband is that of `relaxed`.
+Invariant:  it holds the score of every row that fewer than k better rows outlive, as `relaxed` does. It lets some of
+            these rows go: it no longer holds their columns. Rows let go and rows missed are together at most
+            error * N / n, after N rows in windows of n, at any moment and on any stream.
+Cost:       push as `relaxed`; state as `relaxed`, but with the columns of only k + limit rows, and of those that came
+            since the last pruning, once the budget allows it. A row that is let go keeps 40 bytes.
 Choose it:  `error=` is given, in a window of arrivals that slides with each of them.
-
-Why no row can be let go for less: if nothing but poor scores follow, every row of the k-skyband is shown before it
-leaves the window. So whoever lets more rows of it go than the error * N / n that may be missed breaks the promise on
-some stream. A row that is let go costs nothing in the end if k better rows come while it is in the window, which on
-random order nearly every row of a rank behind `limit` sees: the budget it took is free again. While the skyband is
-larger than random order makes it, scores fall, and no row is let go.
-
-Since the scores are held, the exact answer is known: a row that is let go and belongs in it leaves a gap, it is counted
-when that happens, and no other row is shown in its place. With groups each has a budget of its own, from its own rows.
 """
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import CHANGES, Answer, Arrays, Ints, Spec
 from skyband.core.options import Count, CountOrNone
 from skyband.core.registry import Algorithm
-from skyband.errors import InvalidQuery
-from skyband.kernels import slabs
+from skyband.problems.rows.algorithms.budgeted.state import Budgeted
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
-from skyband.problems.rows.algorithms.relaxed import Relaxed
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.drivers.emit_kernels import GONE, HOLE, OUT
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAME = "budgeted"
@@ -54,18 +38,9 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The first k and the candidates, once error * N / n is large enough."""
+    """It holds the first k and the candidates, once error * N / n is large enough."""
     skyband = skyband_rows(spec, window_rows)
     return min(skyband, spec.k + candidates(spec.window.size, spec.k, spec.error)) if spec.error else skyband
-
-
-def usual_rows(n: int, k: int) -> int:
-    """On random order the k-skyband of n rows is hardly ever larger: four standard deviations above its mean.
-
-    The i-th newest row is in it with a chance of min(1, k/i), whatever the others do.
-    """
-    chances = np.log(max(1.0, n / k)), 1 / k - 1 / max(n, k)  # the sums of 1/i and of 1/i**2 over i from k to n
-    return int(k * (1 + chances[0]) + 4 * np.sqrt(max(0.0, k * chances[0] - k * k * chances[1]))) + 1
 
 
 def open(
@@ -76,86 +51,8 @@ def open(
     slack: Count = 64,
     initial_room: Count = 1024,
 ) -> Budgeted:
-    """`limit` candidates behind the first k instead of those that the error asks for."""
+    """`limit`: how many candidates it holds behind the first k; by default as many as the error asks for."""
     return Budgeted(spec, limit, block, slack, initial_room)
-
-
-class Budgeted(Relaxed):
-    def __init__(self, spec: Spec, limit: int | None, block: int, slack: int, initial_room: int) -> None:
-        n, k = spec.window.size, spec.k
-        if limit is None:
-            limit = candidates(n, k, spec.error) if spec.error else 0
-        budget = (spec.error, k + limit, usual_rows(n, k))
-        super().__init__(spec, block=block, slack=slack, initial_room=initial_room, budget=budget)
-
-    @property
-    def missed(self) -> int:
-        """Rows so far that belonged in an answer and were not shown."""
-        return int(self._state.spent["missed"].sum())
-
-    def rows_held(self) -> int:
-        # A row that was let go and has left the window since counts as gone until the band is pruned.
-        return max(0, super().rows_held() - int(self._state.spent["gone"].sum()))
-
-    def held(self) -> Ints:
-        rows = self._rows()[1]
-        if self.spec.emit == CHANGES:
-            rows = np.concatenate([rows, slabs.pack(self._pool, self._shown())])
-        return np.unique(rows["position"][rows["flag"] < GONE])
-
-    def top(self, k: int, size: int | None) -> Answer:
-        answer = super().top(k, size)
-        shown = self._with_columns(answer)
-        return Answer._make(column[shown] for column in answer)
-
-    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
-        answer, ends = super().top_many(k, size)
-        shown = self._with_columns(answer)
-        return Answer._make(column[shown] for column in answer), np.append(0, np.cumsum(shown))[ends]
-
-    def state(self) -> Arrays:
-        return super().state() | {"spent": self._state.spent.copy()}
-
-    def restore(self, state: Arrays) -> None:
-        super().restore(state)
-        self._state.spent[:] = state["spent"]
-
-    def check(self) -> None:
-        super().check()
-        rule, saved = self._rule, super().state()
-        assert (saved["recent_rows"]["flag"] < GONE).all(), "only rows of a band are let go"
-        ends = np.cumsum(saved["band_length"])
-        for g, (end, spent) in enumerate(zip(ends, self._state.spent, strict=False)):
-            band = saved["band_rows"][end - saved["band_length"][g] : end]
-            gone = (band["flag"] >= GONE) & (band["flag"] < 2 * GONE)
-            assert gone.sum() <= spent["gone"], "every row that is let go is counted"
-            assert not (band["score"][gone] > spent["best"]).any(), "none of them is better than the best"
-            allowed = rule.error * saved["arrivals"][g] / rule.size
-            assert spent["gone"] + spent["missed"] <= allowed, "no more rows are let go than may be missed"
-
-    # -- inside ---------------------------------------------------------------------------------------------------
-
-    def _take_answer(self) -> Answer:
-        written = self._out[: self._clock[OUT]]
-        if len(written) and (holes := abs(written["change"]) == HOLE).any():
-            whole = written[~holes]
-            self._out[: len(whole)] = whole
-            self._clock[OUT] = len(whole)
-        return super()._take_answer()
-
-    def _with_columns(self, answer: Answer) -> npt.NDArray[np.bool_]:
-        """Which rows of an answer are not let go."""
-        rows = self._rows()[1]
-        return np.isin(answer.position, rows["position"][rows["flag"] >= GONE], invert=True)
-
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
-        part = size[(size != NEXT_WINDOW) & (size != self.spec.window.size)]
-        if len(part):
-            raise InvalidQuery(
-                f"size={part[0]} is a part of the window, and with error={self.spec.error:g} only rows that matter to "
-                "the whole window are held. Ask without a size, or make the query with ad_hoc=True to ask for any size."
-            )
-        return super()._asked(groups, size)
 
 
 ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows, exact=False),)

@@ -1,7 +1,7 @@
 """The compiled steps of k-skybands with or without a filter before them: strict, relaxed and their compositions.
 
-A filter sees the rows of a buffer, the more recent half of the window or less. A row that is not among the best k of
-the filter when it arrives is not offered to the query's skyband then, and when it leaves the buffer only if it is among
+A filter sees the rows of a buffer, the more recent half of the window or less. The query's skyband is offered a row
+twice at most: when it arrives, if it is among the best k of the filter, and when it leaves the buffer, if it is among
 the best k of what the filter holds by then, all of it more recent. So most rows never reach the skyband.
 """
 
@@ -16,6 +16,7 @@ from skyband.kernels.heap import push_heap
 from skyband.kernels.queues import pop_front, push_back
 from skyband.kernels.ranking import ZERO
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
+from skyband.problems.rows.algorithms.probabilistic.kernels import lowered
 from skyband.problems.rows.drivers.row_driver import NEVER, row_index
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
 from skyband.windows import FOREVER
@@ -47,10 +48,10 @@ FIELDS: dict[str, int | float] = {
 
 
 @part
-def take_strict(band, score, time, position, k, pool):  # type: ignore[no-untyped-def]
+def take_strict(band, score, time, position, k, pool):
     """Insert a row, unless k better ones outlive it, and drop those that it is the k-th to dominate.
 
-    In a row's field `last`: how many better rows live as long. Returns the row's rank, or k or more.
+    A row's field `last` counts the better rows that live as long. Returns the row's rank, or k or more.
     """
     rank = rank_of(pool, band, score, time, position)
     rows, start, n = pool.rows, first_row(band), band.length
@@ -74,7 +75,7 @@ def take_strict(band, score, time, position, k, pool):  # type: ignore[no-untype
 
 
 @part
-def take_relaxed(band, score, time, position, k, limit, gamma, expired, pool, latest):  # type: ignore[no-untyped-def]
+def take_relaxed(band, score, time, position, k, limit, gamma, expired, pool, latest):
     """Insert a row, and prune when there are `limit` candidates behind the first k. Returns its rank and the limit."""
     rank = rank_of(pool, band, score, time, position)
     insert(pool, band, rank, k, score, time, position)
@@ -86,7 +87,7 @@ def take_relaxed(band, score, time, position, k, limit, gamma, expired, pool, la
 
 
 @part
-def prune(band, k, expired, pool, latest):  # type: ignore[no-untyped-def]
+def prune(band, k, expired, pool, latest):
     """Drop the candidates that are expired or that k better rows outlive; the first k stay as they are."""
     rows, start = pool.rows, first_row(band)
     kept, in_heap = ZERO, ZERO
@@ -101,13 +102,13 @@ def prune(band, k, expired, pool, latest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def add_latest(heap, size, k, time):  # type: ignore[no-untyped-def]
+def add_latest(heap, size, k, time):
     """Add to the k latest times, the earliest of them on top."""
     return push_heap(heap, size, k, time) if size < k or time > heap[0] else size
 
 
 @part
-def expire(band, scope, limit, pool):  # type: ignore[no-untyped-def]
+def expire(band, scope, limit, pool):
     """Take expired rows out of the first `scope` rows, until none of these is expired.
 
     Returns the best rank that was taken out, or the length, and the earliest time left there.
@@ -125,17 +126,17 @@ def expire(band, scope, limit, pool):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def offer(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+def offer(kind, g, score, time, position, config, pool, state):
     """Put a row into the query's skyband. True: it is among the first k."""
     group, band = state.groups[g], state.lists[QUERY, g]
     if kind.query == STRICT:
-        rank = take_strict(band, score, time, position, rule.k, pool)
+        rank = take_strict(band, score, time, position, config.k, pool)
         group.expires = min(group.expires, time)
-        return rank < rule.k
+        return rank < config.k
     rank, group.query_limit = take_relaxed(
-        band, score, time, position, rule.k, group.query_limit, kind.gamma, group.limit, pool, state.latest
+        band, score, time, position, config.k, group.query_limit, kind.gamma, group.limit, pool, state.latest
     )
-    if rank >= rule.k:
+    if rank >= config.k:
         return False
     # What left the first k is at most the oldest of them: looking for it too early does no harm.
     group.expires = min(group.expires, time)
@@ -146,39 +147,39 @@ def offer(kind, g, score, time, position, rule, pool, state):  # type: ignore[no
 
 
 @inlined
-def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+def take_row(kind, g, score, time, position, config, pool, state):
     group = state.groups[g]
     if kind.filter == NONE or time < group.latest:
-        # A row out of order does not outlive those that came before it: the filter knows nothing of it.
-        changed = offer(kind, g, score, time, position, rule, pool, state)
+        # A row out of order does not outlive those that came before it, so the filter does not take it.
+        changed = offer(kind, g, score, time, position, config, pool, state)
     else:
         group.latest = time
         buffer, changed = state.lists[BUFFER, g], False
         while buffer.length > 0 and pool.rows[first_row(buffer)].time <= time - kind.span:
-            changed |= leave_buffer(kind, g, rule, pool, state)
-        rank = take_into_filter(kind, g, score, time, position, rule, pool, state)
-        push_back(pool, buffer, score, time, position, np.int64(rank < rule.k))
-        if rank < rule.k:
-            changed |= offer(kind, g, score, time, position, rule, pool, state)
-    look_ahead(kind, g, rule, pool, state)
+            changed |= leave_buffer(kind, g, config, pool, state)
+        rank = take_into_filter(kind, g, score, time, position, config, pool, state)
+        push_back(pool, buffer, score, time, position, np.int64(rank < config.k))
+        if rank < config.k:
+            changed |= offer(kind, g, score, time, position, config, pool, state)
+    look_ahead(kind, g, config, pool, state)
     return changed
 
 
 @inlined
-def take_into_filter(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+def take_into_filter(kind, g, score, time, position, config, pool, state):
     """Returns the row's rank in the filter; k or more: at least k rows of it are better."""
     group, band = state.groups[g], state.lists[FILTER, g]
     if kind.filter == STRICT:
-        return take_strict(band, score, time, position, rule.k, pool)
+        return take_strict(band, score, time, position, config.k, pool)
     if kind.filter == RELAXED:
         rank, group.filter_limit = take_relaxed(
-            band, score, time, position, rule.k, group.filter_limit, kind.gamma, -NEVER, pool, state.latest
+            band, score, time, position, config.k, group.filter_limit, kind.gamma, -NEVER, pool, state.latest
         )
         return rank
-    if score < group.threshold and band.length >= rule.k:
+    if score < group.threshold and band.length >= config.k:
         return band.length
     rank = rank_of(pool, band, score, time, position)
-    insert(pool, band, rank, rule.k, score, time, position)
+    insert(pool, band, rank, config.k, score, time, position)
     group.threshold = min(group.threshold, score)
     if band.length >= kind.candidates:
         band.length = kind.candidates
@@ -187,34 +188,34 @@ def take_into_filter(kind, g, score, time, position, rule, pool, state):  # type
 
 
 @inlined
-def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+def drop_rows(kind, g, limit, config, pool, state):
     group = state.groups[g]
     group.limit = limit
     changed = False
     if kind.filter != NONE:
         buffer = state.lists[BUFFER, g]
-        while buffer.length > 0 and pool.rows[first_row(buffer)].time < limit + rule.size - kind.span:
-            changed |= leave_buffer(kind, g, rule, pool, state)
+        while buffer.length > 0 and pool.rows[first_row(buffer)].time < limit + config.size - kind.span:
+            changed |= leave_buffer(kind, g, config, pool, state)
     if group.expires < limit:
         band = state.lists[QUERY, g]
-        scope = band.length if kind.query == STRICT else rule.k
+        scope = band.length if kind.query == STRICT else config.k
         best, group.expires = expire(band, scope, limit, pool)
-        changed |= best < rule.k
-    look_ahead(kind, g, rule, pool, state)
+        changed |= best < config.k
+    look_ahead(kind, g, config, pool, state)
     return changed
 
 
 @inlined
-def look_ahead(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
-    """Set from which window start on something has to be dropped again."""
+def look_ahead(kind, g, config, pool, state):
+    """Set `oldest`: the window start from which on a row has to be dropped again."""
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     group.oldest = group.expires
-    if kind.filter != NONE and buffer.length > 0 and rule.size != FOREVER:
-        group.oldest = min(group.oldest, pool.rows[first_row(buffer)].time + kind.span - rule.size)
+    if kind.filter != NONE and buffer.length > 0 and config.size != FOREVER:
+        group.oldest = min(group.oldest, pool.rows[first_row(buffer)].time + kind.span - config.size)
 
 
 @inlined
-def leave_buffer(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
+def leave_buffer(kind, g, config, pool, state):
     """The oldest row leaves buffer and filter. If fewer than k rows of the filter are better, the skyband gets it."""
     group, buffer, band = state.groups[g], state.lists[BUFFER, g], state.lists[FILTER, g]
     row = pool.rows[first_row(buffer)]
@@ -227,36 +228,29 @@ def leave_buffer(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
             # Lowered rather than reset, so that few rows enter that have no prospects.
             last = first_row(band) + band.length - 1
             group.threshold = lowered(group.threshold, pool.rows[last - 1].score - pool.rows[last].score)
-    if offered or rank >= rule.k:
+    if offered or rank >= config.k:
         return False
-    return offer(kind, g, score, time, position, rule, pool, state)
+    return offer(kind, g, score, time, position, config, pool, state)
 
 
 @inlined
-def lowered(threshold, difference):  # type: ignore[no-untyped-def]
-    """The threshold less this difference of two scores; infinite ones have none, and then every score reaches it."""
-    lower = threshold - difference
-    return lower if lower == lower else -np.inf
-
-
-@inlined
-def skip_rows(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
+def skip_rows(kind, g, j, end, batch, config, pool, state, out):
     """With a probabilistic filter: rows below its threshold neither enter it nor, leaving, the skyband."""
-    if kind.filter != PROBABILISTIC or state.lists[FILTER, g].length < rule.k:
+    if kind.filter != PROBABILISTIC or state.lists[FILTER, g].length < config.k:
         return j
-    return pass_below(kind, g, j, end, state.groups[g].threshold, True, batch, rule, pool, state)
+    return pass_below(kind, g, j, end, state.groups[g].threshold, True, batch, config, pool, state)
 
 
 @inlined
-def pass_below(kind, g, j, end, threshold, both, batch, rule, pool, state):  # type: ignore[no-untyped-def]
+def pass_below(kind, g, j, end, threshold, both, batch, config, pool, state):
     """Let rows with scores below the threshold through the buffer; `both`: as long as those that leave it are, too.
 
     For windows of arrivals, where with each row that comes one leaves. Returns the first row not let through.
     """
     group, buffer = state.groups[g], state.lists[BUFFER, g]
-    if not rule.by_count or rule.ahead:
+    if not config.by_count or config.ahead:
         return j
-    stop = quiet_until(group, group.expires, j, end, batch, rule)
+    stop = quiet_until(group, group.expires, j, end, batch, config)
     m = min(stop - j, buffer.length, buffer.capacity - buffer.gap - buffer.length)
     rows, start, arrivals = pool.rows, first_row(buffer), group.arrivals
     if m <= 0 or rows[start].time != arrivals - kind.span or rows[start + m - 1].time != arrivals - kind.span + m - 1:
@@ -276,8 +270,8 @@ def pass_below(kind, g, j, end, threshold, both, batch, rule, pool, state):  # t
     if x > 0:
         buffer.gap += x
         group.latest = arrivals + x - 1
-        group.limit = max(group.limit, arrivals + x - rule.size)
-        group.oldest = min(group.expires, rows[first_row(buffer)].time + kind.span - rule.size)
+        group.limit = max(group.limit, arrivals + x - config.size)
+        group.oldest = min(group.expires, rows[first_row(buffer)].time + kind.span - config.size)
     return j + x
 
 

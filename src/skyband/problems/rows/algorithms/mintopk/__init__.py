@@ -1,61 +1,24 @@
 """MinTopK: exact top-k of windows that slide by panes, from the fewest rows possible.
 
 Paper:      Yang, Shastri, Rundensteiner, Ward, EDBT 2011, section 5 (the super-top-k list).
-Invariant:  for each group, the rows of closed panes that some future window may show, best first, each with its last
-            window; and of each open pane its k best so far. A row is dropped when k better ones live as long as it;
-            where a pane has few rows, those of recent panes wait in a list of their own to be dropped together.
+Invariant:  each group has the rows of closed panes that some future window may show, best first, each with its last
+            window; and the k best rows so far of each open pane. A row is dropped when k better ones live as long;
+            where panes have few rows, those of recent panes wait in a list of their own, to be dropped together.
 Cost:       push one comparison a row, O(log k) for a row that enters its pane's best k; a slide with n rows of its pane
             O(k + n log n + sqrt(n s)), however many slides make a window; state s is 2k to 3.5k rows per group on
             random order, never more than k for each pane of the window, and sqrt(n s) young rows.
 Choose it:  the window slides by more than a row, and the answer is wanted when it slides.
-
-Marks of the first window are not kept: when a window closes, every row of its list is in it.
 """
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-import numpy.typing as npt
-
-from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
-from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Batch, Ints, Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
-from skyband.errors import InvalidQuery, SnapshotMismatch
-from skyband.kernels import slabs
-from skyband.kernels.compiling import read_only
-from skyband.kernels.panes import SAMPLE, WORTH_GUESSING, last_window, pane_of, shape_of
-from skyband.kernels.positions import ascending
-from skyband.kernels.ranking import Rows, best_first, joined
-from skyband.problems.rows.algorithms.mintopk import kernels
-from skyband.problems.rows.algorithms.mintopk.closing_kernels import FEW, close_until
-from skyband.problems.rows.algorithms.mintopk.state import (
-    CELL,
-    CLOCKS,
-    CLOSED,
-    DOMINATOR,
-    FREE_CELL,
-    GROUP,
-    LATE,
-    MANY,
-    NEVER,
-    NEXT,
-    NOW,
-    SHOWN,
-    TOTAL,
-    UNRANKED,
-    WANTED,
-    YOUNG,
-    Rule,
-    new_work,
-    room_needed,
-    shown_at_most,
-)
+from skyband.problems.rows.algorithms.mintopk.state import MinTopK
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.drivers.emit_kernels import OUT
-from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAME = "mintopk"
@@ -70,7 +33,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """k of the open pane, and of each earlier slide what as many later ones leave: k, k/2, k/3, … on random order."""
+    """The open pane has k rows; the slides before it have k, k/2, k/3, … left, on random order."""
     slides = 2 if spec.window.size == FOREVER else math.ceil(spec.window.size / spec.window.every)
     harmonic = sum(1 / i for i in range(1, min(slides, 1000))) + math.log(max(1.0, slides / 1000))
     return min(window_rows, spec.k * (1 + harmonic))
@@ -78,281 +41,6 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 def open(spec: Spec, *, slack: Count = 8, initial_room: Count = 1024) -> MinTopK:
     return MinTopK(spec, slack=slack, initial_room=initial_room)
-
-
-class MinTopK:
-    def __init__(self, spec: Spec, *, slack: int = 8, initial_room: int = 1024) -> None:
-        """`slack`: a pane's buffer is cut back to its k best when it holds max(2k, k + slack) rows."""
-        self.spec = spec
-        self._shape = shape_of(spec.window.size, spec.window.every)
-        self._rule = Rule(spec.k, max(2 * spec.k, spec.k + slack), spec.window.lateness, spec.emit)
-        self._pool = slabs.new_pool(initial_room)
-        self._groups = np.zeros(0, GROUP)
-        self._young = np.zeros(0, YOUNG)
-        self._cells = np.zeros(0, CELL)
-        self._out = np.zeros(initial_room, ANSWER)
-        self._work = new_work(self._rule, 1)
-        self._sample = np.empty(SAMPLE) if spec.k >= WORTH_GUESSING and not spec.grouped else None
-        self._clock = np.zeros(CLOCKS, np.int64)
-        self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
-        self._held: Held | None = None  # for questions; None: not made since rows came or left
-        self._know_groups(1)
-
-    @property
-    def late(self) -> int:
-        return int(self._clock[LATE])
-
-    @property
-    def unranked(self) -> int:
-        return int(self._clock[UNRANKED])
-
-    # -- the protocol ---------------------------------------------------------------------------------------------
-
-    def push(self, batch: Batch) -> Answer:
-        self._held = None
-        if self.spec.grouped and len(batch.group):
-            self._know_groups(int(batch.group.max()) + 1)
-        group = batch.group if self.spec.grouped else None
-        score, time = read_only(batch.score), read_only(batch.time)
-        i, n = 0, len(score)
-        while True:
-            self._fit_work(n)
-            state = self._shape, self._rule, self._pool, *self._arrays(), self._work
-            if self.spec.window.by_count:
-                i = kernels.push_by_count(score, group, batch.first, i, *state, self._sample)
-            else:
-                i = kernels.push_by_value(score, time, group, batch.first, i, *state)
-            if i == n:
-                return self._take_answer()
-            self._make_room()
-
-    def advance(self, watermark: int) -> Answer:
-        self._held = None
-        # A window closes when the watermark reaches its end, so windows up to this index are due.
-        self._close_until(watermark // self._shape.every - 1)
-        self._clock[CLOSED] = max(self._clock[CLOSED], watermark // self._shape.every)
-        return self._take_answer()
-
-    def next_close(self) -> int | None:
-        upcoming = int(self._clock[NEXT])
-        return None if self.spec.window.by_count or upcoming == NEVER else (upcoming + 1) * self._shape.every
-
-    def finish(self) -> Answer:
-        self._held = None
-        if not self.spec.window.by_count:
-            self._close_until(self._last_window_with_rows())
-        return self._take_answer()
-
-    def top(self, k: int, size: int | None) -> Answer:
-        held = self._ask()
-        return held.best(k, self._asked(held.codes, np.array([NEXT_WINDOW if size is None else size])))
-
-    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
-        held = self._ask()
-        return held.best_of_many(k, self._asked(held.codes, size))
-
-    def held(self) -> Ints:
-        parts = [slabs.positions(self._pool, headers) for headers in self._lists()]
-        return ascending(np.concatenate(parts))
-
-    def rows_held(self) -> int:
-        return int(self._clock[TOTAL])
-
-    def live_groups(self) -> npt.NDArray[np.bool_]:
-        groups, rows = self._groups, self._groups["length"] + self._young["length"]
-        live: npt.NDArray[np.bool_] = (rows > 0) | (groups["cell"] != slabs.NONE) | (groups["arrivals"] > 0)
-        return live
-
-    def regroup(self, kept: Ints) -> None:
-        state = self.state()
-        code = np.full(len(self._groups), slabs.NONE, np.int64)
-        code[kept] = np.arange(len(kept))
-        state["groups"], state["young"] = state["groups"][kept], state["young"][kept]
-        state["cells"]["group"] = code[state["cells"]["group"]]
-        self.restore(state)
-
-    def state(self) -> Arrays:
-        cells = self._open_cells()
-        return {
-            "clock": self._clock.copy(),
-            "groups": self._groups.copy(),
-            "young": self._young.copy(),
-            "cells": cells,
-            "list_rows": slabs.pack(self._pool, self._groups),
-            "young_rows": slabs.pack(self._pool, self._young),
-            "cell_rows": slabs.pack(self._pool, cells),
-        }
-
-    def restore(self, state: Arrays) -> None:
-        if "young" not in state:
-            raise SnapshotMismatch(
-                "This snapshot of 'mintopk' was written by another version of Skyband, which kept one list of rows: "
-                "this one keeps two. Start anew, or go on with that version."
-            )
-        self._held = None
-        self._clock, self._groups, self._young, self._cells = (
-            state[name].copy() for name in ("clock", "groups", "young", "cells")
-        )
-        lists = self._groups, self._young, self._cells
-        self._pool = slabs.new_pool(sum(slabs.room_for(headers["length"]) for headers in lists))
-        for headers, name in zip(lists, ("list_rows", "young_rows", "cell_rows"), strict=True):
-            headers["offset"] = 0
-            slabs.unpack(self._pool, headers, state[name])
-        self._groups["cell"] = self._clock[FREE_CELL] = slabs.NONE
-        for cell, g in enumerate(self._cells["group"]):
-            self._cells["following"][cell] = self._groups["cell"][g]
-            self._groups["cell"][g] = cell
-
-    def rescore(self, change: Change) -> None:
-        self.restore(rescored(self.state(), change))
-        self._work = new_work(self._rule, len(self._work.bar))  # what it expects is said in scores
-
-    def check(self) -> None:
-        state, k = self.state(), self.spec.k
-        rows = self._rows()[1]
-        assert self.rows_held() == len(rows), "the count of rows held is their number"
-        assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
-        assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
-        assert (state["cells"]["length"] < self._rule.limit).all(), "an open pane holds fewer rows than its limit"
-        slides = 1 if self.spec.window.size == FOREVER else self._shape.whole + (self._shape.rest > 0)
-        for name, headers in (("list_rows", state["groups"]), ("young_rows", state["young"])):
-            for listed in np.split(state[name], np.cumsum(headers["length"])[:-1]):
-                assert (best_first(listed) == np.arange(len(listed))).all(), "a group's list is sorted, best first"
-                # With changes a row stays while it is shown, and until the lists are merged after that.
-                leaving = ((listed["flag"] & SHOWN > 0) | (listed["flag"] >= DOMINATOR * k)) & (
-                    self.spec.emit == CHANGES
-                )
-                kept, last = listed[~leaving], listed["last"]
-                outlived = [(last[:i] >= last[i]).sum() for i in np.flatnonzero(~leaving)]
-                assert all(n < k for n in outlived), "no row is in a list that k better rows of it outlive"
-                assert (kept["flag"] // DOMINATOR == outlived).all(), "each row knows how many of its list outlive it"
-                assert len(kept) <= k * slides, "a list holds at most k rows for each slide of the window"
-        self._check_young(state)
-
-    def _check_young(self, state: Arrays) -> None:
-        groups, young = state["groups"], state["young"]
-        for rows, headers, bound in (("list_rows", groups, "listed"), ("young_rows", young, "until")):
-            of = np.repeat(groups[bound], headers["length"])
-            assert (state[rows]["last"] <= of).all(), f"no row lives longer than {bound!r} says"
-        listed = np.repeat(groups["listed"], young["length"])
-        assert (state["young_rows"]["last"] > listed).all(), "young rows outlive those of the list"
-        most = np.maximum(groups["length"], FEW * self.spec.k)
-        assert (young["length"] <= most).all(), "there are not more young rows than others, or few"
-
-    # -- inside ---------------------------------------------------------------------------------------------------
-
-    def _know_groups(self, count: int) -> None:
-        known = len(self._groups)
-        if count > known:
-            self._groups = slabs.grown(self._groups, max(count, 2 * known))
-            self._groups["cell"][known:] = slabs.NONE
-            self._groups["until"][known:] = self._groups["listed"][known:] = -NEVER
-            self._young = slabs.grown(self._young, len(self._groups))
-
-    def _arrays(self) -> tuple[slabs.Headers, slabs.Headers, slabs.Headers, Ints, npt.NDArray[np.void]]:
-        return self._groups, self._young, self._cells, self._clock, self._out
-
-    def _lists(self) -> tuple[slabs.Headers, ...]:
-        """Where rows are: of each group, of each group's recent panes, of its open ones."""
-        return self._groups, self._young, self._open_cells()
-
-    def _fit_work(self, rows: int) -> None:
-        """Make room for a run of so many rows, if it can be one."""
-        groups = len(self._groups)
-        if self.spec.grouped and len(self._work.bar) < groups and rows >= MANY * self.spec.k * groups:
-            self._work = new_work(self._rule, groups)
-
-    def _make_room(self) -> None:
-        """A kernel stopped because something might run out: enlarge whatever is short."""
-        need = int(room_needed(self._rule, self._groups, self._clock))
-        if self._pool.room() < need:
-            self._pool = slabs.grown_pool(self._pool, need)
-        shown = int(shown_at_most(self._rule, self._clock))
-        if len(self._out) - self._clock[OUT] < shown:
-            self._out = slabs.grown(self._out, 2 * len(self._out) + shown)
-        if self._clock[FREE_CELL] == slabs.NONE or self._clock[WANTED]:
-            known, more = len(self._cells), max(4, len(self._cells), len(self._groups) if self._clock[WANTED] else 0)
-            self._cells = slabs.grown(self._cells, known + more)
-            self._cells["group"][known:] = slabs.NONE
-            self._cells["following"][known:] = [*range(known + 1, known + more), self._clock[FREE_CELL]]
-            self._clock[FREE_CELL] = known
-        self._clock[WANTED] = 0
-
-    def _close_until(self, window: int) -> None:
-        while not close_until(window, self._shape, self._rule, self._pool, *self._arrays()):
-            self._make_room()
-
-    def _last_window_with_rows(self) -> int:
-        """Of the latest row, also if it has no score and so is not held."""
-        now = int(self._clock[NOW])
-        if now == -NEVER:
-            return -NEVER
-        pane = int(pane_of(self._shape, now))
-        if self.spec.window.size == FOREVER:
-            # Rows that were shown once are in all later windows; only what is new makes another window worth closing.
-            return max(pane >> 1, int(self._clock[CLOSED])) if len(self._open_cells()) else pane >> 1
-        return int(last_window(self._shape, pane))
-
-    def _open_cells(self) -> slabs.Headers:
-        return self._cells[self._cells["group"] != slabs.NONE]
-
-    def _rows(self) -> tuple[Ints, Rows]:
-        """Every row held, and its group."""
-        lists, known = self._lists(), np.arange(len(self._groups))
-        groups = [
-            np.repeat(of, headers["length"])
-            for of, headers in zip((known, known, lists[2]["group"]), lists, strict=True)
-        ]
-        return np.concatenate(groups), joined([slabs.pack(self._pool, headers) for headers in lists])
-
-    def _ask(self) -> Held:
-        """The rows held, ready for questions."""
-        if self._held is None:
-            self._held = Held(*self._rows())
-        return self._held
-
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
-        """What ad-hoc questions of these sizes cover, for each of these groups."""
-        self._refuse(size)
-        every, window, asked = self._shape.every, self.spec.window, Asked.room(len(groups), len(size))
-        if window.by_count:
-            now = self._groups["arrivals"][groups]
-            closing = (now // every + 1) * every
-        else:
-            now = np.full(len(groups), self._clock[NOW])
-            end = self.next_close()
-            closing = np.full(len(groups), NOTHING if end is None else end)
-        cover(now, size, window.by_count, every, window.size, closing, asked)
-        return asked
-
-    def _refuse(self, size: Ints) -> None:
-        """Refuse sizes that reach back to where no open window begins, of any group, if it has rows left or not."""
-        every, window = self._shape.every, self.spec.window
-        if window.by_count:
-            end = self._groups["arrivals"][self._groups["arrivals"] > 0]
-            closed = end // every
-        else:
-            end = self._clock[[NOW]][self._clock[[NOW]] > -NEVER] + 1
-            # Before anything has closed, no size that may be asked for reaches back to where that would be.
-            closed = np.maximum(self._clock[[CLOSED]], -NEVER // every)[: len(end)]
-        start = end[:, np.newaxis] - size
-        # Where the window that closes next begins; of a landmark, where nothing has closed yet.
-        held_from = closed * every if window.size == FOREVER else (closed + 1) * every - window.size
-        ahead = start - held_from[:, np.newaxis]
-        refused = np.argwhere((size != NEXT_WINDOW) & ((ahead < 0) | (ahead % every > 0)))
-        if len(refused):
-            g, q = refused[0]
-            raise InvalidQuery(
-                f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of what "
-                f"belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
-                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
-                "size."
-            )
-
-    def _take_answer(self) -> Answer:
-        n = int(self._clock[OUT])
-        self._clock[OUT] = 0
-        return Answer.of(self._out[:n])
 
 
 ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows),)

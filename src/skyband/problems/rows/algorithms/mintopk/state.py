@@ -1,197 +1,321 @@
-"""What the compiled loops of MinTopK keep: groups, open panes, clocks, and the room they need."""
+"""The state of MinTopK: each group's list, its young rows and its open panes, in flat arrays.
+
+It keeps no mark of a row's first window: when a window closes, every row of its list is in it.
+"""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from skyband.kernels.compiling import inlined, part
-from skyband.kernels.panes import FIND
-from skyband.kernels.ranking import SMALL, select_best, settle
-from skyband.kernels.slabs import CLASSES, HEADER, NONE, reserve
+from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
+from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Ints
+from skyband.errors import InvalidQuery, SnapshotMismatch
+from skyband.kernels import slabs
+from skyband.kernels.compiling import read_only
+from skyband.kernels.panes import SAMPLE, WORTH_GUESSING, last_window, pane_of, shape_of
+from skyband.kernels.positions import ascending
+from skyband.kernels.ranking import Rows, best_first, joined
+from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
+    CELL,
+    CLOCKS,
+    CLOSED,
+    DOMINATOR,
+    FREE_CELL,
+    GROUP,
+    LATE,
+    MANY,
+    NEVER,
+    NEXT,
+    NOW,
+    SHOWN,
+    TOTAL,
+    UNRANKED,
+    WANTED,
+    YOUNG,
+    Config,
+    new_work,
+    room_needed,
+    shown_at_most,
+)
+from skyband.problems.rows.algorithms.mintopk.kernels.closing import FEW, close_until
+from skyband.problems.rows.algorithms.mintopk.kernels.pushing import push_by_count, push_by_value
 from skyband.problems.rows.drivers.emit_kernels import OUT
+from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import FOREVER
 
-NEVER = 2**62
 
-# What the clock array holds, beside OUT.
-NOW = 1  # the largest time seen
-CLOSED = 2  # windows with a smaller index have closed
-NEXT = 3  # the earliest open window that has something to show, or NEVER
-LATE = 4  # rows dropped because all their windows had closed
-TOTAL = 5  # rows held
-FREE_CELL = 6  # the first free cell, or NONE
-UNRANKED = 7  # rows without a score
-WANTED = 8  # pool entries wanted beyond what is needed in any case, and a free cell for every group
-STEPS = 9  # rows that closing windows has merged or looked at, so far
-CLOCKS = 10
+class MinTopK:
+    def __init__(self, spec: Spec, *, slack: int = 8, initial_room: int = 1024) -> None:
+        """`slack`: a pane's buffer is cut back to its k best when it holds max(2k, k + slack) rows."""
+        self.spec = spec
+        self._shape = shape_of(spec.window.size, spec.window.every)
+        self._config = Config(spec.k, max(2 * spec.k, spec.k + slack), spec.window.lateness, spec.emit)
+        self._pool = slabs.new_pool(initial_room)
+        self._groups = np.zeros(0, GROUP)
+        self._young = np.zeros(0, YOUNG)
+        self._cells = np.zeros(0, CELL)
+        self._out = np.zeros(initial_room, ANSWER)
+        self._work = new_work(self._config, 1)
+        self._sample = np.empty(SAMPLE) if spec.k >= WORTH_GUESSING and not spec.grouped else None
+        self._clock = np.zeros(CLOCKS, np.int64)
+        self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
+        self._held: Held | None = None  # for questions; None: not made since rows came or left
+        self._know_groups(1)
 
-MANY = 4  # rows of one pane are taken group by group when there are so many times k of each
+    @property
+    def late(self) -> int:
+        return int(self._clock[LATE])
 
+    @property
+    def unranked(self) -> int:
+        return int(self._clock[UNRANKED])
 
-class Rule(NamedTuple):
-    k: int
-    limit: int  # a cell is cut back to its k best when it holds so many rows
-    lateness: int  # FOREVER: rows do not move the watermark
-    emit: int
+    # -- the protocol ---------------------------------------------------------------------------------------------
 
+    def push(self, batch: Batch) -> Answer:
+        self._held = None
+        if self.spec.grouped and len(batch.group):
+            self._know_groups(int(batch.group.max()) + 1)
+        group = batch.group if self.spec.grouped else None
+        score, time = read_only(batch.score), read_only(batch.time)
+        i, n = 0, len(score)
+        while True:
+            self._fit_work(n)
+            state = self._shape, self._config, self._pool, *self._arrays(), self._work
+            if self.spec.window.by_count:
+                i = push_by_count(score, group, batch.first, i, *state, self._sample)
+            else:
+                i = push_by_value(score, time, group, batch.first, i, *state)
+            if i == n:
+                return self._take_answer()
+            self._make_room()
 
-# The flag of a listed row: was it shown, as elsewhere; and how many better rows live as long, or longer.
-SHOWN, DOMINATOR = 1, 2
+    def advance(self, watermark: int) -> Answer:
+        self._held = None
+        # A window closes when the watermark reaches its end, so windows up to this index are due.
+        self._close_until(watermark // self._shape.every - 1)
+        self._clock[CLOSED] = max(self._clock[CLOSED], watermark // self._shape.every)
+        return self._take_answer()
 
-LANES = 16  # scores are counted so many at a time
+    def next_close(self) -> int | None:
+        upcoming = int(self._clock[NEXT])
+        return None if self.spec.window.by_count or upcoming == NEVER else (upcoming + 1) * self._shape.every
 
-# By group code, beside the list of its rows of older panes, best first.
-GROUP = np.dtype(
-    [
-        ("cell", np.int64),  # its first open pane, or NONE
-        ("arrivals", np.int64),  # by count: rows so far
-        ("until", np.int64),  # no row of a closed pane has a later last window
-        ("listed", np.int64),  # nor has one of the list than this; every young row has
-        ("shown", np.int64),  # rows of the last answer,
-        ("stays", np.int64),  # the window until which all of them live
-        ("worst", np.float64),  # and the lowest of their scores
-        *HEADER,
-    ]
-)
+    def finish(self) -> Answer:
+        self._held = None
+        if not self.spec.window.by_count:
+            self._close_until(self._last_window_with_rows())
+        return self._take_answer()
 
-# By group code: the list of its rows of panes that closed lately, best first.
-YOUNG = np.dtype(HEADER)
+    def top(self, k: int, size: int | None) -> Answer:
+        held = self._ask()
+        return held.best(k, self._asked(held.codes, np.array([NEXT_WINDOW if size is None else size])))
 
-# An open pane of a group: a list of rows, among them the pane's k best. Up to k = SMALL just these, best first; beyond
-# that it is cheaper to let up to `limit` rows gather, unsorted, and to select the best now and then.
-CELL = np.dtype(
-    [
-        ("group", np.int64),  # NONE: a free cell
-        ("pane", np.int64),
-        ("following", np.int64),  # the next cell of the group, or the next free one; NONE at the end
-        ("threshold", np.float64),  # no row below it is among the pane's k best
-        *HEADER,
-    ]
-)
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        held = self._ask()
+        return held.best_of_many(k, self._asked(held.codes, size))
 
+    def held(self) -> Ints:
+        parts = [slabs.positions(self._pool, headers) for headers in self._lists()]
+        return ascending(np.concatenate(parts))
 
-@inlined
-def gathers(k):  # type: ignore[no-untyped-def]
-    """Rows that a group gathers before its bar is raised: at most 2k of them are left then."""
-    return 3 * (k + 2)
+    def rows_held(self) -> int:
+        return int(self._clock[TOTAL])
 
+    def live_groups(self) -> npt.NDArray[np.bool_]:
+        groups, rows = self._groups, self._groups["length"] + self._young["length"]
+        live: npt.NDArray[np.bool_] = (rows > 0) | (groups["cell"] != slabs.NONE) | (groups["arrivals"] > 0)
+        return live
 
-# What is expected of the next pane after those seen. It makes no difference but to speed.
-HINT = np.dtype(
-    [
-        ("bar", np.float64),  # somewhat more than k rows will reach it,
-        ("rows", np.int64),  # if there are so many
-        ("margin", np.float64),  # how many more are asked for, in square roots of k
-    ]
-)
-MARGIN = 4.0
+    def regroup(self, kept: Ints) -> None:
+        state = self.state()
+        code = np.full(len(self._groups), slabs.NONE, np.int64)
+        code[kept] = np.arange(len(kept))
+        state["groups"], state["young"] = state["groups"][kept], state["young"][kept]
+        state["cells"]["group"] = code[state["cells"]["group"]]
+        self.restore(state)
 
+    def state(self) -> Arrays:
+        cells = self._open_cells()
+        return {
+            "clock": self._clock.copy(),
+            "groups": self._groups.copy(),
+            "young": self._young.copy(),
+            "cells": cells,
+            "list_rows": slabs.pack(self._pool, self._groups),
+            "young_rows": slabs.pack(self._pool, self._young),
+            "cell_rows": slabs.pack(self._pool, cells),
+        }
 
-class Work(NamedTuple):
-    """Scratch for kernels, which do not allocate: they need no references counted, and run much faster so."""
+    def restore(self, state: Arrays) -> None:
+        if "young" not in state:
+            raise SnapshotMismatch(
+                "This snapshot of 'mintopk' was written by another version of Skyband, which kept one list of rows: "
+                "this one keeps two. Start anew, or go on with that version."
+            )
+        self._held = None
+        self._clock, self._groups, self._young, self._cells = (
+            state[name].copy() for name in ("clock", "groups", "young", "cells")
+        )
+        lists = self._groups, self._young, self._cells
+        self._pool = slabs.new_pool(sum(slabs.room_for(headers["length"]) for headers in lists))
+        for headers, name in zip(lists, ("list_rows", "young_rows", "cell_rows"), strict=True):
+            headers["offset"] = 0
+            slabs.unpack(self._pool, headers, state[name])
+        self._groups["cell"] = self._clock[FREE_CELL] = slabs.NONE
+        for cell, g in enumerate(self._cells["group"]):
+            self._cells["following"][cell] = self._groups["cell"][g]
+            self._groups["cell"][g] = cell
 
-    counts: npt.NDArray[np.int64]  # to sort rows, by bucket
-    found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
-    # For runs of rows, by group: the score it takes, the rows gathered, and these: `gathers(k)` entries for each group.
-    bar: npt.NDArray[np.float64]
-    gathered: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]
-    rows: npt.NDArray[np.int32]  # of the batch
-    some: npt.NDArray[np.float64]  # scores of one group
-    which: npt.NDArray[np.int64]  # and which entries they are
-    hint: npt.NDArray[np.void]  # one record of type HINT
+    def rescore(self, change: Change) -> None:
+        self.restore(rescored(self.state(), change))
+        self._work = new_work(self._config, len(self._work.bar))  # what it expects is said in scores
 
+    def check(self) -> None:
+        state, k = self.state(), self.spec.k
+        rows = self._rows()[1]
+        assert self.rows_held() == len(rows), "the count of rows held is their number"
+        assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
+        assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
+        assert (state["cells"]["length"] < self._config.limit).all(), "an open pane holds fewer rows than its limit"
+        slides = 1 if self.spec.window.size == FOREVER else self._shape.whole + (self._shape.rest > 0)
+        for name, headers in (("list_rows", state["groups"]), ("young_rows", state["young"])):
+            for listed in np.split(state[name], np.cumsum(headers["length"])[:-1]):
+                assert (best_first(listed) == np.arange(len(listed))).all(), "a group's list is sorted, best first"
+                # With changes a row stays while it is shown, and until the lists are merged after that.
+                leaving = ((listed["flag"] & SHOWN > 0) | (listed["flag"] >= DOMINATOR * k)) & (
+                    self.spec.emit == CHANGES
+                )
+                kept, last = listed[~leaving], listed["last"]
+                outlived = [(last[:i] >= last[i]).sum() for i in np.flatnonzero(~leaving)]
+                assert all(n < k for n in outlived), "no row is in a list that k better rows of it outlive"
+                assert (kept["flag"] // DOMINATOR == outlived).all(), "each row knows how many of its list outlive it"
+                assert len(kept) <= k * slides, "a list holds at most k rows for each slide of the window"
+        self._check_young(state)
 
-def new_work(rule: Rule, groups: int) -> Work:
-    """For runs of rows of so many groups."""
-    room = gathers(rule.k)
-    return Work(
-        np.empty(room + 1, np.int64),
-        np.empty(FIND, np.int64),
-        np.empty(groups),
-        np.empty(groups, np.int64),
-        np.empty(groups * room),
-        np.empty(groups * room, np.int32),
-        np.empty(room + LANES),
-        np.empty(room, np.int64),
-        np.array([(-np.inf, FOREVER, MARGIN)], HINT),
-    )
+    def _check_young(self, state: Arrays) -> None:
+        groups, young = state["groups"], state["young"]
+        for rows, headers, bound in (("list_rows", groups, "listed"), ("young_rows", young, "until")):
+            of = np.repeat(groups[bound], headers["length"])
+            assert (state[rows]["last"] <= of).all(), f"no row lives longer than {bound!r} says"
+        listed = np.repeat(groups["listed"], young["length"])
+        assert (state["young_rows"]["last"] > listed).all(), "young rows outlive those of the list"
+        most = np.maximum(groups["length"], FEW * self.spec.k)
+        assert (young["length"] <= most).all(), "there are not more young rows than others, or few"
 
+    # -- inside ---------------------------------------------------------------------------------------------------
 
-@inlined
-def room_needed(rule, groups, clock):  # type: ignore[no-untyped-def]
-    """Pool entries that are enough to admit a row and to close one window of all groups.
+    def _know_groups(self, count: int) -> None:
+        known = len(self._groups)
+        if count > known:
+            self._groups = slabs.grown(self._groups, max(count, 2 * known))
+            self._groups["cell"][known:] = slabs.NONE
+            self._groups["until"][known:] = self._groups["listed"][known:] = -NEVER
+            self._young = slabs.grown(self._young, len(self._groups))
 
-    A slab has at most twice the entries asked for. In the end each group has its rows in a new one. Before that, panes
-    may move a list between two slabs with room for all that is due; the next group uses these again.
-    """
-    return 6 * clock[TOTAL] + 16 * len(groups) + 8 * rule.limit + clock[WANTED]
+    def _arrays(self) -> tuple[slabs.Headers, slabs.Headers, slabs.Headers, Ints, npt.NDArray[np.void]]:
+        return self._groups, self._young, self._cells, self._clock, self._out
 
+    def _lists(self) -> tuple[slabs.Headers, ...]:
+        """Where rows are: in the lists of groups, in those of their recent panes, and in those of their open panes."""
+        return self._groups, self._young, self._open_cells()
 
-@inlined
-def shown_at_most(rule, clock):  # type: ignore[no-untyped-def]
-    """Output entries that are enough to close one window of all groups: each row may leave, and each may enter."""
-    return 2 * clock[TOTAL] + rule.limit
+    def _fit_work(self, rows: int) -> None:
+        """Make room for a run of so many rows, if so many make one."""
+        groups = len(self._groups)
+        if self.spec.grouped and len(self._work.bar) < groups and rows >= MANY * self.spec.k * groups:
+            self._work = new_work(self._config, groups)
 
+    def _make_room(self) -> None:
+        """A kernel stopped because something might run out: enlarge whatever is short."""
+        need = int(room_needed(self._config, self._groups, self._clock))
+        if self._pool.room() < need:
+            self._pool = slabs.grown_pool(self._pool, need)
+        shown = int(shown_at_most(self._config, self._clock))
+        if len(self._out) - self._clock[OUT] < shown:
+            self._out = slabs.grown(self._out, 2 * len(self._out) + shown)
+        if self._clock[FREE_CELL] == slabs.NONE or self._clock[WANTED]:
+            known, more = len(self._cells), max(4, len(self._cells), len(self._groups) if self._clock[WANTED] else 0)
+            self._cells = slabs.grown(self._cells, known + more)
+            self._cells["group"][known:] = slabs.NONE
+            self._cells["following"][known:] = [*range(known + 1, known + more), self._clock[FREE_CELL]]
+            self._clock[FREE_CELL] = known
+        self._clock[WANTED] = 0
 
-@inlined
-def has_room(rule, pool, groups, clock, out):  # type: ignore[no-untyped-def]
-    in_pool, in_out = len(pool.rows) - pool.free[CLASSES], len(out) - clock[OUT]
-    enough = in_pool >= room_needed(rule, groups, clock) and in_out >= shown_at_most(rule, clock)
-    return enough and clock[FREE_CELL] != NONE
+    def _close_until(self, window: int) -> None:
+        while not close_until(window, self._shape, self._config, self._pool, *self._arrays()):
+            self._make_room()
 
+    def _last_window_with_rows(self) -> int:
+        """The last window of the latest row, even if that row has no score and is not held."""
+        now = int(self._clock[NOW])
+        if now == -NEVER:
+            return -NEVER
+        pane = int(pane_of(self._shape, now))
+        if self.spec.window.size == FOREVER:
+            # Rows that were shown once are in all later windows; only what is new makes another window worth closing.
+            return max(pane >> 1, int(self._clock[CLOSED])) if len(self._open_cells()) else pane >> 1
+        return int(last_window(self._shape, pane))
 
-@part
-def tighten(cell, rule, pool, clock):  # type: ignore[no-untyped-def]
-    """Cut the cell back to its k best rows; the worst of them is what a row has to reach from now on."""
-    clock[TOTAL] -= cell.length - rule.k
-    select_best(pool.rows, cell.offset, cell.offset + cell.length, rule.k)
-    cell.length = rule.k
-    cell.threshold = pool.rows[cell.offset + rule.k - 1].score
+    def _open_cells(self) -> slabs.Headers:
+        return self._cells[self._cells["group"] != slabs.NONE]
 
+    def _rows(self) -> tuple[Ints, Rows]:
+        """Every row held, and its group."""
+        lists, known = self._lists(), np.arange(len(self._groups))
+        groups = [
+            np.repeat(of, headers["length"])
+            for of, headers in zip((known, known, lists[2]["group"]), lists, strict=True)
+        ]
+        return np.concatenate(groups), joined([slabs.pack(self._pool, headers) for headers in lists])
 
-@inlined
-def find_cell(g, pane, groups, cells):  # type: ignore[no-untyped-def]
-    cell = groups[g].cell
-    while cell != NONE and cells[cell].pane != pane:
-        cell = cells[cell].following
-    return cell
+    def _ask(self) -> Held:
+        """The rows held, ready for questions."""
+        if self._held is None:
+            self._held = Held(*self._rows())
+        return self._held
 
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        """What ad-hoc questions of these sizes cover, for each of these groups."""
+        self._refuse(size)
+        every, window, asked = self._shape.every, self.spec.window, Asked.room(len(groups), len(size))
+        if window.by_count:
+            now = self._groups["arrivals"][groups]
+            closing = (now // every + 1) * every
+        else:
+            now = np.full(len(groups), self._clock[NOW])
+            end = self.next_close()
+            closing = np.full(len(groups), NOTHING if end is None else end)
+        cover(now, size, window.by_count, every, window.size, closing, asked)
+        return asked
 
-@part
-def new_cell(g, pane, groups, cells, clock):  # type: ignore[no-untyped-def]
-    """An empty cell, the group's first: rows mostly come in order, so the newest pane is looked for most."""
-    cell = clock[FREE_CELL]
-    clock[FREE_CELL] = cells[cell].following
-    cells[cell].group = g
-    cells[cell].pane = pane
-    cells[cell].threshold = -np.inf
-    cells[cell].following = groups[g].cell
-    groups[g].cell = cell
-    return cell
+    def _refuse(self, size: Ints) -> None:
+        """Refuse sizes that reach back to where no open window of some group begins, even of one without rows."""
+        every, window = self._shape.every, self.spec.window
+        if window.by_count:
+            end = self._groups["arrivals"][self._groups["arrivals"] > 0]
+            closed = end // every
+        else:
+            end = self._clock[[NOW]][self._clock[[NOW]] > -NEVER] + 1
+            # Before anything has closed, no size that may be asked for reaches back to where that would be.
+            closed = np.maximum(self._clock[[CLOSED]], -NEVER // every)[: len(end)]
+        start = end[:, np.newaxis] - size
+        # Where the window that closes next begins; of a landmark, where nothing has closed yet.
+        held_from = closed * every if window.size == FOREVER else (closed + 1) * every - window.size
+        ahead = start - held_from[:, np.newaxis]
+        refused = np.argwhere((size != NEXT_WINDOW) & ((ahead < 0) | (ahead % every > 0)))
+        if len(refused):
+            g, q = refused[0]
+            raise InvalidQuery(
+                f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of what "
+                f"belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
+                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
+                "size."
+            )
 
-
-@inlined
-def admit(cell, score, time, position, rule, pool, clock):  # type: ignore[no-untyped-def]
-    """Put a row that reaches the cell's threshold into it."""
-    n = cell.length
-    if n == cell.capacity:
-        reserve(pool, cell, n + 1)
-    row = pool.rows[cell.offset + n]
-    row.score = score
-    row.time = time
-    row.position = position
-    row.last = row.flag = 0  # known when the cell is merged
-    cell.length = n + 1
-    clock[TOTAL] += 1
-    if rule.k <= SMALL:
-        settle(pool.rows, cell.offset, cell.offset + n)
-        if n + 1 >= rule.k:
-            clock[TOTAL] -= n + 1 - rule.k
-            cell.length = rule.k
-            cell.threshold = pool.rows[cell.offset + rule.k - 1].score
-    elif n + 1 == rule.k or n + 1 == rule.limit:
-        tighten(cell, rule, pool, clock)
+    def _take_answer(self) -> Answer:
+        n = int(self._clock[OUT])
+        self._clock[OUT] = 0
+        return Answer.of(self._out[:n])

@@ -14,24 +14,13 @@ Choose it:  the answer is wanted with each arrival, and scores may fall for long
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import CHANGES, Ints, Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
-from skyband.errors import InvalidQuery
-from skyband.kernels import slabs
-from skyband.kernels.ranking import Rows, best_first
 from skyband.problems.rows.algorithms import relaxed
-from skyband.problems.rows.algorithms.partitioned import kernels
-from skyband.problems.rows.algorithms.partitioned.state import EXPIRY, FIELDS, PARTS, RANKED, STORE
+from skyband.problems.rows.algorithms.partitioned.state import Partitioned
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.drivers.rescoring import Change, rescored
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAME = "partitioned"
@@ -42,81 +31,10 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The k-skyband, a quarter as many rows in gaps, and half a partition."""
+    """It holds the k-skyband, a quarter as many rows in gaps, and half a partition."""
     if spec.window.size == FOREVER:
         return min(spec.k, window_rows)
     return min(window_rows, 1.25 * relaxed.expected_rows(spec, window_rows) + math.sqrt(spec.k * window_rows))
-
-
-class Partitioned(Stepwise):
-    def __init__(self, spec: Spec, *, partition: int = 64, slack: int = 64, initial_room: int = 1024) -> None:
-        """A partition has at least `partition` rows; beside the best k about `slack` more rows are kept ranked."""
-        stores = spec.window.size != FOREVER or spec.ad_hoc
-        kind = kernels.Partitioned(stores, max(slack, 1), partition, np.empty(spec.k, np.float64))
-        fields = {**FIELDS, "partition": partition}
-        super().__init__(spec, kind, lists=4, fields=fields, initial_room=initial_room)
-
-    def rows_held(self) -> int:
-        lists, shown = self._state.lists["length"], self._state.shown["length"]
-        held = int(lists[[RANKED, STORE]].sum()) + len(self._pending)
-        return held + int(shown.sum()) if self.spec.emit == CHANGES else held
-
-    def rescore(self, change: Change) -> None:
-        self.restore(rescored(self.state(), change, other=(f"list{PARTS}_rows",)))
-
-    def check(self) -> None:
-        super().check()
-        for g, group in enumerate(self._state.groups):
-            ranked, expiry, store = self._list(RANKED, g), self._list(EXPIRY, g), self._list(STORE, g)
-            assert (np.diff(expiry["time"]) >= 0).all(), "the queue of ranked rows is in order of time"
-            assert len(ranked) == len(expiry), "it is as long as the ranked list"
-            same = np.sort(ranked["position"]) == np.sort(expiry["position"])
-            assert np.all(same), "it holds each ranked row, and no other"
-            assert len(ranked) <= self.spec.k + 2 * self._kind.slack, "the ranked list is short"
-            assert (ranked["time"] >= group["limit"]).all(), "no ranked row is expired"
-            assert self._reach(ranked, group).all(), "ranked rows are at or before the threshold"
-            assert len(ranked) >= self.spec.k or self._reach(store, group).all(), "if few, every row is"
-            for section in self._sections(g):
-                assert (best_first(section) == np.arange(len(section))).all(), "a closed partition is sorted"
-                self._check_ranked(section, g)
-            filling = store[group["closed"] :]
-            assert (np.diff(filling["time"]) >= 0).all(), "the partition that is filling is in order of time"
-            assert len(filling) < max(1, group["partition"]), "a full partition is closed"
-            self._check_ranked(filling, g)
-            after = filling[~self._reach(filling, group) & (filling["time"] >= group["limit"])]
-            assert (after["score"] <= group["best"]).all(), (
-                "none of its live rows after the threshold is above its bound"
-            )
-
-    def _check_ranked(self, rows: Rows, g: int) -> None:
-        group = self._state.groups[g]
-        due = rows[self._reach(rows, group) & (rows["time"] >= group["limit"])]
-        ranked = self._list(RANKED, g)["position"]
-        assert np.isin(due["position"], ranked).all(), "every live row at or before the threshold is ranked"
-
-    def _reach(self, rows: Rows, group: Any) -> npt.NDArray[np.bool_]:
-        """Which of these rows rank at or before the threshold?"""
-        at = (group["threshold"], group["threshold_time"], group["threshold_position"])
-        keys = zip(rows["score"], rows["time"], rows["position"], strict=True)
-        return np.array([key >= at for key in keys], bool)
-
-    def _sections(self, g: int) -> list[Rows]:
-        """The rows of each closed partition."""
-        store, parts = self._list(STORE, g), self._list(PARTS, g)
-        starts = np.cumsum(parts["flag"]) - parts["flag"]
-        assert parts["flag"].sum() == self._state.groups["closed"][g], "closed partitions lie one behind the other"
-        return [store[start : start + n] for start, n in zip(starts, parts["last"], strict=True)]
-
-    def _lists(self) -> list[slabs.Headers]:
-        return [self._all_lists()[i] for i in (RANKED, STORE)]
-
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
-        if len(groups) and not self._kind.stores and (size != NEXT_WINDOW).any():
-            raise InvalidQuery(
-                f"size={size[size != NEXT_WINDOW][0]} asks for the last rows of a window that nothing leaves: of those "
-                "only the best are kept. Ask without a size, or make the query with ad_hoc=True to ask for any size."
-            )
-        return super()._asked(groups, size)
 
 
 def open(spec: Spec, *, partition: Count = 64, slack: Count = 64, initial_room: Count = 1024) -> Partitioned:

@@ -1,259 +1,91 @@
-"""What `partitioned` keeps of a group, and its store: sorted partitions of the window, and the one that is filling."""
+"""The state of `partitioned`: of each group a short ranked list, and a store of partitions."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from skyband.kernels.compiling import inlined, part
-from skyband.kernels.heap import push_heap
-from skyband.kernels.queues import pop_front, push_back
-from skyband.kernels.ranking import ZERO, exceeds, is_best_first, ranks_before, sort_best_first
-from skyband.kernels.skyband import first_row
-from skyband.problems.rows.drivers.row_driver import NEVER, row_index
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.operator import CHANGES, Ints
+from skyband.errors import InvalidQuery
+from skyband.kernels import slabs
+from skyband.kernels.ranking import Rows, best_first
+from skyband.problems.rows.algorithms.partitioned.kernels.arrays import EXPIRY, FIELDS, PARTS, RANKED, STORE
+from skyband.problems.rows.algorithms.partitioned.kernels.steps import Partitions
+from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
-# The lists of a group.
-RANKED = 0  # every live row at or before the threshold, best first
-EXPIRY = 1  # the same rows in order of time
-STORE = 2  # closed partitions, oldest first, each best first, with gaps between them; then the one that is filling
-PARTS = 3  # one record for each closed partition, as below
 
-# What the record of a partition holds, in the fields of a row.
-#   score     rows that came while it was filling
-#   time      the largest time seen when it closed
-#   position  how many of its rows rank at or before the threshold, when that was lowered last or it closed
-#   last      rows it has
-#   flag      rows of the store it takes up: those, and the gap behind them
+class Partitioned(Stepwise):
+    def __init__(self, spec: Spec, *, partition: int = 64, slack: int = 64, initial_room: int = 1024) -> None:
+        """A partition has at least `partition` rows; beside the best k about `slack` more rows are kept ranked."""
+        stores = spec.window.size != FOREVER or spec.ad_hoc
+        kind = Partitions(stores, max(slack, 1), partition, np.empty(spec.k, np.float64))
+        fields = {**FIELDS, "partition": partition}
+        super().__init__(spec, kind, lists=4, fields=fields, initial_room=initial_room)
 
-LOWEST = -2 * NEVER  # the threshold's time when every row ranks before it
+    def rows_held(self) -> int:
+        lists, shown = self._state.lists["length"], self._state.shown["length"]
+        held = int(lists[[RANKED, STORE]].sum()) + len(self._pending)
+        return held + int(shown.sum()) if self.spec.emit == CHANGES else held
 
-FIELDS: dict[str, int | float] = {
-    "limit": LOWEST,  # rows before it have left the window
-    "latest": -NEVER,  # the largest time seen
-    "start": -NEVER,  # the largest time seen when the last partition closed
-    "closed": 0,  # rows of the store that closed partitions take up
-    "came": 0,  # rows that came while these were filling
-    "partition": 0,  # the next one is closed when it has so many rows
-    "best": -np.inf,  # no live row after the threshold of the partition that is filling has a higher score
-    "entered": 1,  # has a row reached the threshold since it was lowered last? If not, `position` of partitions stands
-    "threshold": -np.inf,  # its score, time and position
-    "threshold_time": LOWEST,
-    "threshold_position": -1,
-}
+    def rescore(self, change: Change) -> None:
+        self.restore(rescored(self.state(), change, other=(f"list{PARTS}_rows",)))
 
+    def check(self) -> None:
+        super().check()
+        for g, group in enumerate(self._state.groups):
+            ranked, expiry, store = self._list(RANKED, g), self._list(EXPIRY, g), self._list(STORE, g)
+            assert (np.diff(expiry["time"]) >= 0).all(), "the queue of ranked rows is in order of time"
+            assert len(ranked) == len(expiry), "it is as long as the ranked list"
+            same = np.sort(ranked["position"]) == np.sort(expiry["position"])
+            assert np.all(same), "it holds each ranked row, and no other"
+            assert len(ranked) <= self.spec.k + 2 * self._kind.slack, "the ranked list is short"
+            assert (ranked["time"] >= group["limit"]).all(), "no ranked row is expired"
+            assert self._reach(ranked, group).all(), "ranked rows are at or before the threshold"
+            assert len(ranked) >= self.spec.k or self._reach(store, group).all(), "if few, every row is"
+            for section in self._sections(g):
+                assert (best_first(section) == np.arange(len(section))).all(), "a closed partition is sorted"
+                self._check_ranked(section, g)
+            filling = store[group["closed"] :]
+            assert (np.diff(filling["time"]) >= 0).all(), "the partition that is filling is in order of time"
+            assert len(filling) < max(1, group["partition"]), "a full partition is closed"
+            self._check_ranked(filling, g)
+            after = filling[~self._reach(filling, group) & (filling["time"] >= group["limit"])]
+            assert (after["score"] <= group["best"]).all(), (
+                "none of its live rows after the threshold is above its bound"
+            )
 
-@inlined
-def reaches_threshold(group, score, time, position):  # type: ignore[no-untyped-def]
-    """Does the row with these three rank at or before the threshold?"""
-    if score != group.threshold:
-        return score > group.threshold
-    if time != group.threshold_time:
-        return time > group.threshold_time
-    return position >= group.threshold_position
+    def _check_ranked(self, rows: Rows, g: int) -> None:
+        group = self._state.groups[g]
+        due = rows[self._reach(rows, group) & (rows["time"] >= group["limit"])]
+        ranked = self._list(RANKED, g)["position"]
+        assert np.isin(due["position"], ranked).all(), "every live row at or before the threshold is ranked"
 
+    def _reach(self, rows: Rows, group: Any) -> npt.NDArray[np.bool_]:
+        """Which of these rows rank at or before the threshold?"""
+        at = (group["threshold"], group["threshold_time"], group["threshold_position"])
+        keys = zip(rows["score"], rows["time"], rows["position"], strict=True)
+        return np.array([key >= at for key in keys], bool)
 
-@part
-def count_ranked(group, rows, at, n):  # type: ignore[no-untyped-def]
-    """How many of the n sorted rows from `at` on rank at or before the threshold."""
-    if n == 0 or not reaches_threshold(group, rows[at].score, rows[at].time, rows[at].position):
-        return ZERO
-    low, high = ZERO + 1, n
-    while low < high:
-        middle = (low + high) >> 1
-        row = rows[at + middle]
-        if reaches_threshold(group, row.score, row.time, row.position):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    def _sections(self, g: int) -> list[Rows]:
+        """The rows of each closed partition."""
+        store, parts = self._list(STORE, g), self._list(PARTS, g)
+        starts = np.cumsum(parts["flag"]) - parts["flag"]
+        assert parts["flag"].sum() == self._state.groups["closed"][g], "closed partitions lie one behind the other"
+        return [store[start : start + n] for start, n in zip(starts, parts["last"], strict=True)]
 
+    def _lists(self) -> list[slabs.Headers]:
+        return [self._all_lists()[i] for i in (RANKED, STORE)]
 
-# -- the store --------------------------------------------------------------------------------------------------------
-
-
-@inlined
-def store_rows(g, j, end, arrivals, batch, rule, pool, state):  # type: ignore[no-untyped-def]
-    """Put rows [j, end), up to the first that is not below the threshold, at the end of the store; return how many.
-
-    As long as there is room, and the partition that is filling is not full.
-    """
-    group, store = state.groups[g], state.lists[STORE, g]
-    back = first_row(store) + store.length
-    room = min(group.partition - 1 - (store.length - group.closed), store.offset + store.capacity - back)
-    n = min(end - j, room)
-    if n <= 0:
-        return ZERO
-    # Slices: an index that the compiler knows not to be negative is what makes this loop fast.
-    scores, rows = batch.score[j : j + n], pool.rows[back : back + n]
-    threshold, best, latest = group.threshold, group.best, group.latest
-    x = n
-    for y in range(n):
-        score, i = scores[y], row_index(batch, j + y)
-        time = arrivals + y if rule.by_count else batch.time[i]
-        if not (score < threshold and time >= latest):
-            x = y
-            break
-        row = rows[y]
-        row.score, row.time, row.last, row.flag = score, time, 0, 0
-        row.position = batch.position[i] if len(batch.position) else batch.first + i
-        best, latest = max(best, score), time
-    store.length += x
-    group.best, group.latest = best, latest
-    return ZERO + x
-
-
-@inlined
-def put_in_order(rows, start, i):  # type: ignore[no-untyped-def]
-    """Move row i before those of [start, i) that are later."""
-    row = rows[i]
-    score, time, position = row.score, row.time, row.position
-    while i > start and rows[i - 1].time > time:
-        rows[i] = rows[i - 1]
-        i -= 1
-    row = rows[i]
-    row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
-
-
-@part
-def close_partition(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
-    """Sort the partition that is filling, without the rows that k later ones of it outrank."""
-    group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
-    low, high = first_row(store) + group.closed, first_row(store) + store.length
-    kept = high - low
-    if not is_best_first(rows, low, high):  # else scores fall, and no later row outranks another
-        kept = keep_skyband(rows, low, high, rule.k, kind.scores)
-        sort_best_first(rows, low, low + kept)
-    cut_older(rows, low, kept, rule.k, group.start, parts, first_row(store))
-    i = push_back(pool, parts, np.float64(high - low), group.latest, count_ranked(group, rows, low, kept), kept)
-    rows[i].flag = kept
-    store.length = group.closed + kept
-    group.closed = store.length
-    group.came += high - low
-    group.start = group.latest
-    group.best = -np.inf
-    if rule.size != FOREVER:
-        forget_partitions(g, group.latest - rule.size + 1, pool, state)
-    close_gaps(g, pool, state)
-    group.partition = max(kind.partition, np.int64(2 * np.sqrt(np.float64(rule.k) * group.came)))
-
-
-@part
-def keep_skyband(rows, low, high, k, scores):  # type: ignore[no-untyped-def]
-    """Of rows in order of time, keep those that fewer than k later ones outrank, from `low` on; return how many."""
-    in_heap, kept = ZERO, high
-    for r in range(high - 1, low - 1, -1):
-        score = rows[r].score
-        # Of equal scores the later row ranks before.
-        if in_heap == k and scores[0] >= score:
-            continue
-        in_heap = push_heap(scores, in_heap, k, score)
-        kept -= 1
-        if kept != r:
-            rows[kept] = rows[r]
-    if kept > low:
-        for r in range(kept, high):
-            rows[low + r - kept] = rows[r]
-    return high - kept
-
-
-@part
-def cut_older(rows, low, n, k, start, parts, at):  # type: ignore[no-untyped-def]
-    """Take from the closed partitions what k rows outrank of the n sorted ones at `low`, and outlive: those that are
-    not before `start`, when the last of these partitions closed."""
-    found, r = 0, low
-    while r < low + n:
-        found += rows[r].time >= start
-        if found == k:
-            break
-        r += 1
-    if found < k:
-        return
-    score, time, position = rows[r].score, rows[r].time, rows[r].position
-    for p in range(first_row(parts), first_row(parts) + parts.length):
-        entry = rows[p]
-        if entry.last > 0 and not exceeds(rows[at + entry.last - 1], score, time, position):
-            first, last = ZERO, entry.last
-            while first < last:
-                middle = (first + last) >> 1
-                if exceeds(rows[at + middle], score, time, position):
-                    first = middle + 1
-                else:
-                    last = middle
-            entry.last = first
-        at += entry.flag
-
-
-@part
-def close_gaps(g, pool, state):  # type: ignore[no-untyped-def]
-    """When gaps are a fifth of the closed partitions, move these together. None is filling."""
-    group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
-    used, start = ZERO, first_row(parts)
-    for p in range(start, start + parts.length):
-        used += rows[p].last
-    if 4 * group.closed <= 5 * used:
-        return
-    read = write = first_row(store)
-    for p in range(start, start + parts.length):
-        entry = rows[p]
-        if read != write:
-            for r in range(entry.last):
-                rows[write + r] = rows[read + r]
-        read += entry.flag
-        write += entry.last
-        entry.flag = entry.last
-        entry.position = min(entry.position, entry.last)
-    store.length = group.closed = used
-
-
-@part
-def forget_partitions(g, limit, pool, state):  # type: ignore[no-untyped-def]
-    """Drop the oldest partitions as far as all their rows are before `limit`."""
-    group, store, parts = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g]
-    while parts.length > 0:
-        entry = pool.rows[first_row(parts)]
-        if entry.time >= limit:
-            return
-        group.closed -= entry.flag
-        group.came -= np.int64(entry.score)
-        pop_front(store, entry.flag)
-        pop_front(parts, 1)
-
-
-@part
-def forget_all(g, state):  # type: ignore[no-untyped-def]
-    """No row is live."""
-    group = state.groups[g]
-    state.lists[STORE, g].length = state.lists[PARTS, g].length = 0
-    group.closed = group.came = 0
-    group.best = -np.inf
-
-
-@part
-def mark_as_shown(g, shown, pool, state):  # type: ignore[no-untyped-def]
-    """Set the flag of this row in the store, if it is there."""
-    store, parts, rows = state.lists[STORE, g], state.lists[PARTS, g], pool.rows
-    at = first_row(store)
-    for p in range(first_row(parts), first_row(parts) + parts.length):
-        low, high = at, at + rows[p].last
-        while low < high:
-            middle = (low + high) >> 1
-            if ranks_before(rows[middle], shown):
-                low = middle + 1
-            else:
-                high = middle
-        if low < at + rows[p].last and rows[low].position == shown.position:
-            rows[low].flag = 1
-            return
-        at += rows[p].flag
-    low, high = at, first_row(store) + store.length
-    while low < high:
-        middle = (low + high) >> 1
-        if rows[middle].time < shown.time:
-            low = middle + 1
-        else:
-            high = middle
-    while low < first_row(store) + store.length and rows[low].time == shown.time:
-        if rows[low].position == shown.position:
-            rows[low].flag = 1
-            return
-        low += 1
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        if len(groups) and not self._kind.stores and (size != NEXT_WINDOW).any():
+            raise InvalidQuery(
+                f"size={size[size != NEXT_WINDOW][0]} asks for the last rows of a window that nothing leaves: of those "
+                "only the best are kept. Ask without a size, or make the query with ad_hoc=True to ask for any size."
+            )
+        return super()._asked(groups, size)

@@ -1,7 +1,7 @@
 """The compiled steps of `pretopk`: a predicted answer for each window that a row may be in.
 
-Of a group's lists the first is the answer of the window that closed last; behind it each open window has one, window w
-in slot w modulo their number. From the start (landmark) there is only the first: all windows hold the same rows.
+A group's first list is the answer of the window that closed last. Behind it each open window has a list, window w
+that in slot w modulo their number. A landmark window has the first list only: all its windows hold the same rows.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class PreTopK(NamedTuple):
 
 
 @inlined
-def slot(kind, window):  # type: ignore[no-untyped-def]
+def slot(kind, window):
     return 1 + window % kind.windows
 
 
 @part
-def predict(predicted, score, time, position, k, pool):  # type: ignore[no-untyped-def]
+def predict(predicted, score, time, position, k, pool):
     """Insert a row into a list of at most k. False: k rows in it are better."""
     if predicted.length == k and score < pool.rows[first_row(predicted) + k - 1].score:
         return False
@@ -42,27 +42,27 @@ def predict(predicted, score, time, position, k, pool):  # type: ignore[no-untyp
 
 
 @inlined
-def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
-    if rule.size == FOREVER:
-        return predict(state.lists[ANSWER, g], score, time, position, rule.k, pool)
-    first, last = max(time // kind.every, kind.closed), (time + rule.size) // kind.every - 1
-    # Of the rows so far an earlier window holds all that a later one does: what that one turns away, it does too.
+def take_row(kind, g, score, time, position, config, pool, state):
+    if config.size == FOREVER:
+        return predict(state.lists[ANSWER, g], score, time, position, config.k, pool)
+    first, last = max(time // kind.every, kind.closed), (time + config.size) // kind.every - 1
+    # So far an earlier window holds every row that a later one does, so a later one turns away what this one does.
     for window in range(last, first - 1, -1):
-        if not predict(state.lists[slot(kind, window), g], score, time, position, rule.k, pool):
+        if not predict(state.lists[slot(kind, window), g], score, time, position, config.k, pool):
             break
     return False
 
 
 @inlined
-def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+def drop_rows(kind, g, limit, config, pool, state):
     """Nothing expires: a window that closes takes its list with it."""
     return False
 
 
 @inlined
-def close_window(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
-    """The list predicted for the window that ends here becomes the answer; its slot is for a window to come."""
-    if rule.size == FOREVER:
+def close_window(kind, g, at, config, pool, state):
+    """Make the list predicted for the window that ends here the answer; its slot is free for a later window."""
+    if config.size == FOREVER:
         return
     window = at // kind.every - 1
     answer, predicted = state.lists[ANSWER, g], state.lists[slot(kind, window), g]
@@ -70,16 +70,16 @@ def close_window(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def
     answer.capacity, predicted.capacity = predicted.capacity, answer.capacity
     answer.gap, predicted.gap = predicted.gap, answer.gap
     answer.length, predicted.length = predicted.length, 0
-    if rule.emit == ENTRIES:
+    if config.emit == ENTRIES:
         for r in range(first_row(answer), first_row(answer) + answer.length):
             if not pool.rows[r].flag:
-                remember_shown(kind, g, pool.rows[r], window, rule, pool, state)
+                remember_shown(kind, g, pool.rows[r], window, config, pool, state)
 
 
 @part
-def remember_shown(kind, g, row, window, rule, pool, state):  # type: ignore[no-untyped-def]
-    """Say in the lists of later windows that a row of this one is shown."""
-    for later in range(window + 1, (row.time + rule.size) // kind.every):
+def remember_shown(kind, g, row, window, config, pool, state):
+    """Mark in the lists of later windows that a row of this one is shown."""
+    for later in range(window + 1, (row.time + config.size) // kind.every):
         predicted = state.lists[slot(kind, later), g]
         rank = rank_of(pool, predicted, row.score, row.time, row.position)
         if rank == predicted.length or pool.rows[first_row(predicted) + rank].position != row.position:

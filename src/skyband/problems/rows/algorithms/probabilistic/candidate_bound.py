@@ -2,7 +2,7 @@
 
 Paper: Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.1. Its equation (9) prints `l + l'` where `l + l' - 2` is
 meant, and the shortcut behind its table V (each chance is at most half of the one before) does not hold for large k.
-Here the chances of all ranks left out are summed, as Definition 4.5 asks.
+We sum the chances of all ranks left out, as Definition 4.5 asks.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ def _log_choose(n: int, r: npt.NDArray[np.int64]) -> Floats:
 
 
 def chance(ranks: npt.NDArray[np.int64], n: int, k: int) -> Floats:
-    """At most this is the chance that a row which arrives with rank l > k of n, in random order, is ever among the k
-    best while it is in the window: p_practice(l, n, k) for each of these ranks."""
+    """An upper bound of the chance that a row of rank l > k is ever among the k best, for each of these ranks.
+
+    It is the paper's p_practice(l, n, k): the row arrives with rank l of n, in random order, and stays in the window.
+    """
     # l': each is smaller than the next by a factor, so that the first ones of very many do not count.
     better = np.arange(max(1, min(k, n) - 4000), min(k, n) + 1)[:, None]
     each = np.exp(
@@ -43,7 +45,7 @@ def chance(ranks: npt.NDArray[np.int64], n: int, k: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def candidates(n: int, k: int, sigma: float) -> int:
-    """How many rows to hold behind the best k, so that those left out become one of these with a chance below sigma."""
+    """How many rows to hold behind the best k, so that the rows left out are ever shown with a chance below sigma."""
     if n <= k + 1:
         return 1
     tail, last = 0.0, min(n, k + 64)

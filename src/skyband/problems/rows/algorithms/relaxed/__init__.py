@@ -1,36 +1,24 @@
 """Relaxed k-skyband: exact top-k at every arrival, with lazy pruning.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.2 (RA).
-Invariant:  every row that fewer than k better rows outlive is held, the k best of them in front; some others may be
-            held too.
+Invariant:  it holds every row that fewer than k better rows outlive, the k best of them in front; it may hold some
+            others too.
 Cost:       push about three comparisons a row and O(log s) for a row that k later rows of its block do not outrank;
             state s is at most twice the k-skyband, which has k (1 + ln(n/k)) rows on random order, and `slack` rows.
 Choose it:  the answer is wanted with each arrival, or `top(k, size)` for any size.
-
-Instead of pruning one row at a time, rows are looked through in blocks, from the end: see relaxed_kernels.py.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from skyband.core.operator import CHANGES, Arrays, Codes, Ints, Spec
 from skyband.core.options import Count, Growth
 from skyband.core.registry import Algorithm
-from skyband.kernels import slabs
-from skyband.kernels.codes import order_by_code
-from skyband.kernels.compiling import read_only
-from skyband.kernels.ranking import Rows, best_first
-from skyband.problems.rows.algorithms.filtered import Skyband
 from skyband.problems.rows.algorithms.filtered.kernels import RELAXED
-from skyband.problems.rows.algorithms.relaxed import kernels
-from skyband.problems.rows.algorithms.relaxed.state import GROUP, LIST, SPENT, Rule, State, expired_at, new_work
+from skyband.problems.rows.algorithms.filtered.state import Skyband
+from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.drivers.row_driver import NEED, NO_ORDER, NOW, Arriving, Input, running_maximum
+from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
 NAME = "relaxed"
@@ -50,204 +38,10 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 def open(
     spec: Spec, *, block: Count = 32768, slack: Count = 64, initial_room: Count = 1024, gamma: Growth | None = None
 ) -> Relaxed | Skyband:
-    """With gamma: row by row as published, pruned when there are (1 + gamma) times as many candidates as last time."""
+    """With gamma it goes row by row, as published, and prunes at (1 + gamma) times the candidates of the last time."""
     if gamma is not None:
         return Skyband(spec, RELAXED, gamma=gamma, initial_room=initial_room)
     return Relaxed(spec, block=block, slack=slack, initial_room=initial_room)
-
-
-class Relaxed(Arriving):
-    def __init__(
-        self,
-        spec: Spec,
-        *,
-        block: int = 32768,
-        slack: int = 64,
-        initial_room: int = 1024,
-        budget: tuple[float, int, int] = (0.0, 0, 0),
-    ) -> None:
-        """Rows are taken `block` at a time; a group of s rows is pruned again when it holds 2 s + `slack`.
-
-        `budget`: how much error is allowed, and how it is spent; see budgeted.py.
-        """
-        super().__init__(spec, initial_room)
-        window = spec.window
-        self._rule = Rule(
-            spec.k,
-            window.size,
-            window.by_count,
-            window.every if window.by_count else 0,
-            window.every == 0,
-            spec.emit,
-            block,
-            slack,
-            *budget,
-        )
-        self._state = State(np.zeros(1, GROUP), np.zeros(1, LIST), np.zeros(1, LIST), self._clock, self._new_spent(1))
-        self._work = new_work(self._rule, block)
-
-    def rows_held(self) -> int:
-        state = self._state
-        # A row that was shown and has left since is held until that is said; most of those shown are counted twice.
-        lists = (state.groups, state.recent, state.shown) if self.spec.emit == CHANGES else (state.groups, state.recent)
-        return sum(int(headers["length"].sum()) for headers in lists) + len(self._pending)
-
-    def live_groups(self) -> npt.NDArray[np.bool_]:
-        state = self._state
-        live: npt.NDArray[np.bool_] = (
-            (state.groups["length"] > 0) | (state.shown["length"] > 0) | (state.groups["arrivals"] > 0)
-        )
-        live[self._pending["group"]] = True
-        return live
-
-    def regroup(self, kept: Ints) -> None:
-        saved = self.state()
-        code = np.full(len(self._state.groups), slabs.NONE, np.int64)
-        code[kept] = np.arange(len(kept))
-        for name in ("band", "recent", "shown"):
-            owner = np.repeat(np.arange(len(code)), saved[f"{name}_length"])
-            saved[f"{name}_rows"] = saved[f"{name}_rows"][code[owner] != slabs.NONE]
-            saved[f"{name}_length"] = saved[f"{name}_length"][kept]
-        for name in ("arrivals", "pruned", "spent"):
-            if len(saved.get(name, ())):
-                saved[name] = saved[name][kept]
-        saved["pending"]["group"] = code[saved["pending"]["group"]]
-        self.restore(saved)
-
-    def state(self) -> Arrays:
-        state = self._state
-        return {
-            "clock": self._saved_clock(),
-            "arrivals": state.groups["arrivals"].copy(),
-            "pruned": state.groups["pruned"].copy(),
-            "band_length": state.groups["length"].copy(),
-            "recent_length": state.recent["length"].copy(),
-            "shown_length": state.shown["length"].copy(),
-            "band_rows": slabs.pack(self._pool, self._bands()),
-            "recent_rows": slabs.pack(self._pool, state.recent),
-            "shown_rows": slabs.pack(self._pool, state.shown),
-            "pending": self._pending.copy(),
-        }
-
-    def restore(self, state: Arrays) -> None:
-        n = len(state["arrivals"])
-        groups, recent, shown = np.zeros(n, GROUP), np.zeros(n, LIST), np.zeros(n, LIST)
-        self._pool = slabs.new_pool(
-            sum(slabs.room_for(state[f"{name}_length"]) for name in ("band", "recent", "shown"))
-        )
-        for name, headers in (("band", groups), ("recent", recent), ("shown", shown)):
-            headers["length"] = state[f"{name}_length"]
-            slabs.unpack(self._pool, headers, state[f"{name}_rows"])
-        groups["arrivals"], groups["pruned"] = state["arrivals"], state["pruned"]
-        kernels.find_oldest(groups, self._rule.k, self._pool)
-        self._state = State(groups, recent, shown, self._clock, self._new_spent(n))
-        self._restore_clock(state)
-
-    def check(self) -> None:
-        saved, k = self.state(), self.spec.k
-        rows = self._rows()[1]
-        assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
-        assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
-        bands, recents = _split(saved, "band"), _split(saved, "recent")
-        for g, (band, recent) in enumerate(zip(bands, recents, strict=True)):
-            assert (best_first(band) == np.arange(len(band))).all(), "a band is sorted, best first"
-            assert (np.diff(recent["time"]) >= 0).all(), "recent rows are in order of time"
-            limit = 2 * int(self._state.groups["pruned"][g]) + self._rule.slack
-            assert len(band) + len(recent) <= limit, "a group is pruned before it has twice the rows of the last time"
-            alive = recent[recent["time"] > self._expired(g)]
-            if len(band) >= k and len(alive):
-                first = np.concatenate([band[k - 1 : k], alive])
-                assert best_first(first)[0] == 0, "no recent row ranks before the worst of the first k"
-
-    # -- inside ---------------------------------------------------------------------------------------------------
-
-    def _expired(self, g: int) -> int:
-        """Rows of group g with this time or an earlier one have left the window."""
-        by_count = self.spec.window.by_count
-        now = int(self._state.groups["arrivals"][g]) - 1 if by_count else int(self._state.clock[NOW])
-        return int(expired_at(now, self.spec.window.size))
-
-    def _new_spent(self, groups: int) -> npt.NDArray[Any]:
-        """What groups have spent of the error allowed: nothing yet. Where none is, there is nothing to count."""
-        return np.full(groups if self._rule.error > 0 else 0, np.array((0, 0, -np.inf), SPENT))
-
-    def _know_groups(self, count: int) -> None:
-        known = len(self._state.groups)
-        if count > known:
-            count = max(count, 2 * known)
-            groups, recent, shown, clock, old = self._state
-            spent = self._new_spent(count)
-            spent[: len(old)] = old
-            self._state = State(
-                slabs.grown(groups, count), slabs.grown(recent, count), slabs.grown(shown, count), clock, spent
-            )
-
-    def _take(
-        self, score: npt.NDArray[np.float64], time: Ints, group: Codes | Ints, first: int, position: Ints
-    ) -> None:
-        groups, clock = self._state.groups, self._state.clock
-        now = NO_ORDER if self._rule.by_count else running_maximum(time, clock[NOW])
-        order, start = NO_ORDER, np.array([0, len(score)])
-        if self.spec.grouped:
-            order, start = order_by_code(group, len(groups))
-        rows = Input(read_only(score), read_only(time), now, position, first, order, start)
-        g, j = 0, 0
-        while True:
-            self._fit_work()
-            g, j = kernels.push(g, j, rows, self._rule, self._pool, self._state, self._work, self._out)
-            if g == len(groups):
-                break
-            self._make_room()
-        if len(now):
-            clock[NOW] = now[-1]
-
-    def _end(self, end: int) -> None:
-        expired = int(expired_at(end - 1, self.spec.window.size))
-        self._fit_work()
-        g = 0
-        while (g := kernels.expire_all(expired, g, self._rule, self._pool, self._state, self._work)) < len(
-            self._state.groups
-        ):
-            self._make_room()
-        g = 0
-        while (g := kernels.show_all(end, g, self._rule, self._pool, self._state, self._out)) < len(self._state.groups):
-            self._make_room()
-
-    def _make_room(self) -> None:
-        need = int(self._state.clock[NEED])
-        if need:
-            self._pool = slabs.grown_pool(self._pool, need)
-        else:
-            self._out = slabs.grown(self._out, 2 * len(self._out) + 2 * self.spec.k)
-
-    def _fit_work(self) -> None:
-        """Make the scratch long enough for a block and the recent rows of any group before it."""
-        carried = int(self._state.recent["length"].max(initial=0))
-        if len(self._work.score) < self._rule.block + carried:
-            self._work = new_work(self._rule, 2 * carried)
-
-    def _bands(self) -> slabs.Headers:
-        """Headers of the bands as plain lists."""
-        headers = np.zeros(len(self._state.groups), LIST)
-        headers["offset"] = self._state.groups["offset"] + self._state.groups["gap"]
-        headers["length"] = self._state.groups["length"]
-        return headers
-
-    def _lists(self) -> list[slabs.Headers]:
-        return [self._bands(), self._state.recent]
-
-    def _shown(self) -> slabs.Headers:
-        return self._state.shown
-
-    def _arrivals(self) -> Ints:
-        arrivals: Ints = self._state.groups["arrivals"]
-        return arrivals
-
-
-def _split(saved: Arrays, name: str) -> list[Rows]:
-    """The rows of each group."""
-    ends = np.cumsum(saved[f"{name}_length"])
-    return [saved[f"{name}_rows"][end - n : end] for n, end in zip(saved[f"{name}_length"], ends, strict=True)]
 
 
 ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows),)

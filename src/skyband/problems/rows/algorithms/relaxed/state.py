@@ -1,99 +1,221 @@
-"""What the compiled loops of the relaxed k-skyband keep, and how they read a row."""
+"""The state of the relaxed k-skyband: of each group its band, its recent rows and its last answer.
+
+It does not prune one row at a time: it looks through a block of rows from its end (kernels/pushing.py).
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skyband.kernels.compiling import inlined
-from skyband.kernels.ranking import ROW, SMALL
-from skyband.kernels.skyband import BAND
-from skyband.kernels.slabs import HEADER
-from skyband.problems.rows.drivers.row_driver import row_index
-from skyband.windows import FOREVER
-
-FEW = 16  # expiries in a block
-
-# By group code: by count, rows so far; the earliest time among the first k; the length when last pruned; the band.
-GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), ("pruned", np.int64), *BAND])
-LIST = np.dtype(HEADER)
-
-# What a group has spent of the error it is allowed (budgeted.py): rows of its band that are let go and were not missed,
-# rows that were missed, and the best score of those let go.
-SPENT = np.dtype([("gone", np.int64), ("missed", np.int64), ("best", np.float64)])
-
-
-class Rule(NamedTuple):
-    k: int
-    size: int
-    by_count: bool
-    every: int  # by count: show every so many arrivals; 0: not at all
-    each: bool  # show with each arrival
-    emit: int
-    block: int  # rows taken together
-    slack: int  # a group is pruned when it holds twice what it held after the last time, and so many rows more
-    error: float = 0.0  # rows may be missed, this share of those that leave the window; 0: none
-    candidates: int = 0  # with an error: rows that are never let go, the best of the band
-    usual: int = 0  # with an error: none is let go while the band is larger than this
+from skyband.core.operator import CHANGES, Arrays, Codes, Ints
+from skyband.kernels import slabs
+from skyband.kernels.codes import order_by_code
+from skyband.kernels.compiling import read_only
+from skyband.kernels.ranking import Rows, best_first
+from skyband.problems.rows.algorithms.relaxed.kernels.arrays import (
+    GROUP,
+    LIST,
+    SPENT,
+    Config,
+    State,
+    expired_at,
+    new_work,
+)
+from skyband.problems.rows.algorithms.relaxed.kernels.pushing import expire_all, find_oldest, push, show_all
+from skyband.problems.rows.drivers.row_driver import NEED, NO_ORDER, NOW, Arriving, Input, running_maximum
+from skyband.problems.rows.operator import Spec
 
 
-class State(NamedTuple):
-    """The arrays of all groups. `recent` rows are in arrival order, `shown` ones are the last answer, best first."""
+class Relaxed(Arriving):
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        block: int = 32768,
+        slack: int = 64,
+        initial_room: int = 1024,
+        budget: tuple[float, int, int] = (0.0, 0, 0),
+    ) -> None:
+        """It takes `block` rows at a time, and prunes a group of s rows again when it holds 2 s + `slack`.
 
-    groups: npt.NDArray[Any]  # of GROUP
-    recent: npt.NDArray[Any]  # of LIST
-    shown: npt.NDArray[Any]  # of LIST
-    clock: npt.NDArray[np.int64]
-    spent: npt.NDArray[Any]  # of SPENT; without an error, none
+        `budget`: how much error is allowed, and how it is spent; see `budgeted`.
+        """
+        super().__init__(spec, initial_room)
+        window = spec.window
+        self._config = Config(
+            spec.k,
+            window.size,
+            window.by_count,
+            window.every if window.by_count else 0,
+            window.every == 0,
+            spec.emit,
+            block,
+            slack,
+            *budget,
+        )
+        self._state = State(np.zeros(1, GROUP), np.zeros(1, LIST), np.zeros(1, LIST), self._clock, self._new_spent(1))
+        self._work = new_work(self._config, block)
+
+    def rows_held(self) -> int:
+        state = self._state
+        # With changes a row that was shown is held until it is seen leaving; most rows shown are counted twice here.
+        lists = (state.groups, state.recent, state.shown) if self.spec.emit == CHANGES else (state.groups, state.recent)
+        return sum(int(headers["length"].sum()) for headers in lists) + len(self._pending)
+
+    def live_groups(self) -> npt.NDArray[np.bool_]:
+        state = self._state
+        live: npt.NDArray[np.bool_] = (
+            (state.groups["length"] > 0) | (state.shown["length"] > 0) | (state.groups["arrivals"] > 0)
+        )
+        live[self._pending["group"]] = True
+        return live
+
+    def regroup(self, kept: Ints) -> None:
+        saved = self.state()
+        code = np.full(len(self._state.groups), slabs.NONE, np.int64)
+        code[kept] = np.arange(len(kept))
+        for name in ("band", "recent", "shown"):
+            owner = np.repeat(np.arange(len(code)), saved[f"{name}_length"])
+            saved[f"{name}_rows"] = saved[f"{name}_rows"][code[owner] != slabs.NONE]
+            saved[f"{name}_length"] = saved[f"{name}_length"][kept]
+        for name in ("arrivals", "pruned", "spent"):
+            if len(saved.get(name, ())):
+                saved[name] = saved[name][kept]
+        saved["pending"]["group"] = code[saved["pending"]["group"]]
+        self.restore(saved)
+
+    def state(self) -> Arrays:
+        state = self._state
+        return {
+            "clock": self._saved_clock(),
+            "arrivals": state.groups["arrivals"].copy(),
+            "pruned": state.groups["pruned"].copy(),
+            "band_length": state.groups["length"].copy(),
+            "recent_length": state.recent["length"].copy(),
+            "shown_length": state.shown["length"].copy(),
+            "band_rows": slabs.pack(self._pool, self._bands()),
+            "recent_rows": slabs.pack(self._pool, state.recent),
+            "shown_rows": slabs.pack(self._pool, state.shown),
+            "pending": self._pending.copy(),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        n = len(state["arrivals"])
+        groups, recent, shown = np.zeros(n, GROUP), np.zeros(n, LIST), np.zeros(n, LIST)
+        self._pool = slabs.new_pool(
+            sum(slabs.room_for(state[f"{name}_length"]) for name in ("band", "recent", "shown"))
+        )
+        for name, headers in (("band", groups), ("recent", recent), ("shown", shown)):
+            headers["length"] = state[f"{name}_length"]
+            slabs.unpack(self._pool, headers, state[f"{name}_rows"])
+        groups["arrivals"], groups["pruned"] = state["arrivals"], state["pruned"]
+        find_oldest(groups, self._config.k, self._pool)
+        self._state = State(groups, recent, shown, self._clock, self._new_spent(n))
+        self._restore_clock(state)
+
+    def check(self) -> None:
+        saved, k = self.state(), self.spec.k
+        rows = self._rows()[1]
+        assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
+        assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
+        bands, recents = _split(saved, "band"), _split(saved, "recent")
+        for g, (band, recent) in enumerate(zip(bands, recents, strict=True)):
+            assert (best_first(band) == np.arange(len(band))).all(), "a band is sorted, best first"
+            assert (np.diff(recent["time"]) >= 0).all(), "recent rows are in order of time"
+            limit = 2 * int(self._state.groups["pruned"][g]) + self._config.slack
+            assert len(band) + len(recent) <= limit, "a group is pruned before it has twice the rows of the last time"
+            alive = recent[recent["time"] > self._expired(g)]
+            if len(band) >= k and len(alive):
+                first = np.concatenate([band[k - 1 : k], alive])
+                assert best_first(first)[0] == 0, "no recent row ranks before the worst of the first k"
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _expired(self, g: int) -> int:
+        """Rows of group g with this time or an earlier one have left the window."""
+        by_count = self.spec.window.by_count
+        now = int(self._state.groups["arrivals"][g]) - 1 if by_count else int(self._state.clock[NOW])
+        return int(expired_at(now, self.spec.window.size))
+
+    def _new_spent(self, groups: int) -> npt.NDArray[Any]:
+        """What new groups have spent of their error, which is nothing; without an error there is nothing to count."""
+        return np.full(groups if self._config.error > 0 else 0, np.array((0, 0, -np.inf), SPENT))
+
+    def _know_groups(self, count: int) -> None:
+        known = len(self._state.groups)
+        if count > known:
+            count = max(count, 2 * known)
+            groups, recent, shown, clock, old = self._state
+            spent = self._new_spent(count)
+            spent[: len(old)] = old
+            self._state = State(
+                slabs.grown(groups, count), slabs.grown(recent, count), slabs.grown(shown, count), clock, spent
+            )
+
+    def _take(
+        self, score: npt.NDArray[np.float64], time: Ints, group: Codes | Ints, first: int, position: Ints
+    ) -> None:
+        groups, clock = self._state.groups, self._state.clock
+        now = NO_ORDER if self._config.by_count else running_maximum(time, clock[NOW])
+        order, start = NO_ORDER, np.array([0, len(score)])
+        if self.spec.grouped:
+            order, start = order_by_code(group, len(groups))
+        rows = Input(read_only(score), read_only(time), now, position, first, order, start)
+        g, j = 0, 0
+        while True:
+            self._fit_work()
+            g, j = push(g, j, rows, self._config, self._pool, self._state, self._work, self._out)
+            if g == len(groups):
+                break
+            self._make_room()
+        if len(now):
+            clock[NOW] = now[-1]
+
+    def _end(self, end: int) -> None:
+        expired = int(expired_at(end - 1, self.spec.window.size))
+        self._fit_work()
+        g, groups = 0, len(self._state.groups)
+        while (g := expire_all(expired, g, self._config, self._pool, self._state, self._work)) < groups:
+            self._make_room()
+        g = 0
+        while (g := show_all(end, g, self._config, self._pool, self._state, self._out)) < groups:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        need = int(self._state.clock[NEED])
+        if need:
+            self._pool = slabs.grown_pool(self._pool, need)
+        else:
+            self._out = slabs.grown(self._out, 2 * len(self._out) + 2 * self.spec.k)
+
+    def _fit_work(self) -> None:
+        """Make the scratch long enough for a block and the recent rows of any group before it."""
+        carried = int(self._state.recent["length"].max(initial=0))
+        if len(self._work.score) < self._config.block + carried:
+            self._work = new_work(self._config, 2 * carried)
+
+    def _bands(self) -> slabs.Headers:
+        """Headers of the bands as plain lists."""
+        headers = np.zeros(len(self._state.groups), LIST)
+        headers["offset"] = self._state.groups["offset"] + self._state.groups["gap"]
+        headers["length"] = self._state.groups["length"]
+        return headers
+
+    def _lists(self) -> list[slabs.Headers]:
+        return [self._bands(), self._state.recent]
+
+    def _shown(self) -> slabs.Headers:
+        return self._state.shown
+
+    def _arrivals(self) -> Ints:
+        arrivals: Ints = self._state.groups["arrivals"]
+        return arrivals
 
 
-class Work(NamedTuple):
-    """Scratch of one block, used anew by each."""
-
-    score: npt.NDArray[np.float64]
-    best: npt.NDArray[np.float64]  # the largest scores met so far, looking backwards
-    kept: npt.NDArray[np.int64]  # which rows survive
-    rows: npt.NDArray[Any]  # of ROW
-    heap: npt.NDArray[np.int64]
-
-
-def new_work(rule: Rule, carried: int) -> Work:
-    room = rule.block + carried
-    return Work(
-        np.empty(room, np.float64),
-        np.empty(2 * rule.k + SMALL, np.float64),
-        np.empty(room, np.int64),
-        np.empty(room, ROW),
-        np.empty(rule.k, np.int64),
-    )
-
-
-@inlined
-def expired_at(now, size):  # type: ignore[no-untyped-def]
-    """Rows with this time or an earlier one have left the window; nothing ever leaves a landmark."""
-    return now - size if size != FOREVER else -2 * FOREVER
-
-
-@inlined
-def time_of(x, j, carried, batch, rule, group, recent, pool):  # type: ignore[no-untyped-def]
-    """The time of row x of the scratch."""
-    if x < carried:
-        return pool.rows[recent.offset + x].time
-    if rule.by_count:
-        return group.arrivals + x - carried
-    return batch.time[row_index(batch, j + x - carried)]
-
-
-@inlined
-def position_of(x, j, carried, batch, recent, pool):  # type: ignore[no-untyped-def]
-    if x < carried:
-        return pool.rows[recent.offset + x].position
-    i = row_index(batch, j + x - carried)
-    return batch.position[i] if len(batch.position) else batch.first + i
-
-
-@inlined
-def flag_of(x, carried, recent, pool):  # type: ignore[no-untyped-def]
-    return pool.rows[recent.offset + x].flag if x < carried else 0
+def _split(saved: Arrays, name: str) -> list[Rows]:
+    """The rows of each group."""
+    ends = np.cumsum(saved[f"{name}_length"])
+    return [saved[f"{name}_rows"][end - n : end] for n, end in zip(saved[f"{name}_length"], ends, strict=True)]

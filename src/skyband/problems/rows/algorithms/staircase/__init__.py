@@ -10,21 +10,12 @@ Choose it:  rows come out of order, or many questions about any k and size are a
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from skyband.core.ad_hoc import Held
-from skyband.core.operator import Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
-from skyband.kernels import slabs
-from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
-from skyband.problems.rows.algorithms.staircase import kernels
-from skyband.problems.rows.algorithms.staircase.kernels import BAND, FIELDS, GATHERED, NO_STAIR, Staircase
+from skyband.problems.rows.algorithms.staircase.state import Stairs, best_growth
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
 
 NAME = "staircase"
 
@@ -34,65 +25,12 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The k-skyband and, on average, half of what may wait."""
+    """It holds the k-skyband and, on average, half of the rows that may wait."""
     return min(window_rows, (1 + best_growth(spec.k) / 2) * skyband_rows(spec, window_rows))
 
 
 def open(spec: Spec, *, initial_room: Count = 1024) -> Stairs:
     return Stairs(spec, initial_room=initial_room)
-
-
-def best_growth(k: int) -> float:
-    """How many times the skyband's rows may come before it is built anew, for the least cost per row.
-
-    For k = 1 the paper's analysis needs a constant beside log k, which we take to be 1.
-
-    >>> round(best_growth(100), 2)
-    5.45
-    """
-    log_k = math.log(k) if k > 1 else 1.0
-    return (log_k + math.sqrt(log_k * (4 + log_k))) / 2
-
-
-class Stairs(Stepwise):
-    """The k-skyband with its staircase, and rows gathered since it was built."""
-
-    def __init__(self, spec: Spec, *, initial_room: int = 1024) -> None:
-        super().__init__(spec, Staircase(best_growth(spec.k)), lists=2, fields=FIELDS, initial_room=initial_room)
-        self._repeats = False  # no row is in both lists, so there is no need to look for such
-
-    def check(self) -> None:
-        super().check()
-        k, groups = self.spec.k, self._state.groups
-        for g in range(len(groups)):
-            band, gathered = self._list(BAND, g), self._list(GATHERED, g)
-            stairs = band["last"]
-            built = int(groups["built"][g])
-            most = built + max(1, math.ceil(self._kind.growth * built))
-            assert len(band) + len(gathered) <= most, "as many rows may wait as is best, and no more"
-            assert (band["time"][:k] >= groups["limit"][g]).all(), "none of the first k is expired"
-            assert not len(gathered) or len(band) >= k, "rows are gathered only behind a whole answer"
-            assert not np.isin(gathered["position"], band["position"]).any(), "no row is in both lists"
-            if len(gathered):
-                assert gathered["score"].max() <= groups["best"][g], "no row gathered is better than the best of them"
-                alive = gathered[gathered["time"] >= groups["limit"][g]]
-                first = np.concatenate([band[k - 1 : k], alive])
-                assert best_first(first)[0] == 0, "no row gathered ranks before the last of the first k"
-            assert (stairs[:-1] <= stairs[1:]).all(), "stairs rise from the best row to the worst"
-            for r in np.flatnonzero((stairs != NO_STAIR) & (stairs >= groups["limit"][g])):
-                # Of a stair before the limit some of the rows that made it may have gone.
-                outlives = (band["time"][: r + 1] >= stairs[r]).sum()
-                assert outlives >= k, "a stair is the time of which k rows up to there have a later one or the same"
-
-    # -- inside ---------------------------------------------------------------------------------------------------
-
-    def _ask(self) -> Held:
-        if self._held is None:
-            # What is gathered has to be ranked once, whether now or later.
-            g = 0
-            while (g := kernels.build_all(g, self._rule, self._pool, self._state)) < len(self._state.groups):
-                self._pool = slabs.grown_pool(self._pool, len(self._pool.rows))
-        return super()._ask()
 
 
 ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows),)

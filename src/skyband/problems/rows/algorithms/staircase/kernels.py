@@ -1,9 +1,9 @@
 """The compiled steps of the k-skyband with its k-staircase.
 
-The staircase lies in the skyband itself. In a row's field `last` is its stair: the k-th latest time among it and the
-rows that rank before it, when the staircase was last built. Stairs only rise from the best row to the worst. A row of
-that time or an earlier one that ranks behind is dominated: k better rows outlive it. A row put in since has the stair
-of the row before it, which is not too late for it either.
+The staircase lies in the skyband itself. A row's field `last` is its stair: the k-th latest time among the row and
+those that ranked before it when the staircase was last built. Stairs only rise from the best row to the worst. A new
+row that ranks behind a stair and is not later than it is dominated: k better rows outlive it. A row put in since has
+the stair of the row before it, which is not too late for it either.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ FIELDS: dict[str, int | float] = {
 
 
 @inlined
-def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+def take_row(kind, g, score, time, position, config, pool, state):
     group, band = state.groups[g], state.lists[BAND, g]
     rows, start, n = pool.rows, first_row(band), band.length
     # Room between the answer and the rows gathered: k rows have to expire before one of these can be in it.
-    near = 2 * rule.k
+    near = 2 * config.k
     if n > near and score < rows[start + near].score and time > rows[start + n - 1].last:
         rank = n  # or at least behind `near`; and above all stairs
     else:
@@ -51,9 +51,9 @@ def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore
         if time <= stair:
             return False
         if rank < near:
-            insert(pool, band, rank, rule.k, score, time, position)
+            insert(pool, band, rank, config.k, score, time, position)
             pool.rows[first_row(band) + rank].last = stair
-    if rank < rule.k:
+    if rank < config.k:
         # What left the first k is at most the oldest of them: looking for it too early does no harm.
         group.oldest = min(group.oldest, time)
     elif rank >= near:
@@ -61,25 +61,25 @@ def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore
         group.best = max(group.best, score)
     gathered = state.lists[GATHERED, g].length
     if band.length + gathered > group.built + max(1, np.int64(np.ceil(kind.growth * group.built))):
-        build(g, max(group.limit, state.clock[START]), rule, pool, state)
-    return rank < rule.k
+        build(g, max(group.limit, state.clock[START]), config, pool, state)
+    return rank < config.k
 
 
 @inlined
-def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+def drop_rows(kind, g, limit, config, pool, state):
     group, band = state.groups[g], state.lists[BAND, g]
     group.limit = limit
-    best, group.oldest = expire(band, rule.k, limit, pool)
+    best, group.oldest = expire(band, config.k, limit, pool)
     if state.lists[GATHERED, g].length > 0 and (
-        band.length < rule.k or pool.rows[first_row(band) + rule.k - 1].score <= group.best
+        band.length < config.k or pool.rows[first_row(band) + config.k - 1].score <= group.best
     ):
-        build(g, limit, rule, pool, state)
-        group.oldest = oldest_of(band, rule.k, pool)
-    return best < rule.k
+        build(g, limit, config, pool, state)
+        group.oldest = oldest_of(band, config.k, pool)
+    return best < config.k
 
 
 @part
-def oldest_of(band, k, pool):  # type: ignore[no-untyped-def]
+def oldest_of(band, k, pool):
     """The earliest time among the first k."""
     oldest, start = NEVER, first_row(band)
     for r in range(start, start + min(k, band.length)):
@@ -88,10 +88,10 @@ def oldest_of(band, k, pool):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def build(g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+def build(g, limit, config, pool, state):
     """Algorithm 4: merge the rows gathered into the skyband, without what is expired or dominated; set all stairs."""
     group, band, gathered = state.groups[g], state.lists[BAND, g], state.lists[GATHERED, g]
-    rows, k, latest = pool.rows, rule.k, state.latest
+    rows, k, latest = pool.rows, config.k, state.latest
     m, n = band.length, gathered.length
     i, j = first_row(band), first_row(gathered)
     end_i, end_j = i + m, j + n
@@ -121,15 +121,15 @@ def build(g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def build_all(g, rule, pool, state):  # type: ignore[no-untyped-def]
+def build_all(g, config, pool, state):
     """Build the skyband of every group that has gathered rows, from group g on; return where room ran short."""
     while g < len(state.groups):
         group, gathered = state.groups[g], state.lists[GATHERED, g].length
         if gathered > 0:
-            if len(pool.rows) - pool.free[-1] < 4 * (state.lists[BAND, g].length + gathered + rule.k + 8):
+            if len(pool.rows) - pool.free[-1] < 4 * (state.lists[BAND, g].length + gathered + config.k + 8):
                 return g
-            limit = window_start(group.arrivals - 1 if rule.by_count else state.clock[NOW], rule)
-            build(g, max(limit, group.limit), rule, pool, state)
+            limit = window_start(group.arrivals - 1 if config.by_count else state.clock[NOW], config)
+            build(g, max(limit, group.limit), config, pool, state)
         g += 1
     return g
 

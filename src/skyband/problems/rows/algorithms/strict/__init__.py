@@ -9,13 +9,13 @@ Choose it:  to compare others with; `relaxed` gives the same answers sooner.
 
 from __future__ import annotations
 
-from skyband.core.operator import Spec
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
-from skyband.problems.rows.algorithms.filtered import Skyband
 from skyband.problems.rows.algorithms.filtered.kernels import STRICT
+from skyband.problems.rows.algorithms.filtered.state import Skyband
 from skyband.problems.rows.algorithms.relaxed import expected_rows
 from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.operator import Spec
 
 NAME = "strict"
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from functools import partial, wraps
 
-from skyband.core.operator import ObjectOperator
-from skyband.core.operator import Spec as RowSpec
 from skyband.core.registry import Algorithm, algorithms_of
 from skyband.problems.rows.algorithms import budgeted
+from skyband.problems.rows.operator import RowOperator
+from skyband.problems.rows.operator import Spec as RowSpec
 from skyband.problems.subscriptions.algorithms.per_query.state import PerQuery, row_spec
 from skyband.problems.subscriptions.operator import Spec, SubscriptionOperator
 
@@ -27,7 +27,7 @@ def refuses(spec: Spec) -> str | None:
     return None
 
 
-def _of_rows(algorithm: Algorithm[RowSpec, ObjectOperator]) -> Algorithm[Spec, SubscriptionOperator]:
+def _of_rows(algorithm: Algorithm[RowSpec, RowOperator]) -> Algorithm[Spec, SubscriptionOperator]:
     """An algorithm for rows, once for each query."""
 
     @wraps(algorithm.open)  # whose options it has

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from skyband.core.operator import ANSWER, Answer, Arrays, Ints, ObjectOperator
-from skyband.core.operator import Batch as RowBatch
-from skyband.core.operator import Spec as RowSpec
+from skyband.core.operator import ANSWER, Answer, Arrays, Ints
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.algorithms import relaxed
+from skyband.problems.rows.operator import Batch as RowBatch
+from skyband.problems.rows.operator import RowOperator
+from skyband.problems.rows.operator import Spec as RowSpec
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
 from skyband.windows import FOREVER, Ticks
 
-Open = Callable[..., ObjectOperator]
+Open = Callable[..., RowOperator]
 
 _NO_GROUPS = np.empty(0, np.int32)
 
@@ -37,7 +38,7 @@ class PerQuery:
         self.spec = spec
         self.unranked = 0
         self._open = open_one
-        self._operators: list[ObjectOperator] = []
+        self._operators: list[RowOperator] = []
         self._columns = np.empty((3, 0), np.int64)  # k, size, and whether its arrivals are counted, by query
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
         # It ranks nothing, and knows which rows are late for all.
@@ -65,7 +66,7 @@ class PerQuery:
             self._tell_time(self._operators[-1])
         return Answer.of(np.empty(0, ANSWER))
 
-    def _tell_time(self, operator: ObjectOperator) -> None:
+    def _tell_time(self, operator: RowOperator) -> None:
         """Of a window by value, a query that came later has to know what is late."""
         if self.spec.window.by_count:
             return
@@ -74,7 +75,7 @@ class PerQuery:
         elif not self.spec.window.every and self._now > -FOREVER:
             operator.push(RowBatch(np.full(1, np.nan), np.full(1, self._now), _NO_GROUPS, self._position))
 
-    def _opened(self, q: int) -> ObjectOperator:
+    def _opened(self, q: int) -> RowOperator:
         k, size, counted = self._columns[:, q].tolist()
         return self._open(row_spec(self.spec, k, size, counted=bool(counted)))
 
@@ -118,7 +119,7 @@ class PerQuery:
         self._note_ends(batch.time)
         return _merged(answers)
 
-    def _push_numbered(self, operator: ObjectOperator, scores: Any, index: Ints, first: int) -> list[Answer]:
+    def _push_numbered(self, operator: RowOperator, scores: Any, index: Ints, first: int) -> list[Answer]:
         """By count, a query that came later: windows end where those of the others do."""
         every, found, u = self.spec.window.every, [], 0
         if not every:

@@ -6,7 +6,7 @@ import numpy as np
 
 from skyband.kernels.compiling import allocating, part
 from skyband.kernels.heap import push_heap
-from skyband.kernels.moving import copy_row
+from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.panes import exceeding
 from skyband.kernels.ranking import ranks_before, sort_best_first
 from skyband.problems.subscriptions.drivers.kernels.lists import LATEST

@@ -8,7 +8,7 @@ import numpy as np
 
 from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, Ints
 from skyband.kernels.compiling import allocating, inlined, kernel, part
-from skyband.kernels.moving import copy_row
+from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.ranking import ranks_before
 
 

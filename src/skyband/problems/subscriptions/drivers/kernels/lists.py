@@ -13,7 +13,7 @@ import numpy as np
 
 from skyband.core.operator import Floats, Ints
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.kernels.moving import copy_row, row_at
+from skyband.kernels.intrinsics import copy_row, row_at
 from skyband.kernels.ranking import ROW, trails
 from skyband.kernels.slabs import HEADER, give_slab
 from skyband.windows import FOREVER

@@ -9,7 +9,7 @@ import numpy as np
 from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, Floats, Ints
 from skyband.kernels.bits import NONE, count_below, delete, fill, insert, last_until, next_from
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.kernels.moving import copy_row, row_at
+from skyband.kernels.intrinsics import copy_row, row_at
 from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import trails
 from skyband.kernels.slabs import CLASSES, reserve

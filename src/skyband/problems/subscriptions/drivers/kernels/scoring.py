@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from skyband.kernels.compiling import inlined
-from skyband.kernels.moving import row_at
+from skyband.kernels.intrinsics import row_at
 
 LOOPS: Final = {
     # Finds the hits of the queries which[begin:] among the rows [first, end): rows that reach the query's threshold, in

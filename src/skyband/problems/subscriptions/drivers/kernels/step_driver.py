@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.kernels.moving import copy_row
+from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.ranking import ranks_before
 from skyband.kernels.slabs import CLASSES, reserve
 from skyband.problems.subscriptions.drivers.kernels.emit import emit_line

@@ -1,9 +1,9 @@
 """The compiled loops of the relaxed k-skyband.
 
-Rows of a group are taken in blocks. Within a block only two things change the answer: a row that reaches the worst of
-the first k, and the expiry of one of these. Both are found without looking at the other rows one by one, so a block
-costs three vectorised passes: copy its scores, look for rows that enter, and at its end, backwards, for those that k
-later rows do not outrank. Only these are merged into the group's band.
+The loop takes the rows of a group in blocks. Within a block only two things change the answer: a row that reaches the
+worst of the first k, and the expiry of one of the first k. The loop finds both without looking at the other rows one by
+one. A block costs three vectorised passes: one copies its scores, one looks for rows that enter, and one looks
+backwards, at the block's end, for rows that fewer than k later ones outrank. Only these join the group's band.
 
 The scratch array of a block starts with the group's recent rows, which an earlier block left unmerged, because they
 were few. Scores of rows that are in the band, or dead, are NaN in it. A row that comes before its predecessor in time
@@ -20,8 +20,8 @@ from skyband.kernels.panes import WIDE
 from skyband.kernels.ranking import ZERO, sort_best_first
 from skyband.kernels.skyband import merge
 from skyband.kernels.slabs import CLASSES
-from skyband.problems.rows.algorithms.relaxed.block_kernels import (
-    let_go,
+from skyband.problems.rows.algorithms.relaxed.kernels.arrays import expired_at
+from skyband.problems.rows.algorithms.relaxed.kernels.blocks import (
     live_rows,
     oldest_of,
     save_recent,
@@ -29,14 +29,14 @@ from skyband.problems.rows.algorithms.relaxed.block_kernels import (
     show_first,
     take_block,
 )
-from skyband.problems.rows.algorithms.relaxed.state import expired_at
+from skyband.problems.rows.algorithms.relaxed.kernels.budget import let_go
 from skyband.problems.rows.drivers.emit_kernels import OUT
 from skyband.problems.rows.drivers.row_driver import LATE, NEED, NOW, UNRANKED, row_index
 from skyband.windows import FOREVER
 
 
 @kernel
-def push(g, j, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
+def push(g, j, batch, config, pool, state, work, out):
     """Take the rows of group g and those after it, from row j of g on; return where it stopped.
 
     (number of groups, 0) when all are taken; else something ran short, and row j of that group was not touched.
@@ -45,8 +45,8 @@ def push(g, j, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-
     while g < len(groups):
         j, end = max(j, batch.start[g]), batch.start[g + 1]
         # By value the clock moves with the rows of other groups too.
-        if j < end or (not rule.by_count and groups[g].length > 0):
-            j = push_group(g, j, end, batch, rule, pool, state, work, out)
+        if j < end or (not config.by_count and groups[g].length > 0):
+            j = push_group(g, j, end, batch, config, pool, state, work, out)
             if j < 0:
                 return g, -1 - j
         g, j = g + 1, 0
@@ -54,59 +54,60 @@ def push(g, j, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-
 
 
 @njit(inline="always")
-def push_group(g, j, end, batch, rule, pool, state, work, out):  # type: ignore[no-untyped-def]
+def push_group(g, j, end, batch, config, pool, state, work, out):
     """Take rows j to end of group g. Returns end, or -1 - row if it stopped before that row."""
     group, clock = state.groups[g], state.clock
     while True:
-        if not enough_room(group.length + state.recent[g].length + min(end - j, rule.block), rule, pool, clock, out):
+        rows = group.length + state.recent[g].length + min(end - j, config.block)
+        if not enough_room(rows, config, pool, clock, out):
             return -1 - j
-        stop, carried, m = fill(g, j, end, batch, rule, pool, state, work.score)
+        stop, carried, m = fill(g, j, end, batch, config, pool, state, work.score)
         # Events up to the next row of this group belong to this block.
         horizon = len(batch.score) if stop == end else row_index(batch, stop)
-        x = take_block(g, j, carried, m, horizon, batch, rule, pool, state, work, out)
+        x = take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out)
         taken = x - carried
-        if not rule.by_count:
-            clock[LATE] += late_rows(batch, j, j + taken, rule.size)
-        clock[UNRANKED] += unranked_rows(batch, j, j + taken, rule)
+        if not config.by_count:
+            clock[LATE] += late_rows(batch, j, j + taken, config.size)
+        clock[UNRANKED] += unranked_rows(batch, j, j + taken, config)
         stopped = clock[NEED] == 0
-        slides = rule.every > 0 and (group.arrivals + taken) % rule.every == 0 and taken > 0
+        slides = config.every > 0 and (group.arrivals + taken) % config.every == 0 and taken > 0
         full = stop < end and not slides
         if not (full or stopped):
             live = live_rows(work.score, m)
-            full = (stop < end and live + rule.block > len(work.score)) or (
-                group.length + live > 2 * group.pruned + rule.slack
+            full = (stop < end and live + config.block > len(work.score)) or (
+                group.length + live > 2 * group.pruned + config.slack
             )
         if full and not stopped:
-            now = group.arrivals + taken - 1 if rule.by_count else batch.now[horizon - 1] if horizon else clock[NOW]
-            settle_block(g, j, carried, m, expired_at(now, rule.size), batch, rule, pool, state, work)
+            now = group.arrivals + taken - 1 if config.by_count else batch.now[horizon - 1] if horizon else clock[NOW]
+            settle_block(g, j, carried, m, expired_at(now, config.size), batch, config, pool, state, work)
         else:
-            save_recent(g, j, carried, x, batch, rule, pool, state, work.score)
-        group.arrivals += taken if rule.by_count else 0
+            save_recent(g, j, carried, x, batch, config, pool, state, work.score)
+        group.arrivals += taken if config.by_count else 0
         j += taken
-        if rule.error > 0 and full and not stopped:
-            let_go(g, rule, pool, state)
+        if config.error > 0 and full and not stopped:
+            let_go(g, config, pool, state)
         if stopped:
             return -1 - j
         if slides:
-            show_first(g, group.arrivals, row_index(batch, j - 1), rule, pool, state, out)
+            show_first(g, group.arrivals, row_index(batch, j - 1), config, pool, state, out)
         if j == end:
             return end
 
 
 @part
-def enough_room(rows, rule, pool, clock, out):  # type: ignore[no-untyped-def]
-    """Is there room to take a block that makes so many rows of the group? If not, clock[NEED] says what is missing."""
-    clock[NEED] = 16 * (rows + 2 * rule.k)
+def enough_room(rows, config, pool, clock, out):
+    """Is there room for a block that brings the group to so many rows? If not, clock[NEED] says what is missing."""
+    clock[NEED] = 16 * (rows + 2 * config.k)
     if len(pool.rows) - pool.free[CLASSES] < clock[NEED]:
         return False
-    if len(out) - clock[OUT] < 2 * rule.k:
+    if len(out) - clock[OUT] < 2 * config.k:
         clock[NEED] = 0
         return False
     return True
 
 
 @part
-def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped-def]
+def fill(g, j, end, batch, config, pool, state, score):
     """Copy the scores of the recent rows and of the block that starts at row j.
 
     Returns the block's end, how many recent rows there are, and how many rows in all.
@@ -115,10 +116,10 @@ def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped
     carried = recent.length
     for x in range(carried):
         score[x] = pool.rows[recent.offset + x].score
-    room = min(end - j, rule.block)
-    if rule.every > 0:
-        room = min(room, rule.every - state.groups[g].arrivals % rule.every)
-    if rule.by_count:
+    room = min(end - j, config.block)
+    if config.every > 0:
+        room = min(room, config.every - state.groups[g].arrivals % config.every)
+    if config.by_count:
         stop = j + room
     else:
         latest = pool.rows[recent.offset + carried - 1].time if carried else -FOREVER
@@ -131,17 +132,17 @@ def fill(g, j, end, batch, rule, pool, state, score):  # type: ignore[no-untyped
         source, target = batch.score[j:stop], score[carried : carried + stop - j]
         for x in range(len(target)):
             target[x] = source[x]
-    late = 0 if rule.by_count else late_rows(batch, j, stop, rule.size)
+    late = 0 if config.by_count else late_rows(batch, j, stop, config.size)
     if late:
         for x in range(stop - j):
-            if is_late(batch, j + x, rule.size):
+            if is_late(batch, j + x, config.size):
                 score[carried + x] = np.nan
     return stop, carried, carried + stop - j
 
 
 @part
-def end_of_order(batch, j, end, latest):  # type: ignore[no-untyped-def]
-    """The first of rows j to end of the group that is before its predecessor in time; that of j is at `latest`."""
+def end_of_order(batch, j, end, latest):
+    """The first of rows j to end of the group that is before its predecessor in time; before j that is `latest`."""
     while j < end:
         if len(batch.order) == 0 and j + WIDE < end and batch.time[j] >= latest:
             times, falls = batch.time[j : j + WIDE + 1], 0
@@ -160,13 +161,13 @@ def end_of_order(batch, j, end, latest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def is_late(batch, j, size):  # type: ignore[no-untyped-def]
+def is_late(batch, j, size):
     i = row_index(batch, j)
     return batch.time[i] <= expired_at(batch.now[i], size)
 
 
 @part
-def late_rows(batch, j, end, size):  # type: ignore[no-untyped-def]
+def late_rows(batch, j, end, size):
     late = 0
     if size == FOREVER:
         return late
@@ -181,17 +182,17 @@ def late_rows(batch, j, end, size):  # type: ignore[no-untyped-def]
 
 
 @part
-def unranked_rows(batch, j, end, rule):  # type: ignore[no-untyped-def]
-    """How many of the group's rows have no score, those that are late apart."""
+def unranked_rows(batch, j, end, config):
+    """How many of the group's rows have no score, not counting late ones."""
     unranked = 0
-    if len(batch.order) == 0 and rule.by_count:
+    if len(batch.order) == 0 and config.by_count:
         scores = batch.score[j:end]
         for y in range(len(scores)):
             unranked += scores[y] != scores[y]
         return unranked
     for y in range(j, end):
         score = batch.score[row_index(batch, y)]
-        unranked += score != score and (rule.by_count or not is_late(batch, y, rule.size))
+        unranked += score != score and (config.by_count or not is_late(batch, y, config.size))
     return unranked
 
 
@@ -199,41 +200,41 @@ def unranked_rows(batch, j, end, rule):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expire_all(expired, g, rule, pool, state, work):  # type: ignore[no-untyped-def]
+def expire_all(expired, g, config, pool, state, work):
     """Merge every group's recent rows and drop what is at `expired` or before. Returns a group it stopped at."""
     groups, recent = state.groups, state.recent
     while g < len(groups):
         m = recent[g].length
         if groups[g].length + m > 0:
-            state.clock[NEED] = 16 * (groups[g].length + m + 2 * rule.k)
+            state.clock[NEED] = 16 * (groups[g].length + m + 2 * config.k)
             if len(pool.rows) - pool.free[CLASSES] < state.clock[NEED]:
                 return g
             for x in range(m):
                 work.rows[x] = pool.rows[recent[g].offset + x]
             sort_best_first(work.rows, ZERO, m)
-            merge(pool, groups[g], work.rows, m, expired, rule.k, work.heap)
+            merge(pool, groups[g], work.rows, m, expired, config.k, work.heap)
             groups[g].pruned = groups[g].length
             recent[g].length = 0
-            groups[g].oldest = oldest_of(groups[g], rule.k, pool)
+            groups[g].oldest = oldest_of(groups[g], config.k, pool)
         g += 1
     return g
 
 
 @kernel
-def show_all(at, g, rule, pool, state, out):  # type: ignore[no-untyped-def]
+def show_all(at, g, config, pool, state, out):
     """Show every group's answer. Returns a group it stopped at for lack of room."""
     while g < len(state.groups):
-        short = len(pool.rows) - pool.free[CLASSES] < 4 * rule.k + 8
-        if short or len(out) - state.clock[OUT] < 2 * rule.k:
-            state.clock[NEED] = 4 * rule.k + 8 if short else 0
+        short = len(pool.rows) - pool.free[CLASSES] < 4 * config.k + 8
+        if short or len(out) - state.clock[OUT] < 2 * config.k:
+            state.clock[NEED] = 4 * config.k + 8 if short else 0
             return g
-        show_first(g, at, ZERO, rule, pool, state, out)
+        show_first(g, at, ZERO, config, pool, state, out)
         g += 1
     return g
 
 
 @kernel
-def find_oldest(groups, k, pool):  # type: ignore[no-untyped-def]
-    """Set `oldest` of every group; for restoring."""
+def find_oldest(groups, k, pool):
+    """Set `oldest` of every group, after a restore."""
     for g in range(len(groups)):
         groups[g].oldest = oldest_of(groups[g], k, pool)

@@ -1,8 +1,8 @@
 """Many rows of one pane, of many groups, taken together.
 
-Each group has a buffer. A row that reaches its group's bar is put there, without a branch that the processor would have
-to guess: of rows in random order a third reach what the group's k best so far ask for, and nobody knows which. When a
-buffer is full, the bar is raised and what is below it goes. Rows are ranked once, at the end, when few are left.
+Each group has a buffer, and a bar that a row has to reach to get there. Putting a row there takes no branch: in random
+order a third of the rows reach the bar, and the processor cannot guess which. When a buffer is full, its bar is raised
+and the rows below it go. The rows that are left at the end, which are few, are ranked once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from skyband.kernels.compiling import inlined, part
 from skyband.kernels.panes import NARROW, exceeding, largest
 from skyband.kernels.ranking import SMALL, ZERO
 from skyband.kernels.slabs import CLASSES, NONE, reserve
-from skyband.problems.rows.algorithms.mintopk.state import (
+from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     CLOSED,
     FREE_CELL,
     LANES,
@@ -22,38 +22,36 @@ from skyband.problems.rows.algorithms.mintopk.state import (
     TOTAL,
     UNRANKED,
     WANTED,
-    admit,
-    find_cell,
     gathers,
-    new_cell,
     room_needed,
 )
+from skyband.problems.rows.algorithms.mintopk.kernels.cells import admit, find_cell, new_cell
 
 CROWDED = 32  # rows in the bucket of a row, on average: then it is cheaper to sort them all
 
 
 @inlined
-def has_room_for_run(rule, pool, groups, cells, clock):  # type: ignore[no-untyped-def]
+def has_room_for_run(config, pool, groups, cells, clock):
     """Is there room for k rows more and a cell more of every group? If not, ask for it."""
     free, cell = 0, clock[FREE_CELL]
     while cell != NONE and free < len(groups):
         free += 1
         cell = cells[cell].following
-    clock[WANTED] = 2 * len(groups) * (rule.limit + 8)
-    if free < len(groups) or len(pool.rows) - pool.free[CLASSES] < room_needed(rule, groups, clock):
+    clock[WANTED] = 2 * len(groups) * (config.limit + 8)
+    if free < len(groups) or len(pool.rows) - pool.free[CLASSES] < room_needed(config, groups, clock):
         return False
     clock[WANTED] = 0
     return True
 
 
 @part
-def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells, clock, work):  # type: ignore[no-untyped-def]
+def take_run(score, time, group, first, i, end, pane, config, pool, groups, cells, clock, work):
     """Take rows [i, end), all of one pane: there are many of each group."""
     for g in range(len(groups)):
         index = find_cell(g, pane, groups, cells)
         work.bar[g] = cells[index].threshold if index != NONE else -np.inf
         work.gathered[g] = 0
-    clock[UNRANKED] += gather(score, time, group, i, end, rule, work)
+    clock[UNRANKED] += gather(score, time, group, i, end, config, work)
     for g in range(len(groups)):
         if work.gathered[g] == 0:
             continue
@@ -61,23 +59,24 @@ def take_run(score, time, group, first, i, end, pane, rule, pool, groups, cells,
         if index == NONE:
             index = new_cell(g, pane, groups, cells, clock)
             clock[NEXT] = min(clock[NEXT], max(pane >> 1, clock[CLOSED]))
-        if rule.k <= SMALL:
+        if config.k <= SMALL:
             n = work.gathered[g]
-            if n > 2 * rule.k:
-                n = raise_bar(g, n, rule.k, gathers(rule.k), time, work)
-            n = rank_gathered(g * gathers(rule.k), n, rule.k, time, work)
+            if n > 2 * config.k:
+                n = raise_bar(g, n, config.k, gathers(config.k), time, work)
+            n = rank_gathered(g * gathers(config.k), n, config.k, time, work)
         else:
-            n = select_gathered(g, rule.k, time, work)
-        deliver(n, cells[index], time, ZERO, first, rule, pool, clock, work)
+            n = select_gathered(g, config.k, time, work)
+        deliver(n, cells[index], time, ZERO, first, config, pool, clock, work)
 
 
 @part
-def gather(score, time, group, i, end, rule, work):  # type: ignore[no-untyped-def]
+def gather(score, time, group, i, end, config, work):
     """Put rows that reach their group's bar into its buffer. Returns how many rows have no score."""
-    bar, count, scores, rows, room = work.bar, work.gathered, work.scores, work.rows, np.uint64(gathers(rule.k))
+    bar, count, scores, rows, room = work.bar, work.gathered, work.scores, work.rows, np.uint64(gathers(config.k))
     unranked = 0
     for r in range(np.uint64(i), np.uint64(end)):
-        # Indices without a sign: what might be negative is looked at twice by numba, and takes more than twice as long.
+        # Indices without a sign: numba looks twice at an index that might be negative, which more than doubles the
+        # time.
         g, s = np.uint64(group[r]), score[r]
         n = np.uint64(count[g])
         scores[g * room + n], rows[g * room + n] = s, r  # overwritten by the next one unless this one counts
@@ -85,12 +84,12 @@ def gather(score, time, group, i, end, rule, work):  # type: ignore[no-untyped-d
         count[g] = n
         unranked += s != s
         if n == room:
-            count[g] = raise_bar(np.int64(g), np.int64(n), rule.k, gathers(rule.k), time, work)
+            count[g] = raise_bar(np.int64(g), np.int64(n), config.k, gathers(config.k), time, work)
     return unranked
 
 
 @part
-def raise_bar(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
+def raise_bar(g, n, k, room, time, work):
     """Raise the bar of a group that has gathered n rows, and drop what is below it; return how many rows are left.
 
     At least the k best are left, and at most twice as many.
@@ -116,10 +115,10 @@ def raise_bar(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def third_smallest_of_maxima(scores):  # type: ignore[no-untyped-def]
-    """Of 3 (k + 2) scores, one that at least k reach and hardly ever many more, without sorting.
+def third_smallest_of_maxima(scores):
+    """A score that at least k of 3 (k + 2) scores reach, and hardly ever many more, without sorting.
 
-    It is the third smallest of the maxima of k + 2 parts, three scores each: so k maxima reach it.
+    The scores are taken in k + 2 parts of three. It is the third smallest maximum of a part, so k maxima reach it.
     """
     third = len(scores) // 3
     first, second, last = scores[:third], scores[third : 2 * third], scores[2 * third :]
@@ -134,8 +133,8 @@ def third_smallest_of_maxima(scores):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pad(some, n):  # type: ignore[no-untyped-def]
-    """Fill the last lanes behind n scores with one that exceeds none; return how many there are then."""
+def pad(some, n):
+    """Fill the last lanes behind n scores with a score that exceeds none; return how many there are then."""
     lanes = (n + LANES - 1) // LANES * LANES
     for j in range(n, lanes):
         some[j] = -np.inf
@@ -143,14 +142,14 @@ def pad(some, n):  # type: ignore[no-untyped-def]
 
 
 @part
-def keep_best(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
+def keep_best(g, n, k, room, time, work):
     """Keep exactly the k best of n rows, more than k, in a group's buffer, and make the worst of them its bar."""
     low, scores, rows, some, latest = g * room, work.scores, work.rows, work.some, work.which
     for j in range(n):
         some[j] = scores[low + j]
     bar = largest(some[:n], k - 1)
     spare = k - exceeding(scores[low : low + n], bar)
-    # Of those at the bar the most recent ones, which mostly are the last.
+    # Among rows at the bar it keeps the most recent ones, which mostly come last.
     found = 0
     for j in range(low + n - 1, low - 1, -1):
         if scores[j] == bar and (found < spare or is_later(time, rows[j], latest[spare - 1])):
@@ -171,7 +170,7 @@ def keep_best(g, n, k, room, time, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def is_later(time, a, b):  # type: ignore[no-untyped-def]
+def is_later(time, a, b):
     """Is row a later than row b? Without times rows count in the order they came in."""
     if len(time) and time[a] != time[b]:
         return time[a] > time[b]
@@ -179,7 +178,7 @@ def is_later(time, a, b):  # type: ignore[no-untyped-def]
 
 
 @part
-def select_gathered(g, k, time, work):  # type: ignore[no-untyped-def]
+def select_gathered(g, k, time, work):
     """Write to `which` where a group's k best rows are, in any order; return how many that is."""
     n, low = work.gathered[g], g * gathers(k)
     if n > k:
@@ -190,14 +189,14 @@ def select_gathered(g, k, time, work):  # type: ignore[no-untyped-def]
 
 
 @part
-def deliver(n, cell, time, before, first, rule, pool, clock, work):  # type: ignore[no-untyped-def]
+def deliver(n, cell, time, before, first, config, pool, clock, work):
     """Put n gathered rows, those that `which` names, into a cell. By count, `before + r` of its group came before r."""
-    k, scores, rows, which = rule.k, work.scores, work.rows, work.which
+    k, scores, rows, which = config.k, work.scores, work.rows, work.which
     if cell.length > 0:
         for j in which[:n]:
             if scores[j] >= cell.threshold:
                 r = rows[j]
-                admit(cell, scores[j], time[r] if len(time) else before + r, first + r, rule, pool, clock)
+                admit(cell, scores[j], time[r] if len(time) else before + r, first + r, config, pool, clock)
         return
     reserve(pool, cell, n)
     worst = np.inf
@@ -214,7 +213,7 @@ def deliver(n, cell, time, before, first, rule, pool, clock, work):  # type: ign
 
 
 @part
-def rank_gathered(low, n, k, time, work):  # type: ignore[no-untyped-def]
+def rank_gathered(low, n, k, time, work):
     """Write to `which` where the best k of n gathered rows are, best first; return how many that is."""
     scores, some, which = work.scores[low : low + n], work.some, work.which
     for j in range(len(scores)):
@@ -230,8 +229,8 @@ def rank_gathered(low, n, k, time, work):  # type: ignore[no-untyped-def]
 
 
 @part
-def rank_one_by_one(low, n, k, time, work):  # type: ignore[no-untyped-def]
-    """The same where scores are equal: from the last row to the first, so that most stay where they are put."""
+def rank_one_by_one(low, n, k, time, work):
+    """As `rank_gathered`, where scores are equal: from the last row to the first, so most stay where they are put."""
     scores, rows, which = work.scores, work.rows, work.which
     ranked = 0
     for j in range(low + n - 1, low - 1, -1):
@@ -247,7 +246,7 @@ def rank_one_by_one(low, n, k, time, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def gathered_before(a, b, scores, rows, time):  # type: ignore[no-untyped-def]
+def gathered_before(a, b, scores, rows, time):
     """Does one gathered row rank before another?"""
     if scores[a] != scores[b]:
         return scores[a] > scores[b]
@@ -255,10 +254,10 @@ def gathered_before(a, b, scores, rows, time):  # type: ignore[no-untyped-def]
 
 
 @part
-def sort_gathered(low, n, time, work):  # type: ignore[no-untyped-def]
+def sort_gathered(low, n, time, work):
     """Write to `which` where n gathered rows are, best first. False: scores are too unevenly spread for that.
 
-    They are dealt into as many buckets as there are rows, by score, and then put right one by one: neighbours only.
+    It deals rows by score into as many buckets as there are rows, and then swaps neighbours until all are in order.
     """
     scores, rows, which, ranked, start = work.scores[low : low + n], work.rows, work.which, work.some, work.counts
     highest, lowest = -np.inf, np.inf
@@ -294,13 +293,13 @@ def sort_gathered(low, n, time, work):  # type: ignore[no-untyped-def]
 
 
 @part
-def gather_pane(score, i, end, bar, rule, work):  # type: ignore[no-untyped-def]
-    """Gather the best rows of [i, end), all that reach the bar and perhaps not all below the k-th of them.
+def gather_pane(score, i, end, bar, config, work):
+    """Gather the rows of [i, end) that reach the bar; where they are many, perhaps not all below the k-th best.
 
     Rows are in order of time. Returns how many there are, and how many rows have no score.
     """
     scores, rows, none = work.scores, work.rows, work.which[:0]
-    n, most, unranked = np.uint64(0), np.uint64(gathers(rule.k) - NARROW), 0
+    n, most, unranked = np.uint64(0), np.uint64(gathers(config.k) - NARROW), 0
     for low in range(i, end, NARROW):
         block, reached = score[low : min(low + NARROW, end)], 0
         for j in range(len(block)):
@@ -311,18 +310,18 @@ def gather_pane(score, i, end, bar, rule, work):  # type: ignore[no-untyped-def]
                 scores[n], rows[n] = block[j], low + j  # as in `gather`: overwritten unless it counts
                 n += np.uint64(block[j] >= bar)
             if n > most:
-                n = np.uint64(raise_bar(ZERO, np.int64(n), rule.k, np.int64(n), none, work))
+                n = np.uint64(raise_bar(ZERO, np.int64(n), config.k, np.int64(n), none, work))
                 bar = work.bar[0]
     work.gathered[0] = n
     return np.int64(n), unranked
 
 
 @part
-def expect(n, k, rows, missed, hint, work):  # type: ignore[no-untyped-def]
+def expect(n, k, rows, missed, hint, work):
     """Set a score that k of the next pane's rows probably reach and few more, if they are like these.
 
-    n of `rows` rows were gathered, best first in `which`. In random order how many reach it varies by the square root
-    of 2k; we start with nearly three times that on the safe side, and take more where a guess has `missed`.
+    n of `rows` rows were gathered, best first in `which`. In random order the number of rows that reach a score varies
+    by the square root of 2k. The margin starts at nearly three times that, and doubles where a guess has `missed`.
     """
     scores, which = work.scores, work.which
     hint.margin = min(2 * hint.margin, np.sqrt(k)) if missed else max(0.95 * hint.margin, MARGIN)

@@ -1,7 +1,7 @@
 """The staircase of pairs whose rows have the same colour: a new row meets the listed rows of its colour only.
 
-It is what `staircase` runs with `same`: the paper's homochromatic lists (section 6.4). Where most rows have few colours
-the sweep of all rows, which is vectorised, is the faster one, and nothing is listed.
+`staircase` runs it for queries with `same`: these are the paper's homochromatic lists (section 6.4). Where most rows
+have few colours the vectorised sweep of all rows is faster, and nothing is listed.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import Ints
-from skyband.problems.pairs.algorithms.threshold.lists import TOO_MANY, Listing
+from skyband.problems.pairs.algorithms.staircase.listing import TOO_MANY, Listing
 from skyband.problems.pairs.drivers.window_rows import WindowRows
 from skyband.problems.pairs.operator import Spec
 
 
 class ColourList:
-    """Rows by colour."""
+    """The listed rows, colour after colour."""
 
     def __init__(self) -> None:
         self.forget()
@@ -35,7 +35,7 @@ class ColourList:
         self.partners = float((counts.astype(np.float64) ** 2).sum()) / max(len(numbers), 1)
 
     def move(self, shift: Ints, base: int) -> None:
-        """The row of number base + i has number base + i + shift[i] now. Rows that have left stay as they are."""
+        """Renumber the row base + i to base + i + shift[i]. Rows that have left keep their numbers."""
         alive = self.order >= base
         self.order[alive] += shift[self.order[alive] - base]
 

@@ -1,8 +1,9 @@
 """How MinTopK closes a window: panes that are complete join the group's rows, whose best k are shown.
 
-A group has two lists, both best first: of rows of older panes, and of young ones, which all outlive those. A pane is
-merged into the young list, which is short; that is merged into the other when the two would otherwise cost more. So a
-slide takes O(k) steps and O(sqrt(n s)) for n rows of a pane and s rows of the list, however many panes a window has.
+A group has two lists, both best first: one of rows of older panes, and one of young rows, which outlive all of them. A
+pane is merged into the young list, which is short; the young list is merged into the other when two lists would cost
+more. So a slide takes O(k + sqrt(n s)) steps for n rows of a pane and s rows of the list, however many panes a window
+has.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import CHANGES, ENTER, LEAVE, WINDOWS
-from skyband.kernels.choosing import choose
 from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.intrinsics import choose
 from skyband.kernels.panes import last_window
 from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import ZERO, is_best_first, ranks_before, sort_best_first
 from skyband.kernels.slabs import NONE, give_slab, size_class, take_slab
-from skyband.problems.rows.algorithms.mintopk.state import (
+from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     CLOSED,
     DOMINATOR,
     FREE_CELL,
@@ -26,8 +27,8 @@ from skyband.problems.rows.algorithms.mintopk.state import (
     STEPS,
     TOTAL,
     has_room,
-    tighten,
 )
+from skyband.problems.rows.algorithms.mintopk.kernels.cells import tighten
 from skyband.problems.rows.drivers.emit_kernels import OUT, put
 from skyband.windows import FOREVER
 
@@ -35,17 +36,17 @@ FEW = 6  # a list of so many times the pane's rows is merged with it at once: th
 
 
 @kernel
-def close_until(window, shape, rule, pool, groups, young, cells, clock, out):  # type: ignore[no-untyped-def]
+def close_until(window, shape, config, pool, groups, young, cells, clock, out):
     """Close every window up to this one that has something to show. False: stopped for lack of room."""
     while clock[NEXT] <= window:
-        if not has_room(rule, pool, groups, clock, out):
+        if not has_room(config, pool, groups, clock, out):
             return False
-        close_window(shape, rule, pool, groups, young, cells, clock, out)
+        close_window(shape, config, pool, groups, young, cells, clock, out)
     return True
 
 
 @part
-def close_window(shape, rule, pool, groups, young, cells, clock, out):  # type: ignore[no-untyped-def]
+def close_window(shape, config, pool, groups, young, cells, clock, out):
     """Close the next window for all groups, and find out which one is next after it."""
     window = clock[NEXT]
     at = (window + 1) * shape.every
@@ -55,7 +56,7 @@ def close_window(shape, rule, pool, groups, young, cells, clock, out):  # type: 
             continue
         if g + 1 < len(groups):
             fetch_ahead(groups[g + 1], pool, cells)
-        close_group(g, window, at, shape, rule, pool, groups, young, cells, clock, out)
+        close_group(g, window, at, shape, config, pool, groups, young, cells, clock, out)
         if groups[g].length + young[g].length > 0:
             following = window + 1
         cell = groups[g].cell
@@ -67,8 +68,8 @@ def close_window(shape, rule, pool, groups, young, cells, clock, out):  # type: 
 
 
 @inlined
-def fetch_ahead(group, pool, cells):  # type: ignore[no-untyped-def]
-    """The group's rows will be needed next: with many groups they are not in the cache."""
+def fetch_ahead(group, pool, cells):
+    """Bring the rows of the group that is next into the cache: with many groups they are not there."""
     for j in range(group.offset, group.offset + group.length, 2):
         prefetch(pool.rows, j)
     if group.cell != NONE:
@@ -78,51 +79,51 @@ def fetch_ahead(group, pool, cells):  # type: ignore[no-untyped-def]
 
 
 @part
-def close_group(g, window, at, shape, rule, pool, groups, young, cells, clock, out):  # type: ignore[no-untyped-def]
-    """Take in what was seen of the window's panes, show the best k rows, and drop what no window will show."""
+def close_group(g, window, at, shape, config, pool, groups, young, cells, clock, out):
+    """Take in the rows of the window's panes, show the best k, and drop those that no window will show."""
     group, recent = groups[g], young[g]
-    panes, more, late = look_at_due(g, window, shape, rule, groups, cells)
+    panes, more, late = look_at_due(g, window, shape, config, groups, cells)
     if panes == 1 and recent.length == 0 and (late or group.length <= FEW * more):
-        close_at_once(g, window, at, shape, rule, pool, groups, cells, clock, out)
-        drop_outlived(window, group, recent, rule, pool, clock)
+        close_at_once(g, window, at, shape, config, pool, groups, cells, clock, out)
+        drop_outlived(window, group, recent, config, pool, clock)
         return
     if late and recent.length > 0:
-        unite(group, recent, window - 1, more, rule, pool, clock, out)
+        unite(group, recent, window - 1, more, config, pool, clock, out)
     most, best, passed = ZERO, -np.inf, ZERO  # rows of a pane, and the best score of all
     due = take_due(g, window, groups, cells)
     while due != NONE:
         cell = cells[due]
         last = last_window(shape, cell.pane)
-        n = rank_pane(cell, last, group, rule, pool, clock)
+        n = rank_pane(cell, last, group, config, pool, clock)
         if n > 0:
             more -= n
             most, best = max(most, n), max(best, pool.rows[cell.offset].score)
-            take_pane(cell, n, last, window, late, more, group, recent, rule, pool, clock, out)
+            take_pane(cell, n, last, window, late, more, group, recent, config, pool, clock, out)
         free_cell(due, pool, cells, clock)
         due = take_due(g, window, groups, cells)
-    if rule.emit == WINDOWS or may_differ(group, window, best, rule):
-        passed = show(g, window, at, group, recent, rule, pool, clock, out)
-    if not drop_outlived(window, group, recent, rule, pool, clock):
+    if config.emit == WINDOWS or may_differ(group, window, best, config):
+        passed = show(g, window, at, group, recent, config, pool, clock, out)
+    if not drop_outlived(window, group, recent, config, pool, clock):
         waiting, rows = max(recent.length, passed), most if most > 0 else ZERO + 1
         if waiting > 0 and (group.length <= FEW * rows or waiting * waiting >= rows * group.length):
-            unite(group, recent, window, ZERO, rule, pool, clock, out)
+            unite(group, recent, window, ZERO, config, pool, clock, out)
 
 
 @part
-def close_at_once(g, window, at, shape, rule, pool, groups, cells, clock, out):  # type: ignore[no-untyped-def]
+def close_at_once(g, window, at, shape, config, pool, groups, cells, clock, out):
     """Close a window with one pane whose group has no young rows: rows are merged, shown and dropped in one go."""
     group, due = groups[g], take_due(g, window, groups, cells)
     cell = cells[due]
     last = last_window(shape, cell.pane)
-    n = rank_pane(cell, last, group, rule, pool, clock)
+    n = rank_pane(cell, last, group, config, pool, clock)
     best = pool.rows[cell.offset].score if n > 0 else -np.inf
-    if n > 0 or rule.emit == WINDOWS or may_differ(group, window, best, rule):
+    if n > 0 or config.emit == WINDOWS or may_differ(group, window, best, config):
         outlive = last > group.until
-        tally = start_telling(group, rule, clock)
+        tally = start_emitting(group, config, clock)
         tally = merge(
-            group, cell.offset, n, last, outlive, window, ZERO, True, g, window, at, tally, rule, pool, clock, out
+            group, cell.offset, n, last, outlive, window, ZERO, True, g, window, at, tally, config, pool, clock, out
         )
-        end_telling(group, tally, rule, clock, out)
+        end_emitting(group, tally, config, clock, out)
         if n > 0:
             group.until = max(group.until, last)
             group.listed = group.until
@@ -130,9 +131,9 @@ def close_at_once(g, window, at, shape, rule, pool, groups, cells, clock, out): 
 
 
 @inlined
-def drop_outlived(window, group, recent, rule, pool, clock):  # type: ignore[no-untyped-def]
-    """Are all rows in no window after this one? Then drop them. With changes, not before they were seen leaving."""
-    if group.until > window or (rule.emit == CHANGES and group.shown > 0):
+def drop_outlived(window, group, recent, config, pool, clock):
+    """Drop all rows if none is in a later window than this one; with changes, only after they were seen leaving."""
+    if group.until > window or (config.emit == CHANGES and group.shown > 0):
         return False
     clock[TOTAL] -= group.length + recent.length
     give_slab(pool, group)
@@ -141,8 +142,8 @@ def drop_outlived(window, group, recent, rule, pool, clock):  # type: ignore[no-
 
 
 @inlined
-def take_due(g, window, groups, cells):  # type: ignore[no-untyped-def]
-    """A cell of the group whose pane is in the window, no longer among its cells; NONE: there is none."""
+def take_due(g, window, groups, cells):
+    """Take a cell whose pane is in the window out of the group's cells, and return it; NONE: there is none."""
     previous, cell = NONE, groups[g].cell
     while cell != NONE and cells[cell].pane >> 1 > window:
         previous, cell = cell, cells[cell].following
@@ -155,20 +156,20 @@ def take_due(g, window, groups, cells):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def look_at_due(g, window, shape, rule, groups, cells):  # type: ignore[no-untyped-def]
-    """Of the group's panes in the window: how many, how many rows they bring, and does the list outlive one of them?"""
+def look_at_due(g, window, shape, config, groups, cells):
+    """How many panes of the group are in the window, with how many rows, and does the list outlive one of them."""
     panes, n, late, cell = ZERO, ZERO, False, groups[g].cell
     while cell != NONE:
         if cells[cell].pane >> 1 <= window:
             panes += 1
-            n += min(cells[cell].length, rule.k)
+            n += min(cells[cell].length, config.k)
             late |= last_window(shape, cells[cell].pane) <= groups[g].listed
         cell = cells[cell].following
     return panes, n, late
 
 
 @inlined
-def free_cell(cell, pool, cells, clock):  # type: ignore[no-untyped-def]
+def free_cell(cell, pool, cells, clock):
     give_slab(pool, cells[cell])
     cells[cell].group = NONE
     cells[cell].following = clock[FREE_CELL]
@@ -176,16 +177,16 @@ def free_cell(cell, pool, cells, clock):  # type: ignore[no-untyped-def]
 
 
 @part
-def rank_pane(cell, last, group, rule, pool, clock):  # type: ignore[no-untyped-def]
-    """Rank a cell's rows, and say of each its last window and how many better ones live as long; return how many."""
-    if cell.length > rule.k:
-        tighten(cell, rule, pool, clock)
+def rank_pane(cell, last, group, config, pool, clock):
+    """Rank a cell's rows, give each its last window and its count of better rows that live as long; return how many."""
+    if cell.length > config.k:
+        tighten(cell, config, pool, clock)
     start, n, rows = cell.offset, cell.length, pool.rows
     if not is_best_first(rows, start, start + n):
         sort_best_first(rows, start, start + n)
-    if last == FOREVER and group.length >= rule.k:
+    if last == FOREVER and group.length >= config.k:
         # Nothing leaves the list: what ranks after k of its rows is never shown.
-        while n > 0 and ranks_before(rows[group.offset + rule.k - 1], rows[start + n - 1]):
+        while n > 0 and ranks_before(rows[group.offset + config.k - 1], rows[start + n - 1]):
             n -= 1
         clock[TOTAL] -= cell.length - n
     for i in range(n):
@@ -194,7 +195,7 @@ def rank_pane(cell, last, group, rule, pool, clock):  # type: ignore[no-untyped-
 
 
 @part
-def take_pane(cell, n, last, window, late, more, group, recent, rule, pool, clock, out):  # type: ignore[no-untyped-def]
+def take_pane(cell, n, last, window, late, more, group, recent, config, pool, clock, out):
     """Take in a cell's n ranked rows, whose last window is `last`; `more` rows of the group follow.
 
     If one of the panes is `late`, all of them go to the list, and no row is young.
@@ -202,56 +203,58 @@ def take_pane(cell, n, last, window, late, more, group, recent, rule, pool, cloc
     outlive = last > group.until
     group.until = max(group.until, last)
     if late:
-        merge_silently(group, cell.offset, n, last, outlive, window - 1, more, rule, pool, clock, out)
+        merge_silently(group, cell.offset, n, last, outlive, window - 1, more, config, pool, clock, out)
         group.listed = group.until
     elif recent.length > 0:
-        merge_silently(recent, cell.offset, n, last, outlive, window - 1, more, rule, pool, clock, out)
+        merge_silently(recent, cell.offset, n, last, outlive, window - 1, more, config, pool, clock, out)
     else:
         recent.offset, recent.length, recent.capacity = cell.offset, n, cell.capacity
         cell.length = cell.capacity = 0
 
 
 @part
-def unite(group, recent, gone, more, rule, pool, clock, out):  # type: ignore[no-untyped-def]
-    """Make one list of the group's two, of what windows after `gone` may show, with room for `more` rows."""
+def unite(group, recent, gone, more, config, pool, clock, out):
+    """Make one list of the group's two, with the rows that windows after `gone` may show, and room for `more` rows."""
     if group.length == 0:
         give_slab(pool, group)
         group.offset, group.length, group.capacity = recent.offset, recent.length, recent.capacity
         recent.length = recent.capacity = 0
     else:
         n, last = recent.length, group.listed + 1
-        merge_silently(group, recent.offset, n, last, n > 0, gone, more, rule, pool, clock, out)
+        merge_silently(group, recent.offset, n, last, n > 0, gone, more, config, pool, clock, out)
         give_slab(pool, recent)
     group.listed = group.until
 
 
 @part
-def merge_silently(older, start, n, last, outlive, gone, more, rule, pool, clock, out):  # type: ignore[no-untyped-def]
-    tally = start_telling_nothing()
-    merge(older, start, n, last, outlive, gone, more, False, ZERO, ZERO, ZERO, tally, rule, pool, clock, out)
+def merge_silently(older, start, n, last, outlive, gone, more, config, pool, clock, out):
+    tally = emit_nothing()
+    merge(older, start, n, last, outlive, gone, more, False, ZERO, ZERO, ZERO, tally, config, pool, clock, out)
 
 
 @part
-def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tally, rule, pool, clock, out):  # type: ignore[no-untyped-def]
+def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tally, config, pool, clock, out):
     """Merge into a list n rows from `start` on, both best first, without those that no window after `gone` will show.
 
-    The n rows have `last` as their last window, or the list's rows earlier ones; if they `outlive` the list, both is
-    so. A row is outlived when k better rows have its last window or a later one: they are enough for every window it
-    is in. Of its own list each row knows how many there are. Rows shown just now stay, for changes, to be seen leaving.
-    The list's slab gets room for `more` rows. If it `shows`, the best k live rows are told on the way.
+    Either the last window of all n rows is `last`, or the list's rows have earlier ones; if the n rows `outlive` the
+    list, both hold. A row is outlived when k better rows have its last window or a later one: they are enough for every
+    window it is in. Each row has already counted those of its own list. With changes, a row that was shown just now
+    stays until it is seen leaving. The list's slab gets room for `more` rows. If it `shows`, the loop emits the best k
+    live rows on its way.
     """
-    k, rows, changes = rule.k, pool.rows, rule.emit == CHANGES
+    k, rows, changes = config.k, pool.rows, config.emit == CHANGES
     before = older.length + n
     c = size_class(before + more + 1)  # one more, where a row is written that does not stay
     new = take_slab(pool, c)
-    # Indices without a sign, as in mintopk_gathering.py.
+    # Indices without a sign, as in gathering.py.
     a, b, to = np.uint64(older.offset), np.uint64(start), np.uint64(new)
     end_a, end_b = a + np.uint64(older.length), b + np.uint64(n)
     better, longer = ZERO, ZERO  # so far: rows of the n, and rows of the list that live as long as those
-    # Behind k rows that outlive the list all of it is outlived.
+    # Once k rows that outlive the list are merged, every row of the list behind them is outlived.
     outlives_all = outlive and n >= k and not changes
     while b < end_b or (a < end_a and not outlives_all):
-        # Which list is next, and whether the row stays, nobody can guess: where it matters, there is no branch.
+        # The processor cannot guess which list is next, nor whether the row stays: where it matters, there is no
+        # branch.
         from_list = (b == end_b) | ((a < end_a) & ranks_before(rows[a], rows[b]))
         row = rows[choose(from_list, a, b)]
         lives_until, mark = row.last, row.flag
@@ -260,7 +263,7 @@ def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tall
         longer += from_list & (lives_until >= last)
         better += not from_list
         if shows:
-            mark, tally = tell(row, mark, g, window, at, tally, rule, out)
+            mark, tally = emit_row(row, mark, g, window, at, tally, config, out)
         target = rows[to]
         target.score, target.time, target.position = row.score, row.time, row.position
         target.last, target.flag = lives_until, mark
@@ -276,68 +279,68 @@ def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tall
 
 
 @part
-def show(g, window, at, group, recent, rule, pool, clock, out):  # type: ignore[no-untyped-def]
-    """Tell the k best live rows of both lists. Returns how many rows were met that have left the window."""
-    k, rows, changes, one = rule.k, pool.rows, rule.emit == CHANGES, np.uint64(1)
+def show(g, window, at, group, recent, config, pool, clock, out):
+    """Emit the k best live rows of both lists. Returns how many of the rows it met have left the window."""
+    k, rows, changes, one = config.k, pool.rows, config.emit == CHANGES, np.uint64(1)
     a, b = np.uint64(group.offset), np.uint64(recent.offset)
     end_a, end_b = a + np.uint64(group.length), b + np.uint64(recent.length)
-    tally = start_telling(group, rule, clock)
+    tally = start_emitting(group, config, clock)
     while (tally[0] < k or (changes and tally[1] < group.shown)) and (a < end_a or b < end_b):
-        # Most rows shown are of the list: a branch is guessed well here, and the next row need not wait for it.
+        # Most rows shown come from the list: the processor guesses this branch well, and reads the next row meanwhile.
         row = rows[a]
         if b < end_b and (a == end_a or not ranks_before(row, rows[b])):
             row = rows[b]
             b += one
         else:
             a += one
-        mark, tally = tell(row, row.flag, g, window, at, tally, rule, out)
-        if rule.emit != WINDOWS:
+        mark, tally = emit_row(row, row.flag, g, window, at, tally, config, out)
+        if config.emit != WINDOWS:
             row.flag = mark
     clock[STEPS] += np.int64(a - np.uint64(group.offset)) + np.int64(b - np.uint64(recent.offset))
-    return end_telling(group, tally, rule, clock, out)
+    return end_emitting(group, tally, config, clock, out)
 
 
-# -- telling: the whole answer, what is new in it, or how it differs from the last one. A tally has, so far: live rows;
+# -- emitting the whole answer, what is new in it, or how it differs from the last one. A tally has, so far: live rows;
 # rows met that were shown last; where the next that leaves and the next that enters are written; until when all shown
 # live; the score of the last of them; and rows met that have left the window.
 
 
 @inlined
-def may_differ(group, window, best, rule):  # type: ignore[no-untyped-def]
-    """May the answer differ from the last one? It does not if k rows were shown that all live, and none is better."""
-    return group.shown < rule.k or group.stays < window or not best < group.worst
+def may_differ(group, window, best, config):
+    """May the answer differ from the last one? It does not if it had k rows, all of them live, and none is better."""
+    return group.shown < config.k or group.stays < window or not best < group.worst
 
 
 @inlined
-def start_telling_nothing():  # type: ignore[no-untyped-def]
+def emit_nothing():
     return ZERO, ZERO, np.uint64(0), np.uint64(0), ZERO + FOREVER, -np.inf, ZERO
 
 
 @inlined
-def start_telling(group, rule, clock):  # type: ignore[no-untyped-def]
-    """Leaving comes before entering, and both are met by rank: what enters is written behind all that may leave."""
+def start_emitting(group, config, clock):
+    """Leaving comes before entering, and the loop meets both by rank: it writes entries behind all that may leave."""
     leave = np.uint64(clock[OUT])
-    enter = leave + np.uint64(group.shown if rule.emit == CHANGES else 0)
+    enter = leave + np.uint64(group.shown if config.emit == CHANGES else 0)
     return ZERO, ZERO, leave, enter, ZERO + FOREVER, -np.inf, ZERO
 
 
 @inlined
-def tell(row, mark, g, window, at, tally, rule, out):  # type: ignore[no-untyped-def]
-    """Tell what there is to tell of the next row by rank; return its flag as it is now, and the tally."""
+def emit_row(row, mark, g, window, at, tally, config, out):
+    """Emit what the next row by rank changes; return its new flag, and the tally."""
     rank, shown_rank, leave, enter, stays, worst, left = tally
     was_shown = mark & SHOWN
     shown_rank += was_shown
-    if row.last >= window and rank < rule.k:
+    if row.last >= window and rank < config.k:
         rank += 1
         stays, worst = min(stays, row.last), row.score
-        if rule.emit == WINDOWS or not was_shown:
+        if config.emit == WINDOWS or not was_shown:
             put(out[enter], at, g, rank, row, ENTER, ZERO)
             enter += np.uint64(1)
-        if rule.emit != WINDOWS:
+        if config.emit != WINDOWS:
             mark |= SHOWN
     else:
         left += row.last < window
-        if rule.emit == CHANGES and was_shown:
+        if config.emit == CHANGES and was_shown:
             put(out[leave], at, g, shown_rank, row, LEAVE, ZERO)
             leave += np.uint64(1)
             mark ^= SHOWN
@@ -345,10 +348,10 @@ def tell(row, mark, g, window, at, tally, rule, out):  # type: ignore[no-untyped
 
 
 @inlined
-def end_telling(group, tally, rule, clock, out):  # type: ignore[no-untyped-def]
-    """Close the gap between what leaves and what enters. Returns how many rows were met that have left the window."""
+def end_emitting(group, tally, config, clock, out):
+    """Close the gap between what leaves and what enters. Returns how many of the rows met have left the window."""
     rank, _, leave, enter, stays, worst, left = tally
-    if rule.emit == CHANGES:
+    if config.emit == CHANGES:
         first = np.uint64(clock[OUT] + group.shown)
         if leave != first:
             for i in range(enter - first):

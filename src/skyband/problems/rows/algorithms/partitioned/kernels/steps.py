@@ -5,7 +5,7 @@ partition that is filling, in order of time, behind the closed ones, each of the
 threshold is put at the end of the store, and that is all. When so many ranked rows have expired that fewer than k are
 left, the threshold is lowered: closed partitions are merged from where it cuts them, and the one that is filling is
 closed early if its rows are wanted too. When too many rows rank before the threshold, it is raised. The store is in
-partitioned_store.py.
+store.py.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ import numpy.typing as npt
 
 from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
 from skyband.kernels.compiling import inlined, part
-from skyband.kernels.moving import copy_row
+from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.queues import make_room, pop_front, push_back, push_in_order, room_behind
 from skyband.kernels.ranking import ZERO, ranks_before
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
-from skyband.problems.rows.algorithms.partitioned.state import (
+from skyband.problems.rows.algorithms.partitioned.kernels.arrays import (
     EXPIRY,
     LOWEST,
     PARTS,
     RANKED,
     STORE,
-    close_partition,
     count_ranked,
+    reaches_threshold,
+)
+from skyband.problems.rows.algorithms.partitioned.kernels.store import (
+    close_partition,
     forget_all,
     forget_partitions,
     mark_as_shown,
     put_in_order,
-    reaches_threshold,
     store_rows,
 )
 from skyband.problems.rows.drivers.emit_kernels import OUT, put
@@ -41,7 +43,7 @@ from skyband.problems.rows.drivers.row_driver import NEVER, row_index
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
 
 
-class Partitioned(NamedTuple):
+class Partitions(NamedTuple):
     stores: bool  # without: nothing expires, and the ranked list is all there is
     slack: int  # the ranked list is filled up to k + slack rows, and cut to that when there are more than k + 2 slack
     partition: int  # rows of a partition, at least
@@ -52,16 +54,16 @@ class Partitioned(NamedTuple):
 
 
 @inlined
-def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+def take_row(kind, g, score, time, position, config, pool, state):
     group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
     changed = False
     if reaches_threshold(group, score, time, position):
         group.entered = 1
         rank = rank_of(pool, ranked, score, time, position)
-        insert(pool, ranked, rank, rule.k, score, time, position)
+        insert(pool, ranked, rank, config.k, score, time, position)
         push_in_order(pool, expiry, score, time, position, ZERO)
         group.oldest = pool.rows[first_row(expiry)].time
-        changed = rank < rule.k
+        changed = rank < config.k
     else:
         group.best = max(group.best, score)
     if kind.stores:
@@ -72,14 +74,14 @@ def take_row(kind, g, score, time, position, rule, pool, state):  # type: ignore
         else:
             put_in_order(pool.rows, first_row(store) + group.closed, i)
         if store.length - group.closed >= group.partition:
-            close_partition(kind, g, rule, pool, state)
-    if ranked.length > rule.k + 2 * kind.slack:
-        raise_threshold(kind, g, rule, pool, state)
+            close_partition(kind, g, config, pool, state)
+    if ranked.length > config.k + 2 * kind.slack:
+        raise_threshold(kind, g, config, pool, state)
     return changed
 
 
 @inlined
-def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+def drop_rows(kind, g, limit, config, pool, state):
     group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
     group.limit = limit
     best = ranked.length
@@ -94,114 +96,113 @@ def drop_rows(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def
         pop_front(expiry, 1)
         remove(pool, ranked, rank)
         best = min(best, rank)
-    if ranked.length < rule.k and group.threshold_time != LOWEST:
+    if ranked.length < config.k and group.threshold_time != LOWEST:
         forget_partitions(g, limit, pool, state)
-        lower_threshold(kind, g, rule, pool, state)
+        lower_threshold(kind, g, config, pool, state)
     if expiry.length == 0:
         forget_all(g, state)
     group.oldest = pool.rows[first_row(expiry)].time if expiry.length > 0 else NEVER
-    return best < rule.k
+    return best < config.k
 
 
 @inlined
-def skip_rows(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
-    """Rows below the threshold, as long as nothing leaves the window, and then as long as the best of all rows does."""
+def skip_rows(kind, g, j, end, batch, config, pool, state, out):
+    """Take rows below the threshold, while nothing leaves the window, and then while only the best of all rows does."""
     group = state.groups[g]
     if j >= end or not batch.score[j] < group.threshold:
         return j
-    quiet = quiet_until(group, group.oldest, j, end, batch, rule)
+    quiet = quiet_until(group, group.oldest, j, end, batch, config)
     if not kind.stores:
         while j < quiet and batch.score[j] < group.threshold:
             j += 1
         return j
-    n = store_rows(g, j, quiet, group.arrivals, batch, rule, pool, state)
-    if j + n < quiet or not rule.by_count or rule.ahead:
+    n = store_rows(g, j, quiet, group.arrivals, batch, config, pool, state)
+    if j + n < quiet or not config.by_count or config.ahead:
         return j + n
     j, arrivals = j + n, group.arrivals + n
-    n = best_leave(g, end - j, arrivals, rule, pool, state, out)
-    n = store_rows(g, j, j + n, arrivals, batch, rule, pool, state)
+    n = best_leave(g, end - j, arrivals, config, pool, state, out)
+    n = store_rows(g, j, j + n, arrivals, batch, config, pool, state)
     if n > 0:
-        drop_best(g, j, n, arrivals, batch, rule, pool, state, out)
+        drop_best(g, j, n, arrivals, batch, config, pool, state, out)
     return j + n
 
 
 @inlined
-def best_leave(g, n, arrivals, rule, pool, state, out):  # type: ignore[no-untyped-def]
+def best_leave(g, n, arrivals, config, pool, state, out):
     """With how many of the next n rows, one after the other, the best row leaves the window, and k ranked ones stay.
 
-    When scores fall, that is with every row. As many as there is room to show.
+    When scores fall, that happens with every row. No more than there is room to show.
     """
     ranked, expiry = state.lists[RANKED, g], state.lists[EXPIRY, g]
-    n = min(n, ranked.length - rule.k)
-    if not rule.each:
-        n = min(n, rule.every - 1 - arrivals % rule.every)
-    elif rule.emit == ENTRIES or (rule.emit == CHANGES and room_behind(pool, state.shown[g], rule.k)):
+    n = min(n, ranked.length - config.k)
+    if not config.each:
+        n = min(n, config.every - 1 - arrivals % config.every)
+    elif config.emit == ENTRIES or (config.emit == CHANGES and room_behind(pool, state.shown[g], config.k)):
         n = min(n, (len(out) - state.clock[OUT]) >> 1)
     else:
         return ZERO
     x = ZERO
     if n > 0:
         best, oldest = pool.rows[first_row(ranked) :][:n], pool.rows[first_row(expiry) :][:n]
-        while x < n and oldest[x].position == best[x].position and oldest[x].time == arrivals + x - rule.size:
+        while x < n and oldest[x].position == best[x].position and oldest[x].time == arrivals + x - config.size:
             x += 1
     return x
 
 
 @inlined
-def drop_best(g, j, n, arrivals, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
-    """The best row left the window, and none but the next of the ranked ones entered the answer, n times: with each of
-    the rows from j on."""
+def drop_best(g, j, n, arrivals, batch, config, pool, state, out):
+    """With each of n rows from j on, the best row leaves the window and the next ranked one enters the answer."""
     group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
-    if rule.each:
-        show_next(g, j, n, arrivals, batch, rule, pool, state, out)
+    if config.each:
+        show_next(g, j, n, arrivals, batch, config, pool, state, out)
     pop_front(ranked, n)
     pop_front(expiry, n)
-    group.limit = arrivals + n - rule.size
+    group.limit = arrivals + n - config.size
     group.oldest = pool.rows[first_row(expiry)].time
 
 
 @inlined
-def show_next(g, j, n, arrivals, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
-    """Write what that does to the answer."""
+def show_next(g, j, n, arrivals, batch, config, pool, state, out):
+    """Write what that changes in the answer."""
     start, shown, clock = first_row(state.lists[RANKED, g]), state.shown[g], state.clock
-    leaving, entering = pool.rows[start:][:n], pool.rows[start + rule.k :][:n]
+    leaving, entering = pool.rows[start:][:n], pool.rows[start + config.k :][:n]
     written, w, one = out[clock[OUT] :], np.uint64(0), np.uint64(1)
     for x in range(n):
         at, order = arrivals + x + 1, row_index(batch, j + x)
-        if rule.emit == CHANGES:
+        if config.emit == CHANGES:
             put(written[w], at, g, 1, leaving[x], LEAVE, order)
-            put(written[w + one], at, g, rule.k, entering[x], ENTER, order)
+            put(written[w + one], at, g, config.k, entering[x], ENTER, order)
             w += one + one
         elif not entering[x].flag:
-            put(written[w], at, g, rule.k, entering[x], ENTER, order)
+            put(written[w], at, g, config.k, entering[x], ENTER, order)
             entering[x].flag = 1
             w += one
     clock[OUT] += np.int64(w)
-    if rule.emit == CHANGES:
-        gone = min(n, rule.k)
+    if config.emit == CHANGES:
+        gone = min(n, config.k)
         pop_front(shown, gone)
         for x in range(n - gone, n):
             push_back(pool, shown, entering[x].score, entering[x].time, entering[x].position, ZERO)
 
 
-steps(Partitioned, take_row, drop_rows, skip_rows)
+steps(Partitions, take_row, drop_rows, skip_rows)
 
 
 # -- the threshold ----------------------------------------------------------------------------------------------------
 
 
 @part
-def set_threshold(group, row):  # type: ignore[no-untyped-def]
+def set_threshold(group, row):
     group.threshold, group.threshold_time, group.threshold_position = row.score, row.time, row.position
 
 
 @part
-def raise_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
+def raise_threshold(kind, g, config, pool, state):
     """Keep the best k + slack ranked rows; the others are in the store anyway, if they can still be shown."""
     group, ranked, expiry, rows = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g], pool.rows
-    keep, start = rule.k + kind.slack, first_row(ranked)
+    keep, start = config.k + kind.slack, first_row(ranked)
     group.best = max(group.best, rows[start + keep].score)
-    if kind.stores and rule.emit == ENTRIES:
+    if kind.stores and config.emit == ENTRIES:
         for r in range(start + keep, start + ranked.length):
             if rows[r].flag:
                 mark_as_shown(g, rows[r], pool, state)
@@ -217,14 +218,14 @@ def raise_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
 
 
 @part
-def lower_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
+def lower_threshold(kind, g, config, pool, state):
     """Fill the ranked list up to k + slack rows, with the best live ones after the threshold.
 
     Loop invariant: of every closed partition, `position` rows are ranked or expired, and the next one ranks after all
     that are ranked.
     """
     group, ranked, rows = state.groups[g], state.lists[RANKED, g], pool.rows
-    wanted, complete = rule.k + kind.slack, False
+    wanted, complete = config.k + kind.slack, False
     if group.entered:
         set_cursors(g, pool, state)
     else:
@@ -234,7 +235,7 @@ def lower_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
         part, second = best_two(g, pool, state)
         filling = state.lists[STORE, g].length > group.closed
         if filling and (part < 0 or not rows[next_of(g, part, pool, state)].score > group.best):
-            close_partition(kind, g, rule, pool, state)
+            close_partition(kind, g, config, pool, state)
             continue
         if part < 0:
             complete = True
@@ -257,7 +258,7 @@ def lower_threshold(kind, g, rule, pool, state):  # type: ignore[no-untyped-def]
 
 
 @part
-def rank_rows(g, first, n, pool, state):  # type: ignore[no-untyped-def]
+def rank_rows(g, first, n, pool, state):
     """Add the live ones of n rows, sorted by rank, behind the ranked ones."""
     ranked, expiry, limit = state.lists[RANKED, g], state.lists[EXPIRY, g], state.groups[g].limit
     make_room(pool, ranked, n)
@@ -279,8 +280,8 @@ def rank_rows(g, first, n, pool, state):  # type: ignore[no-untyped-def]
 
 
 @part
-def set_cursors(g, pool, state):  # type: ignore[no-untyped-def]
-    """Say of each closed partition how many of its rows rank at or before the threshold."""
+def set_cursors(g, pool, state):
+    """Count for each closed partition the rows that rank at or before the threshold."""
     parts, at = state.lists[PARTS, g], first_row(state.lists[STORE, g])
     for p in range(first_row(parts), first_row(parts) + parts.length):
         entry = pool.rows[p]
@@ -289,7 +290,7 @@ def set_cursors(g, pool, state):  # type: ignore[no-untyped-def]
 
 
 @part
-def best_two(g, pool, state):  # type: ignore[no-untyped-def]
+def best_two(g, pool, state):
     """The partition whose next row is best, and the index of the second best of all next rows; -1: there is none."""
     limit, rows = state.groups[g].limit, pool.rows
     parts, at = state.lists[PARTS, g], first_row(state.lists[STORE, g])
@@ -309,7 +310,7 @@ def best_two(g, pool, state):  # type: ignore[no-untyped-def]
 
 
 @part
-def next_of(g, part, pool, state):  # type: ignore[no-untyped-def]
+def next_of(g, part, pool, state):
     """The index of a partition's next row."""
     start, at = first_row(state.lists[PARTS, g]), first_row(state.lists[STORE, g])
     for p in range(start, start + part):

@@ -1,11 +1,12 @@
 """A staircase that lists older rows in some order, so that a new row need not meet them all.
 
-The latest rows are swept as by `staircase`: there most pairs pass, and rows come and go. When enough of them have grown
-older, they are listed. Rows that cannot be, and late ones until the next listing, are `odd`: every new row meets them.
+A new row sweeps the latest rows, as `staircase` does: most pairs pass there, and rows come and go. When enough rows
+have grown older, they are listed. A row that cannot be listed, or that came late, is `odd` until the next listing:
+every new row meets it.
 
-Looking rows up one by one pays only if they are few. How many they are depends on the values, on `same`, `different`
-and `where`, so it is measured while rows come; where sweeping all rows is cheaper, that is done, and looking up is
-tried again later, after twice as many batches each time that it did not pay.
+Looking rows up one by one pays only if they are few. How many they are depends on the values and on `same`, `different`
+and `where`, so the operator measures it while rows come. Where sweeping all rows is cheaper, it sweeps, and tries to
+look rows up again later, after twice as many batches each time that it did not pay.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from skyband.core.operator import Arrays, Ints
-from skyband.problems.pairs.algorithms.staircase import Staircase
+from skyband.problems.pairs.algorithms.staircase.state import Staircase
 from skyband.problems.pairs.drivers.window_rows import Rows
 from skyband.problems.pairs.operator import Spec
 
@@ -45,7 +46,7 @@ class Listing(Staircase):
 
     @abstractmethod
     def _look_up(self, at: Ints, heads: Ints, boundary: int, n: int, most: int) -> int:
-        """Candidates of the rows at these indices among listed and odd rows, all before `boundary`, behind the first n.
+        """Write, behind the first n, the candidates of these rows among listed and odd rows, all before `boundary`.
 
         NO_ROOM: there is none. TOO_MANY: more than `most` rows would have to be looked at.
         """
@@ -56,11 +57,11 @@ class Listing(Staircase):
 
     @abstractmethod
     def _move_listed(self, shift: Ints) -> None:
-        """The row of number base + i has number base + i + shift[i] now."""
+        """Renumber the listed row base + i to base + i + shift[i]."""
 
     @abstractmethod
     def _forget_listed(self) -> None:
-        """Nothing is listed."""
+        """Empty the lists."""
 
     # -- what Staircase asks for ----------------------------------------------------------------------------------
 
@@ -140,7 +141,7 @@ class Listing(Staircase):
         self._last_pause = self._pause = min(max(2 * self._last_pause, 1), LONGEST)
 
     def _most(self, rows: int, boundary: int) -> int:
-        """How many listed rows so many new ones may look at until sweeping all of them would have been cheaper."""
+        """How many listed rows so many new ones may look at before sweeping all rows would be cheaper."""
         return rows * max(boundary - self._rows.head, 1) // self._worth
 
     def _list_anew(self) -> None:

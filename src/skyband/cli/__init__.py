@@ -1,0 +1,21 @@
+"""The command line: `skyband sql`, `run`, `check`, `init`, `doctor`, `demo`, `explain`, `bench` and others.
+
+Commands import what they need when they run, so that help comes at once.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from skyband.cli import benchmarks, demonstration, machine, queries
+from skyband.cli.application import app
+from skyband.pipelines import commands
+
+app.add_typer(benchmarks.app, name="bench")
+COMMANDS: Final[tuple[Callable[..., None], ...]] = (
+    *(commands.run, commands.check, commands.init, commands.doctor),
+    *(demonstration.demo, queries.explain, queries.sql, machine.calibrate, machine.version),
+)
+for command in COMMANDS:
+    app.command()(command)
+
+__all__ = ["app"]

@@ -1,0 +1,5 @@
+"""`python -m skyband.cli` is `skyband`."""
+
+from skyband.cli import app
+
+app()

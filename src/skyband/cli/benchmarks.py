@@ -1,0 +1,134 @@
+"""`skyband bench`: `limits`, `papers` and `planner`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(help="Measure Skyband on this machine.", no_args_is_help=True)
+
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Also write the results here, as JSON.", show_default=False),
+]
+
+
+@app.command()
+def limits(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller inputs: about a minute, and not the official figures.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only lines whose name starts so, such as panes, arrival-9, spark. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: JsonFile = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=100_000,
+            help="Rows of the embedded workloads. [default: 32,000,000; quick: 4,000,000]",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """How close Skyband comes to what this machine can do, as ratios measured in one run.
+
+    The embedded engine is compared with one numpy pass over the same scores, Spark with a plain scan of the same files
+    and with Spark's own way to ask the same question, and a fresh process with the clock. Beside each: how many rows
+    are held, and how many theory expects.
+    """
+    from skyband.study.limits import run
+
+    run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows)
+
+
+class Problem(StrEnum):
+    objects = "objects"
+    pairs = "pairs"
+    across = "across"
+    joins = "joins"
+    subscriptions = "subscriptions"
+
+
+@app.command()
+def papers(
+    problem: Annotated[
+        Problem, typer.Argument(help="Which papers: those about rows, pairs, several streams, joins, or subscriptions.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only experiments whose name starts so, such as mintopk, pripuzic-k, pairs-cost. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: JsonFile = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Repeat the experiments of the papers that Skyband is built on, and see whether what they claim holds here.
+
+    *objects*: MinTopK (2011), k-skybands with an answer for each arrival (2015), questions of any size (2014).
+    *pairs*: K-skybands and staircases of pairs (2014).
+    *across*: top-k over streams that are never in step (2009).
+    *joins*: aggregation before or after a join (2009).
+    *subscriptions*: hundreds of k-NN queries on one stream (2015).
+
+    Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
+    holds here follows from the figures. All of one kind takes about a quarter of an hour.
+    """
+    from skyband.study.papers.run import EXPERIMENTS, run
+
+    run(
+        Console(),
+        quick=quick,
+        only=only or [],
+        json_file=json_file,
+        folder=folder,
+        among=EXPERIMENTS[problem.value],
+    )
+
+
+@app.command()
+def planner(
+    json_file: JsonFile = None,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
+) -> None:
+    """The planner's choice against the best algorithm, on settings that it was not calibrated on. Some minutes."""
+    from skyband.study import pair_planner
+    from skyband.study import planner as bench
+
+    console = Console()
+    if pairs:
+        with console.status("") as status:
+            found = pair_planner.measure(status.update)
+        console.print(pair_planner.table(found))
+        console.print(pair_planner.summary(found))
+        if json_file:
+            bench.write(found, json_file)
+        return
+    with console.status("") as status:
+        verdicts = bench.measure(status.update)
+    console.print(bench.table(verdicts))
+    console.print(bench.summary(verdicts))
+    if json_file:
+        bench.write(verdicts, json_file)

@@ -1,0 +1,227 @@
+"""A query is a frozen value. Each option is declared once, as a field that carries everything about it.
+
+    class TopK(Query):
+        k: int = option(check_k, "How many rows a window shows.", sql="LIMIT k")
+        window: Window = option(check_window, "…", sql="[WINDOW …]")
+        per: Names = option(names("per"), "…", default=(), sql="LIMIT k BY per")
+        emit: Emits = option(check_emit, "…", default=None, sql="EMIT emit")
+
+`Query` makes the rest from these lines: the arguments and their checks, `==`, `hash` and `repr`, the fingerprint of
+snapshots, the docstring's Parameters and `inspect.signature`. docs/options.md and the tests read them too.
+
+A check takes what the user gave and returns what the query keeps. If it has further parameters, they are other
+attributes of the query, by name: `check_emit(emit, window)`. Options are checked in the order of the fields, so a check
+sees what the query keeps of the options above it, and what the user gave for those below.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import inspect
+import json
+import re
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar, Final, Generic, TypeVar, dataclass_transform
+
+import pyarrow as pa
+
+from skyband.core.checks import Emit
+from skyband.expressions.functions import described
+from skyband.windows import Span
+
+REQUIRED: Final = dataclasses.MISSING
+_DECLARATION: Final = "skyband"  # where a field keeps its declaration
+_WIDTH: Final = 100  # of the text in a docstring
+
+G = TypeVar("G", contravariant=True)
+K = TypeVar("K", covariant=True)
+Q = TypeVar("Q", bound="Query")
+
+
+class Converted(Generic[G, K]):
+    """The type of a field that takes a G and keeps a K. For type checkers; at run time the field holds the K."""
+
+    def __get__(self, query: Any, kind: Any) -> K:
+        raise NotImplementedError
+
+    def __set__(self, query: Any, value: G) -> None:
+        raise NotImplementedError
+
+
+Names = Converted[str | Sequence[str], tuple[str, ...]]
+Length = Converted[Span | None, int | timedelta | None]
+Emits = Converted[Emit | None, Emit]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOption:
+    """All there is to know about one option of a query."""
+
+    name: str
+    doc: str
+    default: Any = REQUIRED
+    sql: str | None = None  # the clause that says it; None: no statement can
+    fingerprint: bool = True  # a snapshot can be read only by a query with the same value
+    check: Callable[..., Any] | None = None
+    reads: tuple[str, ...] = ()  # the attributes that `check` takes beside the value
+
+
+def option(
+    check: Callable[..., Any],
+    doc: str,
+    *,
+    default: Any = REQUIRED,
+    sql: str | None = None,
+    fingerprint: bool = True,
+    compare: bool = True,
+) -> Any:
+    """Declare a field of a query: how its value is checked, what it means, and which SQL clause says it."""
+    declared = QueryOption("", doc, default, sql, fingerprint, check, _further_parameters(check))
+    return dataclasses.field(default=default, compare=compare, metadata={_DECLARATION: declared})
+
+
+def _further_parameters(check: Callable[..., Any]) -> tuple[str, ...]:
+    code = getattr(check, "__code__", None)  # bool and its like have none, and take one value
+    return () if code is None else code.co_varnames[1 : code.co_argcount]
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
+class Query:
+    """Base of all queries: makes a frozen dataclass of a class whose fields are options."""
+
+    _options: ClassVar[tuple[QueryOption, ...]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # mypy sees no dataclass in a base
+        cls._options = tuple(dataclasses.replace(each.metadata[_DECLARATION], name=each.name) for each in fields)
+        cls.__doc__ = with_parameters(cls.__doc__ or "", options_of(cls))
+        cls.__signature__ = _LazySignature()  # type: ignore[attr-defined]
+
+    def __post_init__(self) -> None:
+        for each in options_of(type(self)):
+            assert each.check is not None
+            others = (getattr(self, name) for name in each.reads)
+            object.__setattr__(self, each.name, each.check(getattr(self, each.name), *others))
+
+    def fingerprint(self, schema: pa.Schema | Mapping[str, pa.Schema]) -> str:
+        """A short text that a snapshot shares with every query that can read it: same question, same columns."""
+        asked = {each.name: _as_json(getattr(self, each.name)) for each in options_of(type(self)) if each.fingerprint}
+        schemas = schema if isinstance(schema, Mapping) else {"": schema}
+        columns = {name: _as_json(each) for name, each in schemas.items()}
+        text = json.dumps([type(self).__name__, asked, columns], sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def replace_unchecked(query: Q, **changes: Any) -> Q:
+    """Copy `query` with other values in some fields, given as a query keeps them. Nothing is checked."""
+    assert set(changes) <= {each.name for each in options_of(type(query))}, "a query has these fields"
+    copied = copy.copy(query)
+    for name, value in changes.items():
+        object.__setattr__(copied, name, value)
+    return copied
+
+
+def options_of(kind: type[Query]) -> tuple[QueryOption, ...]:
+    """The options of a kind of query, in the order of its arguments."""
+    return kind._options
+
+
+def given_types(kind: type[Query]) -> Mapping[str, Any]:
+    """What the user may give for each option, by name: the field's type, or the first of a `Converted`."""
+    hints = typing.get_type_hints(kind)
+    return {
+        each.name: typing.get_args(hint)[0] if typing.get_origin(hint) is Converted else hint
+        for each, hint in ((each, hints[each.name]) for each in options_of(kind))
+    }
+
+
+def signature_of(options: Iterable[QueryOption], given: Mapping[str, Any], *, first: str = "") -> inspect.Signature:
+    """The signature of a function that takes these options by keyword, behind the argument `first` if there is one."""
+    kind = inspect.Parameter
+    data = [kind(first, kind.POSITIONAL_OR_KEYWORD)] if first else []
+    options = sorted(options, key=lambda each: each.default is not REQUIRED)
+    return inspect.Signature(
+        [
+            *data,
+            *(
+                kind(
+                    each.name,
+                    kind.KEYWORD_ONLY,
+                    default=kind.empty if each.default is REQUIRED else each.default,
+                    annotation=_Text(type_text(given[each.name])),
+                )
+                for each in options
+            ),
+        ]
+    )
+
+
+class _Text(str):
+    """An annotation that `help` shows without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def type_text(hint: Any) -> str:
+    """A type as a reader would write it: without modules, None last."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        parts = sorted(typing.get_args(hint), key=lambda part: part is types.NoneType)
+        return " | ".join(map(type_text, parts))
+    if hint is types.NoneType:
+        return "None"
+    text = hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else repr(hint)
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
+
+
+def with_parameters(doc: str, options: Iterable[QueryOption]) -> str:
+    """A docstring with a section that says what each option means, in front of its examples."""
+    doc = inspect.cleandoc(doc)
+    text = "\n".join(["Parameters", "----------", *map(_described, options), ""])
+    before, examples, after = doc.partition("Examples\n--------\n")
+    return f"{before.rstrip()}\n\n{text}\n{examples}{after}".rstrip() + "\n"
+
+
+def _described(each: QueryOption) -> str:
+    return f"{each.name}\n" + textwrap.fill(each.doc, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+class _LazySignature:
+    """Makes the signature of a query when somebody asks for it: programs that only run queries never do."""
+
+    def __get__(self, query: object, kind: type[Query]) -> inspect.Signature:
+        return signature_of(options_of(kind), given_types(kind))
+
+
+def _as_json(value: Any) -> Any:
+    """A value as JSON, the same in every process. Expressions come with the source of the functions they call."""
+    match value:
+        case None | bool() | int():
+            return value
+        case str():
+            return described(value)
+        case tuple():
+            return [_as_json(each) for each in value]
+        case pa.Schema():
+            return [f"{field.name}: {field.type}" for field in value]
+        case pa.Table():
+            return _as_json(value.schema)  # the rows of a table of queries come and go
+    if callable(value):
+        return source_of(value)
+    return described(repr(value))
+
+
+def source_of(function: Callable[..., Any]) -> str:
+    """The source of a function, or its name where Python has none: the same in every process."""
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return getattr(function, "__qualname__", type(function).__qualname__)

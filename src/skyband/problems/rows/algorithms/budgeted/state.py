@@ -1,0 +1,113 @@
+"""The state of the budgeted k-skyband: that of `relaxed`, and what each group has spent of its error.
+
+No algorithm can let a row go for less. If only poor scores follow, every row of the k-skyband is shown before it leaves
+the window; whoever lets more of them go than the error * N / n that may be missed breaks the promise on some stream. A
+row that is let go costs nothing in the end if k better rows come while it is in the window: then its share of the
+budget is free again. On random order this happens to nearly every row that ranks behind `limit`. While the skyband is
+larger than random order makes it, scores fall, and the operator lets no row go.
+
+The operator holds all scores, so it knows the exact answer. A row that was let go and belongs in the answer leaves a
+gap there; the operator counts it at that moment and shows no other row in its place. Each group has a budget of its
+own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.operator import CHANGES, Answer, Arrays, Ints
+from skyband.errors import InvalidQuery
+from skyband.kernels import slabs
+from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
+from skyband.problems.rows.algorithms.relaxed.state import Relaxed
+from skyband.problems.rows.drivers.emit_kernels import GONE, HOLE, OUT
+from skyband.problems.rows.operator import Spec
+
+
+def usual_rows(n: int, k: int) -> int:
+    """A size that the k-skyband of n rows hardly ever exceeds on random order: four deviations above its mean.
+
+    The i-th newest row is in it with a chance of min(1, k/i), whatever the others do.
+    """
+    chances = np.log(max(1.0, n / k)), 1 / k - 1 / max(n, k)  # the sums of 1/i and of 1/i**2 over i from k to n
+    return int(k * (1 + chances[0]) + 4 * np.sqrt(max(0.0, k * chances[0] - k * k * chances[1]))) + 1
+
+
+class Budgeted(Relaxed):
+    def __init__(self, spec: Spec, limit: int | None, block: int, slack: int, initial_room: int) -> None:
+        n, k = spec.window.size, spec.k
+        if limit is None:
+            limit = candidates(n, k, spec.error) if spec.error else 0
+        budget = (spec.error, k + limit, usual_rows(n, k))
+        super().__init__(spec, block=block, slack=slack, initial_room=initial_room, budget=budget)
+
+    @property
+    def missed(self) -> int:
+        """Rows so far that belonged in an answer and were not shown."""
+        return int(self._state.spent["missed"].sum())
+
+    def rows_held(self) -> int:
+        # A row that was let go and has left the window since counts as gone until the band is pruned.
+        return max(0, super().rows_held() - int(self._state.spent["gone"].sum()))
+
+    def held(self) -> Ints:
+        rows = self._rows()[1]
+        if self.spec.emit == CHANGES:
+            rows = np.concatenate([rows, slabs.pack(self._pool, self._shown())])
+        return np.unique(rows["position"][rows["flag"] < GONE])
+
+    def top(self, k: int, size: int | None) -> Answer:
+        answer = super().top(k, size)
+        shown = self._with_columns(answer)
+        return Answer._make(column[shown] for column in answer)
+
+    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
+        answer, ends = super().top_many(k, size)
+        shown = self._with_columns(answer)
+        return Answer._make(column[shown] for column in answer), np.append(0, np.cumsum(shown))[ends]
+
+    def state(self) -> Arrays:
+        return super().state() | {"spent": self._state.spent.copy()}
+
+    def restore(self, state: Arrays) -> None:
+        super().restore(state)
+        self._state.spent[:] = state["spent"]
+
+    def check(self) -> None:
+        super().check()
+        config, saved = self._config, super().state()
+        assert (saved["recent_rows"]["flag"] < GONE).all(), "only rows of a band are let go"
+        ends = np.cumsum(saved["band_length"])
+        for g, (end, spent) in enumerate(zip(ends, self._state.spent, strict=False)):
+            band = saved["band_rows"][end - saved["band_length"][g] : end]
+            gone = (band["flag"] >= GONE) & (band["flag"] < 2 * GONE)
+            assert gone.sum() <= spent["gone"], "every row that is let go is counted"
+            assert not (band["score"][gone] > spent["best"]).any(), "none of them is better than the best"
+            allowed = config.error * saved["arrivals"][g] / config.size
+            assert spent["gone"] + spent["missed"] <= allowed, "no more rows are let go than may be missed"
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _take_answer(self) -> Answer:
+        written = self._out[: self._clock[OUT]]
+        if len(written) and (holes := abs(written["change"]) == HOLE).any():
+            whole = written[~holes]
+            self._out[: len(whole)] = whole
+            self._clock[OUT] = len(whole)
+        return super()._take_answer()
+
+    def _with_columns(self, answer: Answer) -> npt.NDArray[np.bool_]:
+        """Which rows of an answer still have their columns."""
+        rows = self._rows()[1]
+        return np.isin(answer.position, rows["position"][rows["flag"] >= GONE], invert=True)
+
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        part = size[(size != NEXT_WINDOW) & (size != self.spec.window.size)]
+        if len(part):
+            raise InvalidQuery(
+                f"size={part[0]} is a part of the window, and with error={self.spec.error:g} only rows that matter to "
+                "the whole window are held. Ask without a size, or make the query with ad_hoc=True to ask for any size."
+            )
+        return super()._asked(groups, size)

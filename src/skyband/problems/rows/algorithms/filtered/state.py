@@ -1,0 +1,85 @@
+"""The state of k-skybands with a filter: of each group the query's skyband, a buffer of recent rows, and the filter.
+
+A filter is any subset of the buffer: its strict or relaxed skyband, or as many of its best rows as the probabilistic
+skyband would hold. The buffer is at most half of the window (b <= (n + 1) / 2), so a row in it is among the best k now
+only if it was when it came.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.problems.rows.algorithms.filtered.kernels import (
+    BUFFER,
+    FIELDS,
+    FILTER,
+    NONE,
+    PROBABILISTIC,
+    QUERY,
+    RELAXED,
+    STRICT,
+    Filtered,
+)
+from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
+from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.operator import Spec
+from skyband.windows import FOREVER
+
+KINDS = {"strict": STRICT, "relaxed": RELAXED, "probabilistic": PROBABILISTIC}
+
+SIGMA = 0.001  # of a probabilistic filter, which makes no errors: it only turns away more or fewer rows
+MANY_ROWS = 1_000_000  # by value a buffer may hold any number of rows; a few candidates too many do no harm
+
+
+class Skyband(Stepwise):
+    """A strict or relaxed query skyband, with a filter or without."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        query: int,
+        before: int = NONE,
+        *,
+        gamma: float = 0.2,
+        buffer: int = 0,
+        initial_room: int = 1024,
+    ) -> None:
+        """`before`: the filter; `buffer`: how long rows stay there, in rows or in ticks; 0: as long as seems best."""
+        size = spec.window.size
+        span = span_of(spec, buffer)
+        held = candidates(span if spec.window.by_count else MANY_ROWS, spec.k, SIGMA)
+        kind = Filtered(query, NONE if size == FOREVER else before, span, spec.k + held, gamma)
+        super().__init__(spec, kind, lists=3, fields=FIELDS, initial_room=initial_room)
+
+    def check(self) -> None:
+        super().check()
+        k, kind = self.spec.k, self._kind
+        for g in range(len(self._state.groups)):
+            band, buffer, best = (self._list(i, g) for i in (QUERY, BUFFER, FILTER))
+            limit = int(self._state.groups["limit"][g])
+            front = band if kind.query == STRICT else band[:k]
+            assert (front["time"] >= limit).all(), "no expired row is in a strict skyband, or among the first k"
+            if kind.query == STRICT:
+                outlived = [(band["time"][:i] >= band["time"][i]).sum() for i in range(len(band))]
+                assert all(n < k for n in outlived), "k better rows outlive no row of a strict skyband"
+                assert (band["last"] >= outlived).all(), "a strict skyband has counted every better row that lives on"
+            assert (np.diff(buffer["time"]) >= 0).all(), "the buffer is in order of time"
+            assert np.isin(best["position"], buffer["position"]).all(), "a filter holds rows of the buffer"
+            if kind.filter == PROBABILISTIC:
+                assert len(best) <= kind.candidates, "a probabilistic filter holds a limited number of rows"
+                assert not (best["score"] < self._state.groups["threshold"][g]).any(), "none is below its threshold"
+
+
+def span_of(spec: Spec, buffer: int) -> int:
+    """How long rows stay in the buffer: as long as the caller says, or as is best, but at most half of the window."""
+    return min((spec.window.size + 1) // 2, buffer or best_buffer(spec))
+
+
+def best_buffer(spec: Spec) -> int:
+    """By count, so many rows that few of them enter the filter; by value, an eighth of the window.
+
+    docs/algorithms.md says what shorter and longer buffers cost.
+    """
+    if not spec.window.by_count:
+        return max(1, spec.window.size // 8)
+    return 128 * (spec.k + candidates(min(spec.window.size, MANY_ROWS), spec.k, SIGMA))

@@ -1,0 +1,206 @@
+"""The store of `partitioned`: sorted partitions of the window, and the one that is filling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.kernels.compiling import inlined, part
+from skyband.kernels.heap import push_heap
+from skyband.kernels.queues import pop_front, push_back
+from skyband.kernels.ranking import ZERO, exceeds, is_best_first, ranks_before, sort_best_first
+from skyband.kernels.skyband import first_row
+from skyband.problems.rows.algorithms.partitioned.kernels.arrays import PARTS, STORE, count_ranked
+from skyband.problems.rows.drivers.row_driver import row_index
+from skyband.windows import FOREVER
+
+# -- the store --------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def store_rows(g, j, end, arrivals, batch, config, pool, state):
+    """Put rows [j, end), up to the first that is not below the threshold, at the end of the store; return how many.
+
+    It stops when there is no room, or when the partition that is filling is full.
+    """
+    group, store = state.groups[g], state.lists[STORE, g]
+    back = first_row(store) + store.length
+    room = min(group.partition - 1 - (store.length - group.closed), store.offset + store.capacity - back)
+    n = min(end - j, room)
+    if n <= 0:
+        return ZERO
+    # Slices: an index that the compiler knows not to be negative is what makes this loop fast.
+    scores, rows = batch.score[j : j + n], pool.rows[back : back + n]
+    threshold, best, latest = group.threshold, group.best, group.latest
+    x = n
+    for y in range(n):
+        score, i = scores[y], row_index(batch, j + y)
+        time = arrivals + y if config.by_count else batch.time[i]
+        if not (score < threshold and time >= latest):
+            x = y
+            break
+        row = rows[y]
+        row.score, row.time, row.last, row.flag = score, time, 0, 0
+        row.position = batch.position[i] if len(batch.position) else batch.first + i
+        best, latest = max(best, score), time
+    store.length += x
+    group.best, group.latest = best, latest
+    return ZERO + x
+
+
+@inlined
+def put_in_order(rows, start, i):
+    """Move row i before those of [start, i) that are later."""
+    row = rows[i]
+    score, time, position = row.score, row.time, row.position
+    while i > start and rows[i - 1].time > time:
+        rows[i] = rows[i - 1]
+        i -= 1
+    row = rows[i]
+    row.score, row.time, row.position, row.last, row.flag = score, time, position, 0, 0
+
+
+@part
+def close_partition(kind, g, config, pool, state):
+    """Sort the partition that is filling, without the rows that k later ones of it outrank."""
+    group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
+    low, high = first_row(store) + group.closed, first_row(store) + store.length
+    kept = high - low
+    if not is_best_first(rows, low, high):  # else scores fall, and no later row outranks another
+        kept = keep_skyband(rows, low, high, config.k, kind.scores)
+        sort_best_first(rows, low, low + kept)
+    cut_older(rows, low, kept, config.k, group.start, parts, first_row(store))
+    i = push_back(pool, parts, np.float64(high - low), group.latest, count_ranked(group, rows, low, kept), kept)
+    rows[i].flag = kept
+    store.length = group.closed + kept
+    group.closed = store.length
+    group.came += high - low
+    group.start = group.latest
+    group.best = -np.inf
+    if config.size != FOREVER:
+        forget_partitions(g, group.latest - config.size + 1, pool, state)
+    close_gaps(g, pool, state)
+    group.partition = max(kind.partition, np.int64(2 * np.sqrt(np.float64(config.k) * group.came)))
+
+
+@part
+def keep_skyband(rows, low, high, k, scores):
+    """Keep, from `low` on, the rows that fewer than k later ones outrank, in order of time; return how many."""
+    in_heap, kept = ZERO, high
+    for r in range(high - 1, low - 1, -1):
+        score = rows[r].score
+        # The later of two rows with equal scores ranks first.
+        if in_heap == k and scores[0] >= score:
+            continue
+        in_heap = push_heap(scores, in_heap, k, score)
+        kept -= 1
+        if kept != r:
+            rows[kept] = rows[r]
+    if kept > low:
+        for r in range(kept, high):
+            rows[low + r - kept] = rows[r]
+    return high - kept
+
+
+@part
+def cut_older(rows, low, n, k, start, parts, at):
+    """Cut from the closed partitions the rows that k of the n sorted rows at `low` outrank and outlive.
+
+    A row outlives all closed partitions if it is not before `start`, when the last of them closed.
+    """
+    found, r = 0, low
+    while r < low + n:
+        found += rows[r].time >= start
+        if found == k:
+            break
+        r += 1
+    if found < k:
+        return
+    score, time, position = rows[r].score, rows[r].time, rows[r].position
+    for p in range(first_row(parts), first_row(parts) + parts.length):
+        entry = rows[p]
+        if entry.last > 0 and not exceeds(rows[at + entry.last - 1], score, time, position):
+            first, last = ZERO, entry.last
+            while first < last:
+                middle = (first + last) >> 1
+                if exceeds(rows[at + middle], score, time, position):
+                    first = middle + 1
+                else:
+                    last = middle
+            entry.last = first
+        at += entry.flag
+
+
+@part
+def close_gaps(g, pool, state):
+    """When gaps are a fifth of the closed partitions, move these together. None is filling."""
+    group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
+    used, start = ZERO, first_row(parts)
+    for p in range(start, start + parts.length):
+        used += rows[p].last
+    if 4 * group.closed <= 5 * used:
+        return
+    read = write = first_row(store)
+    for p in range(start, start + parts.length):
+        entry = rows[p]
+        if read != write:
+            for r in range(entry.last):
+                rows[write + r] = rows[read + r]
+        read += entry.flag
+        write += entry.last
+        entry.flag = entry.last
+        entry.position = min(entry.position, entry.last)
+    store.length = group.closed = used
+
+
+@part
+def forget_partitions(g, limit, pool, state):
+    """Drop the oldest partitions as far as all their rows are before `limit`."""
+    group, store, parts = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g]
+    while parts.length > 0:
+        entry = pool.rows[first_row(parts)]
+        if entry.time >= limit:
+            return
+        group.closed -= entry.flag
+        group.came -= np.int64(entry.score)
+        pop_front(store, entry.flag)
+        pop_front(parts, 1)
+
+
+@part
+def forget_all(g, state):
+    """Forget every row: none is live."""
+    group = state.groups[g]
+    state.lists[STORE, g].length = state.lists[PARTS, g].length = 0
+    group.closed = group.came = 0
+    group.best = -np.inf
+
+
+@part
+def mark_as_shown(g, shown, pool, state):
+    """Set the flag of this row in the store, if it is there."""
+    store, parts, rows = state.lists[STORE, g], state.lists[PARTS, g], pool.rows
+    at = first_row(store)
+    for p in range(first_row(parts), first_row(parts) + parts.length):
+        low, high = at, at + rows[p].last
+        while low < high:
+            middle = (low + high) >> 1
+            if ranks_before(rows[middle], shown):
+                low = middle + 1
+            else:
+                high = middle
+        if low < at + rows[p].last and rows[low].position == shown.position:
+            rows[low].flag = 1
+            return
+        at += rows[p].flag
+    low, high = at, first_row(store) + store.length
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle].time < shown.time:
+            low = middle + 1
+        else:
+            high = middle
+    while low < first_row(store) + store.length and rows[low].time == shown.time:
+        if rows[low].position == shown.position:
+            rows[low].flag = 1
+            return
+        low += 1

@@ -196,6 +196,8 @@ def divide(digits, free, count, divisor):
     """Divide a number of so many limbs, which is not negative, in place; returns what remains."""
     rest = np.int64(0)
     for c in range(free + count - 1, free - 1, -1):
+        if rest == 0 and digits[c] == 0:
+            continue
         if divisor < LIMB:
             total = rest << BITS | digits[c]
             digits[c] = total // divisor

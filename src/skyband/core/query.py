@@ -28,7 +28,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar, Final, Generic, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Final, Protocol, TypeVar, dataclass_transform
 
 import pyarrow as pa
 
@@ -45,14 +45,11 @@ K = TypeVar("K", covariant=True)
 Q = TypeVar("Q", bound="Query")
 
 
-class Converted(Generic[G, K]):
+class Converted(Protocol[G, K]):
     """The type of a field that takes a G and keeps a K. For type checkers; at run time the field holds the K."""
 
-    def __get__(self, query: Any, kind: Any) -> K:
-        raise NotImplementedError
-
-    def __set__(self, query: Any, value: G) -> None:
-        raise NotImplementedError
+    def __get__(self, query: Any, kind: Any) -> K: ...
+    def __set__(self, query: Any, value: G) -> None: ...
 
 
 Names = Converted[str | Sequence[str], tuple[str, ...]]

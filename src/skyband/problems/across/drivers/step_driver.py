@@ -6,7 +6,7 @@ An algorithm adds its state and a kernel that executes steps; see `schedule.py` 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,14 @@ from skyband.problems.across.drivers.kernels.scoring import scoring_of
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
 
 CHUNK = 1 << 16  # steps between two looks at the state from outside
+
+
+class Config(NamedTuple):
+    """What a step has to know of the query, for algorithms that need no more."""
+
+    k: int
+    emit: int
+    each: bool  # an answer is due after each row
 
 
 class Stepping(ShowsNoRows, ABC):

@@ -26,7 +26,7 @@ from skyband.problems.across.algorithms.early_aggregation.kernels import (
 )
 from skyband.problems.across.drivers.clock import Steps
 from skyband.problems.across.drivers.kernels.slots import SLOT, best_score, current_score, new_slots
-from skyband.problems.across.drivers.step_driver import Stepping
+from skyband.problems.across.drivers.step_driver import Config, Stepping
 from skyband.problems.across.operator import AcrossSpec
 from skyband.windows import FOREVER
 
@@ -42,12 +42,6 @@ class State(NamedTuple):
     gone: Ints  # scratch: instances that k objects have come to dominate
     top: Ints  # time and position of the objects of the top, best first
     numbers: Ints  # single numbers, by the names in `kernels`
-
-
-class Config(NamedTuple):
-    k: int
-    emit: int
-    each: bool
 
 
 class EarlyAggregation(Stepping):

@@ -12,7 +12,7 @@ from skyband.problems.across.algorithms.sorted_lists import kernels
 from skyband.problems.across.algorithms.sorted_lists.kernels import CLOCK, CODE, LIVE, NUMBERS, REPEATED, ROWS, VIEW
 from skyband.problems.across.drivers.clock import Steps
 from skyband.problems.across.drivers.kernels.slots import NEVER, SLOT, current_score, new_slots
-from skyband.problems.across.drivers.step_driver import Stepping
+from skyband.problems.across.drivers.step_driver import Config, Stepping
 from skyband.problems.across.operator import AcrossSpec
 from skyband.windows import FOREVER
 
@@ -27,12 +27,6 @@ class State(NamedTuple):
     best: Ints  # the view: the best objects, as far as they are known, best first
     scores: Floats  # theirs, [0, VIEW)
     numbers: Ints  # single numbers, by the names in `kernels`
-
-
-class Config(NamedTuple):
-    k: int
-    emit: int
-    each: bool
 
 
 class SortedLists(Stepping):

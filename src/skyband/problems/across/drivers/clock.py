@@ -1,13 +1,8 @@
-"""When each row counts: windows of every kind become one clock, on which rows begin and end to live.
+"""Steps: what the window clock says of the rows of several streams, for algorithms to execute one by one.
 
-    window                    the clock is             a row begins                 and lives while the clock is at most
-    each arrival, by count    arrivals so far          with its arrival             its index + size
-    each arrival, by value    the largest time seen    with its arrival             its time + size - 1
-    slides, by count          the end of a window      with its first window        the end of its last window
-    slides, by value          the end of a window      with its first open window   the end of its last window
-
-Algorithms execute steps: at each, the clock moves on, and a row begins or the answer is due. So none of them knows what
-a window is, what is late, and what waits. A row that begins after others may end before them: it came late.
+At each step the clock moves on, and a row begins or the answer is due: the table in `core/clock.py` says when. So no
+algorithm knows what a window is, what is late, and what waits. A row that begins after others may end before them: it
+came late.
 """
 
 from __future__ import annotations
@@ -18,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.clock import WindowClock
 from skyband.core.operator import CHANGES, Arrays, Codes, Floats, Ints
 from skyband.problems.across.drivers.kernels.steps import interleave, slide
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
@@ -56,66 +52,64 @@ class Schedule:
 
     def __init__(self, spec: AcrossSpec) -> None:
         self.spec = spec
-        self.late = 0
-        self.unranked = 0
-        self._arrivals = 0
-        self._now = -FOREVER  # the largest time seen
-        self._reached = np.full(spec.streams, -FOREVER)  # by stream: the largest time seen, if streams are waited for
-        every = spec.window.every or 1
-        self._closed = -FOREVER // every * every  # every window that ends here or before has closed
+        self._windows = WindowClock(spec.window, streams=spec.streams, idle_after=spec.idle_after)
         self._longest = -FOREVER  # by value, with a slide: the last moment of any row that has begun
         self._shown = False  # did the last answer show something?
         self._waiting = _NO_ROWS  # by value, with a slide: rows whose first window is still open, by its end
         self._begins = _NONE  # that end
 
+    @property
+    def late(self) -> int:
+        return self._windows.late
+
+    @property
+    def unranked(self) -> int:
+        return self._windows.unranked
+
     # -- rows and time ------------------------------------------------------------------------------------------------
 
     def push(self, batch: AcrossBatch) -> Steps:
-        window = self.spec.window
-        if window.by_count:
-            return self._by_count(batch)
-        position = batch.first + np.arange(len(batch.value), dtype=np.int64)
-        now = np.maximum(np.maximum.accumulate(batch.time), self._now)
-        if len(now):
-            self._now = int(now[-1])
-        if not window.every:
-            return self._each_by_value(batch, position, now)
-        closed = self._closes(self._waited_for(batch, now) if self.spec.idle_after else now)
-        endless = window.size == FOREVER
-        last = np.full(len(now), FOREVER) if endless else (batch.time + window.size) // window.every * window.every
-        begins = np.maximum((batch.time // window.every + 1) * window.every, closed + window.every)
-        self._add(Rows(batch.stream, batch.code, batch.value, batch.time, position, last), begins, last <= closed)
-        return self._close(int(closed[-1]) if len(closed) else self._closed)
+        clock, n = self._windows, len(batch.value)
+        if not n:
+            return self._nothing()
+        measured, first = clock.measured(batch.time, n), clock.arrivals
+        now = clock.now_after(measured)
+        closed = clock.closed_after(clock.slowest_after(now, batch.time, batch.stream)) if clock.waits else now
+        position = batch.first + np.arange(n, dtype=np.int64)
+        rows = Rows(batch.stream, batch.code, batch.value, measured, position, clock.last_moments(measured))
+        in_time = clock.in_time(measured, closed, rows.last)
+        clock.move_to(int(now[-1]), arrivals=n)
+        until = int(closed[-1])
+        if in_time is not None:
+            kept = np.flatnonzero(in_time)
+            rows, now, closed = rows.take(kept), now[kept], closed[kept]
+        unranked = np.isnan(rows.value)
+        clock.unranked += int(np.count_nonzero(unranked))
+        if clock.waits:
+            self._wait(rows, clock.first_moments(rows.time, closed), unranked)
+            return self._close(until)
+        if clock.slides:
+            return self._slide(rows, first)
+        return Steps(rows, clock.arrived(now), np.arange(len(now), dtype=np.int64), each=True)
 
     def advance(self, watermark: int) -> Steps:
-        every = self.spec.window.every
-        return self._close(max(self._closed, max(watermark, -FOREVER) // every * every))
+        return self._close(self._windows.watermark_end(watermark))
 
     def finish(self) -> Steps:
-        window = self.spec.window
-        if window.by_count or not window.every or self._now == -FOREVER:
-            return self._nothing()
-        # The latest row is in the last window that holds a row, also if it says nothing and so does not wait.
-        if window.size < FOREVER:
-            return self._close(max(self._closed, (self._now + window.size) // window.every * window.every))
-        begins = [int(self._begins[-1])] if len(self._begins) else []
-        return self._close(max(self._closed, (self._now // window.every + 1) * window.every, *begins))
+        return self._close(self._windows.finish_end) if self._windows.waits else self._nothing()
 
     def next_close(self) -> int | None:
         """By value, with a slide: the end of the earliest open window that has something to show."""
-        if self.spec.window.by_count or not self.spec.window.every:
+        if not self._windows.waits:
             return None
-        following = self._closed + self.spec.window.every
+        following = self._windows.next_end
         if self._longest >= following or (self.spec.emit == CHANGES and self._shown):
             return following
         return int(self._begins[0]) if len(self._begins) else None
 
     def now(self) -> int:
         """The clock of the answer that is asked for right now: with a slide, of the window that closes next."""
-        window = self.spec.window
-        if window.by_count:
-            return (self._arrivals // window.every + 1) * window.every if window.every else self._arrivals
-        return (self.next_close() or 0) if window.every else self._now
+        return self._windows.answered_at(self.next_close) or 0
 
     def until_now(self) -> Steps:
         """The rows that wait for the window that closes next, and one that says nothing but moves the clock there.
@@ -129,67 +123,22 @@ class Schedule:
         joined: list[Any] = [np.concatenate([old, new]) for old, new in zip(first, none, strict=True)]
         return Steps(Rows(*joined), np.full(count + 1, end), np.arange(count + 1), each=False)
 
-    # -- kinds of windows ---------------------------------------------------------------------------------------------
+    # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _by_count(self, batch: AcrossBatch) -> Steps:
-        window, n = self.spec.window, len(batch.value)
-        index = self._arrivals + np.arange(n, dtype=np.int64)
-        self._arrivals += n
-        self.unranked += int(np.count_nonzero(np.isnan(batch.value)))
-        every, first = window.every, self._arrivals - n
-        position = index if batch.first == first else index + (batch.first - first)
-        last = np.full(n, FOREVER) if window.size == FOREVER else index + window.size
-        rows = Rows(batch.stream, batch.code, batch.value, index, position, last)
-        if not every:
-            return Steps(rows, index + 1, np.arange(n, dtype=np.int64), each=True)
-        steps = n + self._arrivals // every - first // every
+    def _slide(self, rows: Rows, first: int) -> Steps:
+        """By count, with a slide: rows begin as they come, and the answer is due with the last one of a slide."""
+        n, every = len(rows.time), self.spec.window.every
+        steps = n + (first + n) // every - first // every
         clock, row = np.empty(steps, np.int64), np.empty(steps, np.int64)
-        slide(first, every, last, clock, row)
+        slide(first, every, rows.last, clock, row)
         return Steps(rows, clock, row, each=False)
 
-    def _each_by_value(self, batch: AcrossBatch, position: Ints, now: Ints) -> Steps:
-        size = self.spec.window.size
-        last = np.full(len(now), FOREVER) if size == FOREVER else batch.time + (size - 1)
-        rows = Rows(batch.stream, batch.code, batch.value, batch.time, position, last)
-        in_time = last >= now
-        if not in_time.all():
-            kept = np.flatnonzero(in_time)
-            self.late += len(now) - len(kept)
-            rows, now = rows.take(kept), now[kept]
-        self.unranked += int(np.count_nonzero(np.isnan(rows.value)))
-        return Steps(rows, now, np.arange(len(now), dtype=np.int64), each=True)
-
-    def _waited_for(self, batch: AcrossBatch, now: Ints) -> Ints:
-        """When each row has come: how far all streams have, but for those that are too far behind the first."""
-        if not len(now):
-            return now
-        behind = now
-        for s in range(self.spec.streams):
-            # A batch may start with a row that is behind its stream: the stream stays where it was.
-            mine = np.maximum.accumulate(
-                np.maximum(np.where(batch.stream == s, batch.time, -FOREVER), self._reached[s])
-            )
-            self._reached[s] = mine[-1]
-            behind = np.minimum(behind, mine)
-        return np.maximum(behind, now - self.spec.idle_after)
-
-    def _closes(self, now: Ints) -> Ints:
-        """Up to where windows have closed when each row has come."""
-        every, lateness = self.spec.window.every, self.spec.window.lateness
-        if lateness >= FOREVER:
-            return np.full(len(now), self._closed)
-        watermark = np.maximum(now - lateness, -FOREVER)
-        return np.maximum(watermark // every * every, self._closed)
-
-    def _add(self, rows: Rows, begins: Ints, late: npt.NDArray[np.bool_]) -> None:
-        """Let rows wait for their first open window."""
-        unranked = np.isnan(rows.value) & ~late
-        self.late += int(np.count_nonzero(late))
-        self.unranked += int(np.count_nonzero(unranked))
-        useless = late | unranked
-        if useless.any():
-            kept = np.flatnonzero(~useless)
+    def _wait(self, rows: Rows, begins: Ints, unranked: npt.NDArray[np.bool_]) -> None:
+        """Let rows wait for their first open window, but for those that say nothing."""
+        if unranked.any():
+            kept = np.flatnonzero(~unranked)
             rows, begins = rows.take(kept), begins[kept]
+        self._windows.begin(rows.time)
         if len(self._begins):
             begins = np.concatenate([self._begins, begins])
             joined: list[Any] = [np.concatenate([old, new]) for old, new in zip(self._waiting, rows, strict=True)]
@@ -201,7 +150,7 @@ class Schedule:
 
     def _close(self, until: int) -> Steps:
         """The steps that close the windows up to `until`."""
-        window = self.spec.window
+        closed, every = self._windows.closed, self.spec.window.every
         count = int(np.searchsorted(self._begins, until, side="right"))
         begins, rows = self._begins[:count], self._waiting.map(lambda column: column[:count])
         lingers = self.spec.emit == CHANGES
@@ -209,12 +158,12 @@ class Schedule:
         while True:
             clock, row = np.empty(room, np.int64), np.empty(room, np.int64)
             needed, longest, shown = interleave(
-                begins, rows.last, self._closed, until, window.every, self._longest, self._shown, lingers, clock, row
+                begins, rows.last, closed, until, every, self._longest, self._shown, lingers, clock, row
             )
             if needed <= room:
                 break
             room = needed
-        self._longest, self._shown, self._closed = int(longest), bool(shown), until
+        self._longest, self._shown, self._windows.closed = int(longest), bool(shown), until
         self._begins = self._begins[count:].copy()
         self._waiting = self._waiting.map(lambda column: column[count:].copy())
         return Steps(rows, clock[:needed], row[:needed], each=False)
@@ -236,19 +185,17 @@ class Schedule:
         return len(self._begins)
 
     def state(self) -> Arrays:
-        numbers = [self.late, self.unranked, self._arrivals, self._now, self._closed, self._longest, int(self._shown)]
         return {
-            "schedule": np.array(numbers, np.int64),
-            "reached": self._reached.copy(),
+            "window_clock": self._windows.state(),
+            "steps": np.array([self._longest, self._shown], np.int64),
             "begins": self._begins.copy(),
             **{f"waiting_{name}": column.copy() for name, column in self._waiting._asdict().items()},
         }
 
     def restore(self, state: Arrays) -> None:
-        numbers = (int(number) for number in state["schedule"])
-        self.late, self.unranked, self._arrivals, self._now, self._closed, self._longest, shown = numbers
+        self._windows.restore(state["window_clock"])
+        self._longest, shown = (int(number) for number in state["steps"])
         self._shown = bool(shown)
-        self._reached = state["reached"].copy()
         self._begins = state["begins"].copy()
         columns: list[Any] = [state[f"waiting_{name}"].copy() for name in Rows._fields]
         self._waiting = Rows(*columns)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.clock import WindowClock
 from skyband.core.operator import Arrays, Ints
 from skyband.problems.joins.drivers.lifetimes import (
     Coming,
@@ -23,10 +24,9 @@ from skyband.problems.joins.drivers.lifetimes import (
     in_order,
     nothing,
     runs,
-    windows_of,
 )
-from skyband.problems.joins.operator import BEFORE, UNMATCHED, Batch, Rows, Spec
-from skyband.windows import FOREVER
+from skyband.problems.joins.operator import BEFORE, UNMATCHED, Batch, Input, Rows, Spec
+from skyband.windows import FOREVER, Ticks
 
 
 class Moves(NamedTuple):
@@ -47,12 +47,18 @@ class Schedule:
         self._spec = spec
         self._as_one = tuple(spec.as_one(i) if coalesce else None for i in range(len(spec.inputs)))
         self.late = 0
-        self.closed = BEFORE  # the end of the last closed window; with each arrival, now
         self.slots = Numbers()
         self.queues = tuple(Queue() for _ in spec.inputs)
+        # By input: windows have the same ends, but each input has its own size, and has come as far as its rows say.
+        self._clocks = tuple(_clock_of(spec, source) for source in spec.inputs)
         self._arrivals = 0
-        self._seen = [BEFORE for _ in spec.inputs]  # by input: the largest time
         self._waiting = [nothing(len(source.floats)) for source in spec.inputs]  # in order of `start`
+
+    @property
+    def closed(self) -> int:
+        """The end of the last closed window; with each arrival, now."""
+        clock = self._clocks[0]
+        return clock.closed if clock.slides else clock.now
 
     # -- with a slide ----------------------------------------------------------------------------------------------
 
@@ -66,48 +72,44 @@ class Schedule:
                 self._waiting[source] = in_order(self._waiting[source], new)
 
     def _in_time(self, source: int, rows: Rows) -> Coming:
-        spec, every = self._spec, self._spec.every
-        first, last = windows_of(rows.time, spec.inputs[source].size, every)
         # What had closed when a row arrived is judged by its own input's watermark: whatever the batches, and however
         # far the other inputs are.
-        closed: Ints = np.full(len(rows.time), self.closed, np.int64)
-        if spec.lateness < FOREVER:
-            seen = np.maximum.accumulate(np.concatenate([[self._seen[source]], rows.time]))
-            self._seen[source] = int(seen[-1])
-            before = seen[:-1]
-            own = np.where(before > BEFORE, (before - spec.lateness) // every * every, BEFORE)
-            closed = np.maximum(closed, own)
+        clock = self._clocks[source]
+        now, last = clock.now_after(rows.time), clock.last_moments(rows.time)
+        closed = clock.closed_after(now)
+        clock.move_to(int(now[-1]))
         in_time = last > closed
         self.late += _counted(rows, ~in_time)
         kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
-        after = np.where(closed[kept] > BEFORE, closed[kept] + every, BEFORE)
-        start = np.maximum(first[kept], after)
-        return _coming(start, last[kept], rows, kept)
+        return _coming(clock.first_moments(rows.time[kept], closed[kept]), last[kept], rows, kept)
 
     def watermark(self) -> int:
         """What the slowest stream has reached."""
         if self._spec.lateness >= FOREVER:
             return BEFORE
-        slowest = min(seen for seen, source in zip(self._seen, self._spec.inputs, strict=True) if not source.relation)
+        slowest = min(
+            clock.now for clock, source in zip(self._clocks, self._spec.inputs, strict=True) if not source.relation
+        )
         # A window of arrivals closes with its last one, not with the one behind it.
         return slowest - self._spec.lateness + self._spec.by_count if slowest > BEFORE else BEFORE
 
     def last_end(self) -> int:
         """The end of the last window that holds a row; of windows from the start, of the last that holds a new one."""
         ends = [BEFORE]
-        for source, waiting, queue in zip(self._spec.inputs, self._waiting, self.queues, strict=True):
+        inputs = zip(self._spec.inputs, self._clocks, self._waiting, self.queues, strict=True)
+        for source, clock, waiting, queue in inputs:
             if source.relation:
                 continue
             ends += [int(waiting.start.max())] if len(waiting.start) else []
-            if source.size < FOREVER:
+            if not clock.endless:
                 ends += [int(lasts.max()) for lasts in (waiting.last, queue.last) if len(lasts)]
         return max(ends)
 
     def close(self, watermark: int) -> Moves | None:
         """What comes and goes until the windows that end at the watermark or before have closed."""
         every = self._spec.every
-        target = watermark // every * every
-        if target <= self.closed:
+        target = self._clocks[0].watermark_end(watermark)
+        if target == self.closed:
             return None
         coming = []
         for source, waiting in enumerate(self._waiting):
@@ -120,15 +122,18 @@ class Schedule:
         ends = [last + every for last in lasts]
         starts = [rows.start for rows in coming]
         now, number = _moments([*starts, *ends, shown], every)
-        self.closed = target
+        for clock in self._clocks:
+            clock.closed = target
         return Moves(tuple(coming), slots, tuple(map(number, starts)), going, tuple(map(number, ends)), now, now)
 
     def _runs(self, source: int, rows: Coming) -> tuple[Ints, Ints]:
         """The runs of open windows that hold a live row, or one of these."""
         start, last = rows.start, rows.last
         if len(queue := self.queues[source]):
-            begin = self.closed + self._spec.every if self.closed > BEFORE else BEFORE
-            start, last = np.concatenate([[begin], start]), np.concatenate([queue.last[-1:], last])
+            start, last = (
+                np.concatenate([[self._clocks[source].next_end], start]),
+                np.concatenate([queue.last[-1:], last]),
+            )
         return runs(start, last, self._spec.every)
 
     def _shown(self, coming: list[Coming], target: int) -> Ints:
@@ -171,7 +176,8 @@ class Schedule:
                 arrived, place = self._arrived(source, rows, place, now)
             coming.append(arrived)
             comes.append(place)
-        self.closed = int(now[-1]) if len(now) else self.closed
+        for clock in self._clocks:
+            clock.move_to(int(now[-1]) if len(now) else clock.now)
         slots = self._enter(coming)
         going, lasts = self._leave(self.closed)
         at = np.arange(self._arrivals + 1, self._arrivals + len(now) + 1) if spec.by_count else now
@@ -181,8 +187,7 @@ class Schedule:
 
     def _arrived(self, source: int, rows: Rows, place: Ints, now: Ints) -> tuple[Coming, Ints]:
         """The rows that are not too late, and which arrivals they are."""
-        size = self._spec.inputs[source].size
-        last = rows.time + (size - 1) if size < FOREVER else np.full(len(place), FOREVER)
+        last = self._clocks[source].last_moments(rows.time)
         in_time = last >= now[place]
         self.late += _counted(rows, ~in_time)
         kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
@@ -230,15 +235,25 @@ class Schedule:
         return tuple(self._waiting)
 
     def state(self) -> Arrays:
-        arrays: Arrays = {"clock": np.array([self.late, self.closed, self._arrivals, *self._seen], np.int64)}
+        arrays: Arrays = {
+            "counts": np.array([self.late, self._arrivals], np.int64),
+            "clocks": np.stack([clock.state() for clock in self._clocks]),
+        }
         for source, waiting in enumerate(self._waiting):
             arrays |= {f"waiting {source} {name}": column.copy() for name, column in waiting._asdict().items()}
         return arrays
 
     def restore(self, state: Arrays) -> None:
-        self.late, self.closed, self._arrivals, *self._seen = (int(number) for number in state["clock"])
+        self.late, self._arrivals = (int(number) for number in state["counts"])
+        for clock, saved in zip(self._clocks, state["clocks"], strict=True):
+            clock.restore(saved)
         for source in range(len(self._waiting)):
             self._waiting[source] = Coming(*(state[f"waiting {source} {name}"] for name in Coming._fields))
+
+
+def _clock_of(spec: Spec, source: Input) -> WindowClock:
+    """Of one input. Where rows are counted, their numbers are given as times: a clock by value does."""
+    return WindowClock(Ticks(source.size, spec.every, spec.lateness, by_count=False))
 
 
 def _coming(start: Ints, last: Ints, rows: Rows, kept: Ints) -> Coming:

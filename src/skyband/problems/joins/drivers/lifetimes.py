@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.core.clock import first_ends, last_ends
 from skyband.core.operator import Ints
 from skyband.problems.joins.drivers.kernels import NONE, coalesce
 from skyband.problems.joins.operator import ADDED, Rows
@@ -71,8 +72,7 @@ def coalesced(rows: Coming, ways: tuple[int, ...]) -> Coming:
 
 def windows_of(time: Ints, size: int, every: int) -> tuple[Ints, Ints]:
     """The ends of the first and of the last window that hold rows of these times."""
-    last = np.full(len(time), FOREVER) if size >= FOREVER else (time + size) // every * every
-    return time // every * every + every, last
+    return first_ends(time, every), last_ends(time, size, every)
 
 
 def one_for_each_pane(rows: Rows, ways: tuple[int, ...], size: int, every: int) -> Rows:

@@ -8,20 +8,17 @@ slide, a row is taken when it comes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
+from skyband.core.ad_hoc import NEXT_WINDOW, Asked, Held
+from skyband.core.clock import LATEST, WindowClock
 from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, Arrays, Ints
 from skyband.kernels.ranking import ROW
 from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
 from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, Pairs, Spec, relabelled
-from skyband.windows import FOREVER
-
-NEVER = FOREVER
 
 
 class Arriving(ABC):
@@ -29,18 +26,18 @@ class Arriving(ABC):
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.late = 0
-        self._slides_by_value = spec.window.every > 0 and not spec.window.by_count
+        self._windows = WindowClock(spec.window)
         scoring = spec.scoring
         self._rows = WindowRows(scoring.width, scoring.colours, spec.window.by_count)
         self._waiting: list[Rows] = []  # by value with a slide: rows that have not been taken
-        self._seen = -NEVER  # by value: the largest time seen; by count: arrivals so far, less one
-        self._closed = -NEVER  # windows with a smaller index have closed
-        self._due = -NEVER  # landmark: the last window that has a row which no earlier one had
         self._shown = np.empty(0, PAIR)  # with changes: the last answer, best first
         self._written: list[npt.NDArray[Any]] = []  # records of type ANSWER
         self._viewed: list[int] = []  # for which of several views each of those is
         self._asking: dict[int, tuple[Held, Pairs]] = {}  # pairs ready for questions, until rows come
+
+    @property
+    def late(self) -> int:
+        return self._windows.late
 
     @property
     def unranked(self) -> int:
@@ -53,8 +50,7 @@ class Arriving(ABC):
         self._asking = {}
         count = batch.columns.shape[1]
         position = np.arange(batch.first, batch.first + count)
-        by_count = self.spec.window.by_count
-        rows = Rows(batch.columns, batch.colours, position if by_count else batch.time, position)
+        rows = Rows(batch.columns, batch.colours, self._windows.measured(batch.time, count), position)
         if not count:
             return self._take_answer()
         if not self.spec.scoring.may_raise:
@@ -69,20 +65,16 @@ class Arriving(ABC):
 
     def advance(self, watermark: int) -> Answer:
         self._asking = {}
-        self._close_before(watermark // self.spec.window.every)
+        self._close_until(self._windows.watermark_end(watermark))
         return self._take_answer()
 
     def next_close(self) -> int | None:
-        window = self._next_window() if self._slides_by_value else None
-        return None if window is None else (window + 1) * self.spec.window.every
+        return self._worth_closing() if self._windows.waits else None
 
     def finish(self) -> Answer:
         self._asking = {}
-        if self._slides_by_value:
-            times = [int(rows.time.max()) for rows in [*self._waiting, self._live()] if rows.length]
-            if times:
-                last = int(self._last_window(np.array([max(times)]))[0])
-                self._close_before((self._due if self.spec.window.size == FOREVER else last) + 1)
+        if self._windows.waits:
+            self._close_until(self._windows.finish_end)
         return self._take_answer()
 
     def top(self, k: int, size: int | None) -> Answer:
@@ -91,13 +83,13 @@ class Arriving(ABC):
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         closing = size == NEXT_WINDOW
-        if self._slides_by_value and closing.any() and not closing.all():
+        if self._windows.waits and closing.any() and not closing.all():
             # The next window and the last so many are not about the same rows; who asks of both is answered one by one.
             answers = [self.top_many(k[i : i + 1], size[i : i + 1])[0] for i in range(len(k))]
             ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
             return Answer.joined(answers), ends
-        before = self.next_close() if self._slides_by_value and closing.any() else None
-        held, pairs = self._ask(NEVER if before is None else before)
+        before = self.next_close() if closing.any() else None
+        held, pairs = self._ask(LATEST if before is None else before)
         found, ends = held.best_of_many(k, self._asked(size, len(held.codes)))
         chosen = pairs[len(pairs) - 1 - found.position]
         return Answer(found.at, found.rank, found.score, chosen["a_position"], chosen["b_position"], found.change), ends
@@ -137,7 +129,7 @@ class Arriving(ABC):
         waiting = self._all_waiting()
         saved: Arrays = {f"rows_{name}": array for name, array in self._rows.state().items()}
         saved |= {f"waiting_{name}": array.copy() for name, array in waiting._asdict().items()}
-        saved["clock"] = np.array([self.late, self._seen, self._closed, self._due], np.int64)
+        saved["clock"] = self._windows.state()
         saved["shown"] = self._shown.copy()
         return saved | self._saved()
 
@@ -147,14 +139,14 @@ class Arriving(ABC):
         self._rows.restore({name[5:]: array for name, array in state.items() if name.startswith("rows_")})
         waiting = Rows(*(state[f"waiting_{name}"].copy() for name in Rows._fields))
         self._waiting = [waiting] if waiting.length else []
-        self.late, self._seen, self._closed, self._due = (int(x) for x in state["clock"])
+        self._windows.restore(state["clock"])
         self._shown = state["shown"].copy()
         self._restored(state)
 
     def check(self) -> None:
         self._rows.check()
         assert len(self._shown) <= self.spec.k, "no more than k pairs are shown"
-        if self.spec.window.by_count and self.spec.window.size != FOREVER:
+        if self._rows.by_count and not self._windows.endless:
             assert self._rows.count <= self.spec.window.size, "no more rows are held than a window has"
 
     # -- below: what an algorithm says ----------------------------------------------------------------------------
@@ -195,41 +187,34 @@ class Arriving(ABC):
         """Without a slide: take rows, each of which may change the answer. By value, none is older than the window."""
         for i in range(rows.length):
             row = rows.take(slice(i, i + 1))
-            self._seen = max(self._seen, int(row.time[0]))
-            start = self._rows.first_at(self._seen - self.spec.window.size + 1)
-            self._expire(start)
+            self._windows.move_to(int(row.time[0]))
+            self._expire(self._rows.first_at(self._windows.next_start))
             self._take_row(row)
-            self._show(self._now(), self._best(self._rows.base + self._rows.head))
+            self._show(self._windows.arrived(self._windows.now), self._best(self._rows.base + self._rows.head))
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def _push(self, rows: Rows) -> Answer:
-        window = self.spec.window
-        if self._slides_by_value:
-            self._push_and_close(rows)
-        elif window.every:
-            self._push_and_count(rows)
-        elif window.by_count:
-            self._arrive(rows)
+        clock = self._windows
+        now = clock.now_after(rows.time)
+        clock.arrivals += rows.length
+        if not clock.slides:
+            in_time = clock.in_time(rows.time, now)
+            self._arrive(rows if in_time is None else rows.take(in_time))
+            clock.move_to(int(now[-1]))
+        elif clock.waits:
+            self._push_and_close(rows, now)
         else:
-            seen = np.maximum.accumulate(np.maximum(rows.time, self._seen))
-            late = rows.time <= seen - window.size
-            self.late += int(late.sum())
-            self._arrive(rows.take(~late) if late.any() else rows)
-            self._seen = int(seen[-1])
+            self._push_and_count(rows)
         return self._take_answer()
 
     def _push_and_count(self, rows: Rows) -> None:
         """By count with a slide: cut the batch where windows close."""
-        every = self.spec.window.every
-        first = int(rows.position[0])
-        ends = range(first // every * every + every, first + rows.length + 1, every)
-        cuts = sorted({0, *(end - first for end in ends), rows.length})
-        for a, b in pairwise(cuts):
-            self._append_within(rows.take(slice(a, b)))
-            self._seen = first + b - 1
-            if (first + b) % every == 0:
-                self._show_window(first + b)
+        for first, end, until in self._windows.runs(self._windows.closed_after(rows.time)):
+            self._close_until(until)
+            self._append_within(rows.take(slice(first, end)))
+            self._windows.move_to(int(rows.time[end - 1]))
+        self._close_until(self._windows.arrived_end)
 
     def _append_within(self, rows: Rows) -> None:
         """By count: append rows in steps, so that no more than the window's rows are held."""
@@ -237,7 +222,7 @@ class Arriving(ABC):
         step = max(1, min(size // 2, 4096))
         for i in range(0, rows.length, step):
             part = rows.take(slice(i, i + step))
-            if size != FOREVER:
+            if not self._windows.endless:
                 after = int(part.position[-1]) + 1
                 self._expire(self._rows.first_at(min(after - size, int(part.position[0]))))
             self._append(part)
@@ -263,24 +248,19 @@ class Arriving(ABC):
 
     # -- windows by value that slide ------------------------------------------------------------------------------
 
-    def _push_and_close(self, rows: Rows) -> None:
+    def _push_and_close(self, rows: Rows, now: Ints) -> None:
         """Cut the batch where windows close; rows wait until the first window that they can be in does."""
-        window = self.spec.window
-        seen = np.maximum.accumulate(np.maximum(rows.time, self._seen))
-        self._seen = int(seen[-1])
-        closed = (
-            np.maximum((seen - window.lateness) // window.every, self._closed) if window.lateness != FOREVER else None
-        )
-        cuts = [0, len(seen)] if closed is None else [0, *(np.flatnonzero(np.diff(closed)) + 1).tolist(), len(seen)]
-        for a, b in pairwise(cuts):
-            if closed is not None:
-                self._close_before(int(closed[a]))
-            part = rows.take(slice(a, b))
-            late = self._last_window(part.time) < self._closed
-            self.late += int(late.sum())
-            part = part.take(~late)
+        clock = self._windows
+        closed = clock.closed_after(now)
+        in_time = clock.in_time(rows.time, closed)
+        clock.move_to(int(now[-1]))
+        for first, end, until in clock.runs(closed):
+            self._close_until(until)
+            part = rows.take(slice(first, end))
+            if in_time is not None:
+                part = part.take(in_time[first:end])
             if part.length:
-                self._due = max(self._due, self._closed, int(part.time.max()) // window.every)
+                clock.begin(part.time)
                 # A copy: the batch belongs to somebody else.
                 self._waiting.append(part.copied())
 
@@ -290,7 +270,7 @@ class Arriving(ABC):
         due = waiting.time < before
         self._waiting = [waiting.take(~due)] if not due.all() else []
         rows = waiting.take(due).in_order()
-        self._expire(self._rows.first_at(self._first_live()))
+        self._expire(self._rows.first_at(self._windows.live_from))
         if not rows.length:
             return
         window = self._rows
@@ -306,48 +286,28 @@ class Arriving(ABC):
         if in_order < rows.length:
             self._append(rows.take(slice(in_order, None)))
 
-    def _first_live(self) -> int:
-        """Rows before this are in no open window, nor among the last `size`."""
-        every, size = self.spec.window.every, self.spec.window.size
-        return (
-            -2 * NEVER if size == FOREVER else max(-2 * NEVER, min((self._closed + 1) * every, self._seen + 1) - size)
-        )
+    def _worth_closing(self) -> int | None:
+        """The end of the earliest open window that has a row, or something to say about what has left it."""
+        showing = self.spec.emit == CHANGES and len(self._shown) > 0
+        return self._windows.worth_closing(self._earliest_live, showing=showing)
 
-    def _last_window(self, time: Ints) -> Ints:
-        every, size = self.spec.window.every, self.spec.window.size
-        return np.full(len(time), NEVER) if size == FOREVER else (time + size) // every - 1
-
-    def _next_window(self) -> int | None:
-        """The earliest open window that has a row, or something to say about what has left it."""
-        if self.spec.emit == CHANGES and len(self._shown):
-            return self._closed
-        window = self.spec.window
-        begins = -2 * NEVER
-        if window.size != FOREVER:
-            begins = max(begins, (self._closed + 1) * window.every - window.size)
+    def _earliest_live(self) -> int:
         times = self._rows.times()
-        first = self._rows.first_at(begins) - self._rows.head
+        first = self._rows.first_at(self._windows.next_start) - self._rows.head
         earliest = [int(times[first])] if first < len(times) else []
-        earliest += [int(rows.time.min()) for rows in self._waiting if rows.length]
-        return max(self._closed, min(earliest) // window.every) if earliest else None
+        return min([*earliest, *(int(rows.time.min()) for rows in self._waiting if rows.length)], default=LATEST)
 
-    def _close_before(self, window: int) -> None:
-        """Close every window with a smaller index."""
-        if window <= self._closed:
-            return
-        while (following := self._next_window()) is not None and following < window:
-            end = (following + 1) * self.spec.window.every
-            self._closed = max(self._closed, following)
+    def _close_until(self, until: int) -> None:
+        """Close every window that ends here or before."""
+        if until > self._windows.closed:
+            self._windows.close_until(until, self._worth_closing, self._close_window)
+
+    def _close_window(self, end: int) -> None:
+        if self._windows.waits:
             self._take_waiting(end)
-            self._show_window(end)
-            self._closed = following + 1
-        self._closed = max(self._closed, window)
+        self._show_window(end)
 
     # -- answers --------------------------------------------------------------------------------------------------
-
-    def _now(self) -> int:
-        """What an answer right now is called."""
-        return self._seen + 1 if self.spec.window.by_count else self._seen
 
     def _show_window(self, end: int) -> None:
         """The window that ends here has closed; so has that of every view."""
@@ -360,9 +320,7 @@ class Arriving(ABC):
 
     def _first_of(self, end: int, size: int) -> int:
         """The number of the first row of a window of this size."""
-        if self.spec.window.by_count:
-            return max(end - size, 0)
-        return self._rows.base + self._rows.first_at(-2 * NEVER if size == FOREVER else end - size)
+        return self._rows.base + self._rows.first_at(self._windows.start_of(end, size))
 
     def _show(self, at: int, pairs: Pairs) -> None:
         """The answer is now these pairs, best first: say so in the way the query asked for."""
@@ -411,16 +369,7 @@ class Arriving(ABC):
 
     def _asked(self, size: Ints, groups: int) -> Asked:
         """What questions of these sizes cover."""
-        window, asked = self.spec.window, Asked.room(groups, len(size))
-        if window.by_count:
-            now = self._seen + 1 if self._seen != -NEVER else 0
-            closing = (now // window.every + 1) * window.every if window.every else now
-        else:
-            now = self._seen
-            end = self.next_close() if NEXT_WINDOW in size else None
-            closing = NOTHING if end is None else end
-        cover(np.full(groups, now), size, window.by_count, window.every, window.size, np.full(groups, closing), asked)
-        return asked
+        return self._windows.asked(size, groups, self.next_close)
 
 
 def _as_held(pairs: Pairs, rows: WindowRows) -> tuple[Held, Pairs]:

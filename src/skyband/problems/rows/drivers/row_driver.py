@@ -8,13 +8,13 @@ one to close wait here, in `_pending`: that is also what puts rows in order that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
+from skyband.core.ad_hoc import NEXT_WINDOW, Asked, Held
+from skyband.core.clock import EARLIEST, LATEST, WindowClock
 from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Codes, Ints
 from skyband.kernels import slabs
 from skyband.kernels.compiling import allocating, inlined, kernel
@@ -102,26 +102,26 @@ class Arriving(ABC):
 
     def __init__(self, spec: Spec, initial_room: int) -> None:
         self.spec = spec
-        self._slides_by_value = spec.window.every > 0 and not spec.window.by_count
+        self._windows = WindowClock(spec.window)
         self._pool = slabs.new_pool(initial_room)
         self._out = np.zeros(initial_room, ANSWER)
         self._clock = np.zeros(CLOCKS, np.int64)
-        self._clock[NOW], self._clock[START] = -NEVER, -2 * NEVER
-        self._late = 0  # by value with a slide: windows decide what is late, not times
-        self._unranked = 0  # by value with a slide: rows without a score are not taken in
-        self._seen = -NEVER  # by value with a slide: the largest time seen; the clock's NOW is that of rows taken in
-        self._closed = -NEVER  # windows with a smaller index have closed
-        self._due = -NEVER  # landmark: the last window that has a row which no earlier one had
+        self._clock[NOW], self._clock[START] = -NEVER, EARLIEST
         self._pending = np.empty(0, PENDING)
         self._held: Held | None = None  # for questions; None: not made since rows came or left
 
     @property
     def late(self) -> int:
-        return self._late + int(self._clock[LATE])
+        return self._windows.late + int(self._clock[LATE])
 
     @property
     def unranked(self) -> int:
-        return self._unranked + int(self._clock[UNRANKED])
+        return self._windows.unranked + int(self._clock[UNRANKED])
+
+    @property
+    def _closed(self) -> int:
+        """By value with a slide: windows with a smaller index have closed."""
+        return self._windows.closed // self.spec.window.every
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 
@@ -129,28 +129,25 @@ class Arriving(ABC):
         self._held = None
         if len(batch.group):
             self._know_groups(int(batch.group.max()) + 1)
-        if self._slides_by_value:
+        if self._windows.waits:
             self._push_and_close(batch)
         else:
             self._take(batch.score, batch.time, batch.group, batch.first, NO_ORDER)
+            self._windows.move_to(int(self._clock[NOW]))
         return self._take_answer()
 
     def advance(self, watermark: int) -> Answer:
         self._held = None
-        self._close_before(watermark // self.spec.window.every)
+        self._close_until(self._windows.watermark_end(watermark))
         return self._take_answer()
 
     def next_close(self) -> int | None:
-        window = self._next_window() if self._slides_by_value else None
-        return None if window is None else (window + 1) * self.spec.window.every
+        return self._worth_closing() if self._windows.waits else None
 
     def finish(self) -> Answer:
         self._held = None
-        if self._slides_by_value and self._seen > -NEVER:
-            # The latest row is in the last window that holds a row, also if it has no score and so is not held here.
-            endless = self.spec.window.size == FOREVER
-            last = max(self._due, self._seen // self.spec.window.every) if endless else self._last_window(self._seen)
-            self._close_before(int(last) + 1)
+        if self._windows.waits:
+            self._close_until(self._windows.finish_end)
         return self._take_answer()
 
     def top(self, k: int, size: int | None) -> Answer:
@@ -210,89 +207,67 @@ class Arriving(ABC):
 
     def _push_and_close(self, batch: Batch) -> None:
         """Cut the batch where windows close; between two closings, rows of the next window go in, later ones wait."""
-        if not len(batch.score):
+        count, clock = len(batch.score), self._windows
+        if not count:
             return
-        window = self.spec.window
-        seen = running_maximum(batch.time, self._seen)
-        self._seen = int(seen[-1])
-        closed = (
-            np.maximum((seen - window.lateness) // window.every, self._closed) if window.lateness != FOREVER else None
-        )
-        cuts = [0, len(seen)] if closed is None else [0, *(np.flatnonzero(np.diff(closed)) + 1).tolist(), len(seen)]
-        group = batch.group if self.spec.grouped else np.zeros(len(seen), np.int64)
-        for a, b in pairwise(cuts):
-            if closed is not None:
-                self._close_before(int(closed[a]))
-            late = np.broadcast_to(self._last_window(batch.time[a:b]) < self._closed, b - a)
-            self._late += int(late.sum())
-            rows = np.zeros(b - a, PENDING)
-            rows["score"], rows["time"], rows["group"] = batch.score[a:b], batch.time[a:b], group[a:b]
-            rows["position"] = np.arange(batch.first + a, batch.first + b)
-            unranked = ~late & np.isnan(rows["score"])
-            self._unranked += int(unranked.sum())
-            rows = rows[~late & ~unranked]
-            if len(rows):
-                self._due = max(self._due, self._closed, int(rows["time"].max()) // window.every)
-            self._take_due(rows, self._closed)
+        now = clock.now_after(batch.time)
+        closed = clock.closed_after(now)
+        in_time = clock.in_time(batch.time, closed)
+        clock.move_to(int(now[-1]))
+        rows = np.zeros(count, PENDING)
+        rows["score"], rows["time"] = batch.score, batch.time
+        rows["group"] = batch.group if self.spec.grouped else 0
+        rows["position"] = np.arange(batch.first, batch.first + count)
+        ranked = ~np.isnan(batch.score) if in_time is None else in_time & ~np.isnan(batch.score)
+        clock.unranked += (count if in_time is None else int(in_time.sum())) - int(ranked.sum())
+        for first, end, until in clock.runs(closed):
+            self._close_until(until)
+            begun = rows[first:end][ranked[first:end]]
+            clock.begin(begun["time"])
+            self._take_due(begun, clock.next_end)
 
-    def _take_due(self, rows: npt.NDArray[np.void], window: int) -> None:
-        """Take in the rows that belong to this window or an earlier one; the others wait for theirs to be next."""
-        due = rows["time"] // self.spec.window.every <= window
+    def _take_due(self, rows: npt.NDArray[np.void], before: int) -> None:
+        """Take in the rows before this time; the others wait for their first window to be next."""
+        due = rows["time"] < before
         self._pending = np.concatenate([self._pending, rows[~due]])
         if due.any():
             score, time, position, group = (
                 np.ascontiguousarray(rows[name][due]) for name in ("score", "time", "position", "group")
             )
-            self._clock[START] = self._first_live()
+            self._clock[START] = self._windows.live_from
             self._take(score, time, group, 0, position)
 
-    def _first_live(self) -> int:
-        """Rows before this are in no open window, nor among the last `size`."""
-        every, size = self.spec.window.every, self.spec.window.size
-        return (
-            -2 * NEVER if size == FOREVER else max(-2 * NEVER, min((self._closed + 1) * every, self._seen + 1) - size)
-        )
+    def _worth_closing(self) -> int | None:
+        """The end of the earliest open window that has something to show."""
+        showing = self.spec.emit == CHANGES and bool(self._shown()["length"].any())
+        return self._windows.worth_closing(self._earliest_live, showing=showing)
 
-    def _last_window(self, time: Any) -> Any:
-        """The last window that holds a row of this time, or rows of these times."""
-        every, size = self.spec.window.every, self.spec.window.size
-        return NEVER if size == FOREVER else (time + size) // every - 1
-
-    def _next_window(self) -> int | None:
-        """The earliest open window that has something to show."""
-        if self.spec.emit == CHANGES and self._shown()["length"].any():
-            return self._closed
-        window = self.spec.window
-        end = max((self._closed + 1) * window.every, -2 * NEVER)
-        # A row of the first window that has not closed settles it: mostly that is the first one looked at.
-        earliest = self._earliest(-2 * NEVER if window.size == FOREVER else max(end - window.size, -2 * NEVER), end)
-        return None if earliest is None else max(self._closed, earliest // window.every)
-
-    def _earliest(self, start: int, end: int) -> int | None:
-        """The earliest time of the rows held that are not before `start`, or any before `end`, if there is one."""
+    def _earliest_live(self) -> int:
+        """The earliest time of the rows held that are in an open window, or any that is in the next one."""
+        start, end = self._windows.next_start, self._windows.next_end
         pending = self._pending["time"]
         earliest = int(pending[pending >= start].min(initial=NEVER))
         for headers in self._lists():
+            # A row of the first window that has not closed settles it: mostly that is the first one looked at.
             if earliest >= end:
                 earliest = min(earliest, int(earliest_from(start, end, self._pool, headers)))
-        return None if earliest == NEVER else earliest
+        return LATEST if earliest == NEVER else earliest
 
-    def _close_before(self, window: int) -> None:
-        """Close every window with a smaller index."""
-        if window <= self._closed:
-            return
-        while (following := self._next_window()) is not None and following < window:
-            self._take_pending(following)
-            self._end((following + 1) * self.spec.window.every)
-            self._closed = max(self._closed, following + 1)
-        self._closed = max(self._closed, window)
-        self._take_pending(self._closed)
+    def _close_until(self, until: int) -> None:
+        """Close every window that ends here or before."""
+        if until > self._windows.closed:
+            self._windows.close_until(until, self._worth_closing, self._close_window)
+            self._take_pending(self._windows.next_end)
 
-    def _take_pending(self, window: int) -> None:
-        """Take in those rows that waited for this window, or an earlier one, to be the next."""
+    def _close_window(self, end: int) -> None:
+        self._take_pending(end)
+        self._end(end)
+
+    def _take_pending(self, before: int) -> None:
+        """Take in those rows that waited for a window that ends here or before to be the next."""
         if len(self._pending):
             pending, self._pending = self._pending, np.empty(0, PENDING)
-            self._take_due(pending[np.lexsort((pending["position"], pending["time"]))], window)
+            self._take_due(pending[np.lexsort((pending["position"], pending["time"]))], before)
 
     # -- looking at the state -------------------------------------------------------------------------------------
 
@@ -321,33 +296,26 @@ class Arriving(ABC):
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
         """What ad-hoc questions of these sizes cover, for each of these groups."""
-        window, asked = self.spec.window, Asked.room(len(groups), len(size))
-        if window.by_count:
-            now = self._arrivals()[groups]
-            closing = (now // window.every + 1) * window.every if window.every else now
-        else:
-            now = np.full(len(groups), self._seen if self._slides_by_value else self._clock[NOW])
-            end = self.next_close() if NEXT_WINDOW in size else None
-            closing = np.full(len(groups), NOTHING if end is None else end)
-        cover(now, size, window.by_count, window.every, window.size, closing, asked)
-        return asked
+        arrivals = self._arrivals()[groups] if self.spec.window.by_count else None
+        return self._windows.asked(size, len(groups), self.next_close, arrivals)
 
     def _saved_clock(self) -> Ints:
-        return np.array([self._clock[NOW], self.late, self.unranked, self._seen, self._closed, self._due], np.int64)
+        clock = self._windows.state()
+        counted = np.array([self._clock[NOW], self._clock[LATE], self._clock[UNRANKED]], np.int64)
+        return np.concatenate([counted, clock])
 
     def _restore_clock(self, state: Arrays) -> None:
         self._held = None
         self._clock[:] = 0
-        self._clock[START] = -2 * NEVER
-        self._clock[NOW], self._late, self._unranked, self._seen, self._closed, self._due = (
-            int(x) for x in state["clock"]
-        )
+        self._clock[START] = EARLIEST
+        self._clock[NOW], self._clock[LATE], self._clock[UNRANKED], *clock = (int(x) for x in state["clock"])
+        self._windows.restore(np.array(clock, np.int64))
         self._pending = state["pending"].copy()
 
     def _take_answer(self) -> Answer:
         written = self._out[: self._clock[OUT]]
         self._clock[OUT] = 0
-        if self.spec.grouped and not self._slides_by_value:
+        if self.spec.grouped and not self._windows.waits:
             # Groups were taken one after another; their answers came about in the order of the rows.
             written = written[np.argsort(written["order"], kind="stable")]
         return Answer.of(written)

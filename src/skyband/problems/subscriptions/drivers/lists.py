@@ -60,6 +60,14 @@ class Lists(Schedule):
         """By count, an answer is named by the arrivals so far: the number of the last one, and one more."""
         return int(self.spec.window.by_count)
 
+    def _next_ends(self, every: Ints) -> Ints:
+        """Where the windows end of which queries with these slides are answered next."""
+        return (
+            due_at(self._windows.next_end, every)
+            if self._windows.slides
+            else np.full(len(every), self._windows.now + 1)
+        )
+
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
@@ -78,12 +86,10 @@ class Lists(Schedule):
         self._previous = grown(self._previous, old + more)
         self._changed()
         if backfill and self._store.count:
-            first = (
-                due_at(self._next_end(), queries.every) if self.spec.window.every else self._now + 1
-            ) - queries.size
+            first = self._next_ends(queries.every) - queries.size
             added_now = np.arange(old, old + more)
             self._refill(added_now, self._store.count, first, LATEST, first)
-            if not self.spec.window.every:
+            if not self._windows.slides:
                 for q in added_now.tolist():
                     self._show(q)
         return self._answer()
@@ -156,7 +162,7 @@ class Lists(Schedule):
         time, position = self._store.time[begin:visible], self._store.position[begin:visible]
         # The earliest rows last for no query. Only the best of them matter, if the list knows which rows last.
         split = 0
-        each = not self.spec.window.every
+        each = not self._windows.slides
         if each:
             split = int(np.searchsorted(self._store.now[begin:visible], first.min(), side="left"))
         threshold = self._threshold.copy()  # a list that was filled has another one
@@ -242,10 +248,9 @@ class Lists(Schedule):
 
     def top(self, k: int | None, size: int | None) -> Answer:
         """The best rows right now for each query: its k or the smaller one given, of its window or the last `size`."""
-        window, by_count = self.spec.window, self.spec.window.by_count
         ends, at = np.full(len(self._queries), self._now + 1), np.full(len(self._queries), self._now + self._counted)
-        if size is None and window.every:
-            closing = self._next_end() if by_count else self._worth_closing()
+        if size is None and self._windows.slides:
+            closing = self._windows.answered_at(self._worth_closing)
             if closing is None:
                 return Answer.of(np.empty(0, ANSWER))
             ends = at = due_at(closing, self._queries["every"])
@@ -279,8 +284,7 @@ class Lists(Schedule):
         others = pack(self._pool, self._previous)["position"]
         if self.endless:
             return np.unique(np.concatenate([others, pack(self._pool, self._queries)["position"]]))
-        low = self._next_end() if self.spec.window.every else self._now + 1
-        live: Ints = self._store.position[self._store.time >= low - self.spec.window.size]  # ascending
+        live: Ints = self._store.position[self._store.time >= self._windows.next_start]  # ascending
         return np.union1d(others, live) if len(others) else live
 
     def rows_held(self) -> int:
@@ -315,13 +319,11 @@ class Lists(Schedule):
 
     def check(self) -> None:
         """The lists are in order, and have every row of the window that ranks before their edge."""
-        ends = np.full(len(self._queries), self._now + 1)
-        if self.spec.window.every:
-            ends = due_at(self._next_end(), self._queries["every"])
+        ends = self._next_ends(self._queries["every"])
         for q, (query, low) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
             keys = list(zip(rows["score"].tolist(), rows["time"].tolist(), rows["position"].tolist(), strict=True))
-            head = len(rows) if self.spec.window.every else int(query["sorted"])
+            head = len(rows) if self._windows.slides else int(query["sorted"])
             assert keys[:head] == sorted(keys[:head], reverse=True), "a list is best first"
             assert not head or max(keys[head:], default=keys[head - 1]) <= keys[head - 1], "all others are behind"
             assert head or not keys, "what is in no order is behind something"
@@ -338,7 +340,7 @@ class Lists(Schedule):
                 for row in store
                 if row >= edge and not math.isnan(row[0]) and row[1] >= low - query["size"] and row[2] >= query["start"]
             ]
-            if not self.spec.window.every:
+            if not self._windows.slides:
                 k = int(query["k"])
                 inside = [row for row in inside if sum(x > row and x[1] >= row[1] for x in keys) < k]
             assert set(inside) <= set(keys), "every row that ranks before the edge is in the list, or k that outlive it"

@@ -93,15 +93,13 @@ class Thresholds(Lists):
 
     def _push_rows(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> Answer:
         """Without a slide, an answer is due after each row."""
-        if self.spec.window.every:
+        if self._windows.slides:
             return self._push_sliding(columns, time, position, now)
-        size = self.spec.window.size
-        if not self.spec.window.by_count and not self.endless:
-            in_time = np.flatnonzero(time > now - size)
-            self.late += len(time) - len(in_time)
+        in_time = self._windows.in_time(time, now)
+        if in_time is not None:
             columns, time, position, now = columns[:, in_time], time[in_time], position[in_time], now[in_time]
         done: list[Answer] = []
-        u = 0
+        size, u = self.spec.window.size, 0
         while u < len(time):
             v = min(len(time), u + BLOCK_ROWS)
             v = u + max(1, int(np.searchsorted(now[u:v], now[u] + size // self._parts, side="right")))
@@ -115,7 +113,7 @@ class Thresholds(Lists):
         """Have all queries take rows in, in steps as long as their windows allow."""
         if self.endless:
             self._store.count = 0
-        self._store.append(columns, time, position, now, self._now - self.spec.window.size + 1)
+        self._store.append(columns, time, position, now, self._windows.next_start)
         base = self._store.count - len(time)
         self._in_order = self._is_arranged
         for which, small, large in self._classes:
@@ -124,7 +122,7 @@ class Thresholds(Lists):
                 v = self._step(u, now, base, small, large)
                 self._arrive(which, u, v, base, now)
                 u = v
-        self._now = int(now[-1])
+        self._windows.move_to(int(now[-1]))
 
     def _step(self, u: int, now: Ints, base: int, small: int, large: int) -> int:
         """Where a step that begins with row `u` ends, for windows between these sizes."""
@@ -168,12 +166,12 @@ class Thresholds(Lists):
         failed: list[Ints] = []
         begin = 0
         self._make_room_hits(v - u)
-        end = (self._worth_closing() or 0) if self.spec.window.every else 0
+        end = (self._worth_closing() or 0) if self._windows.slides else 0
         while begin < len(which):
             _, reached = self._index.sweep(self._parameters, self._threshold, which, begin, self._hits)
             at = begin
             while at < reached:
-                if self.spec.window.every:
+                if self._windows.slides:
                     at = keep(
                         which, begin, at, reached, self._hits, arrivals, end, self._queries, self._threshold,
                         self._pool,
@@ -200,8 +198,7 @@ class Thresholds(Lists):
             if self.endless:
                 self._store.count = 0
             v = min(len(time), u + BLOCK_ROWS, u + max(self._few, self._store.count))
-            low = self._next_end() - self.spec.window.size
-            self._store.append(columns[:, u:v], time[u:v], position[u:v], now[u:v], low)
+            self._store.append(columns[:, u:v], time[u:v], position[u:v], now[u:v], self._windows.next_start)
             base = self._store.count - (v - u)
             self._index.lay(self._store.columns, base, base + v - u)
             self._sweep(self._all, 0, v - u, base, now)
@@ -224,7 +221,7 @@ class Thresholds(Lists):
 
     def _earliest_live(self) -> int:
         time = self._store.time
-        return int(np.min(time, where=time >= self._next_end() - self.spec.window.size, initial=LATEST))
+        return int(np.min(time, where=time >= self._windows.next_start, initial=LATEST))
 
     def _close(self, which: Ints, end: int) -> Ints:
         failed: list[Ints] = []

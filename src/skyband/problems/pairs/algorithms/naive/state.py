@@ -28,7 +28,7 @@ class Naive(Arriving):
         """Fill a window of arrivals with these rows, by column and row, without an answer for each: for benchmarks."""
         position = np.arange(values.shape[1])
         self._append(Rows(values, np.empty((0, len(position))), position, position))
-        self._seen = len(position) - 1
+        self._windows.move_to(len(position) - 1, arrivals=len(position))
 
     # -- what Arriving asks for -----------------------------------------------------------------------------------
 

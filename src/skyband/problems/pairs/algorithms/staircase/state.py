@@ -92,8 +92,8 @@ class Staircase(PairBand):
         return bool((not window.count or time[0] >= window.time[window.tail - 1]) and (time[1:] >= time[:-1]).all())
 
     def _arrive_in_order(self, rows: Rows) -> None:
-        now = np.maximum(rows.time, self._seen)  # rows are in order, so this is the largest time seen
-        self._seen = int(now[-1])
+        now = np.maximum(rows.time, self._windows.now)  # rows are in order, so this is the largest time seen
+        self._windows.move_to(int(now[-1]))
         first, heads = self._put(rows)
         heads[:] = self._heads(now)
         window, m = self._rows, rows.length
@@ -112,8 +112,8 @@ class Staircase(PairBand):
 
     def _arrive_late(self, rows: Rows) -> None:
         """Put all rows in their places at once; then emit what each changes, in the order in which they came."""
-        now = np.maximum.accumulate(np.maximum(rows.time, self._seen))
-        self._seen = int(now[-1])
+        now = self._windows.now_after(rows.time)
+        self._windows.move_to(int(now[-1]))
         at = self._place(rows)
         heads = self._heads(now)
         starts = self._find_late(at, heads)

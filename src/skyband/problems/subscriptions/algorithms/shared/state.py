@@ -128,9 +128,8 @@ class Shared(Schedule):
                 rows["time"] += self._arrivals
                 rows["position"] += batch.first + u
                 self._wait(rows)
-            self._arrivals += v - u
+            self._windows.move_to(self._arrivals + v - u - 1, arrivals=v - u)
             self._position = batch.first + v
-            self._now = self._arrivals - 1
             if self._arrivals % every == 0:
                 self._close_until(self._arrivals, done)
             u = v

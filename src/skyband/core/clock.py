@@ -1,0 +1,278 @@
+"""The one clock: windows of every kind become moments at which rows begin to live, rows end, and answers are due.
+
+    window                    the clock is             a row begins                 and lives while the clock is at most
+    each arrival, by count    arrivals so far          with its arrival             its number + size
+    each arrival, by value    the largest time seen    with its arrival             its time + size - 1
+    slides, by count          the end of a window      with its first window        the end of its last window
+    slides, by value          the end of a window      with its first open window   the end of its last window
+
+Rows are numbered from 0 by count. A window that slides ends on a multiple of `every` and holds what is in
+[end - size, end); a landmark window holds all that is before its end. By value a window closes when the watermark, the
+largest time seen less `lateness`, reaches its end; by count it closes with its last arrival. A row is late when the
+last window that would hold it has closed.
+
+Drivers ask the clock, and algorithms ask their driver: neither decides by itself what kind of window it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, cover
+from skyband.core.operator import Ints
+from skyband.windows import FOREVER, Ticks
+
+EARLIEST: Final = -2 * FOREVER  # before every time
+LATEST: Final = 2 * FOREVER - 1  # after every time
+
+Now = TypeVar("Now", int, Ints)
+
+
+class Run(NamedTuple):
+    """Rows [first, end) of a batch, between which no window closes."""
+
+    first: int
+    end: int
+    closed: int  # windows that end here or before have closed when the first of them has come
+
+
+def first_ends(time: Ints, every: int) -> Ints:
+    """The end of the first window that holds each row."""
+    ends: Ints = (time // every + 1) * every
+    return ends
+
+
+def last_ends(time: Ints, size: int, every: int) -> Ints:
+    """The end of the last window that holds each row; FOREVER for a landmark window."""
+    return np.full(len(time), FOREVER) if size >= FOREVER else (time + size) // every * every
+
+
+def next_due(end: int, every: Ints) -> Ints:
+    """When queries with slides of their own are answered next, from the window on that ends at `end`."""
+    due: Ints = -(-end // every) * every
+    return due
+
+
+class WindowClock:
+    """How far rows and windows have come.
+
+    Rows move it in two steps, since what happens to a row depends on the clock before it: `now_after` and
+    `closed_after` say where the clock stands after each row, and `move_to` moves it there.
+    """
+
+    def __init__(self, window: Ticks, *, streams: int = 1, idle_after: int = 0) -> None:
+        """`idle_after`: with several streams, how far one may be behind the others and still be waited for."""
+        self.window = window
+        self.endless = window.size >= FOREVER
+        self.slides = window.every > 0  # answers are due when windows close, else with each arrival
+        self.waits = self.slides and not window.by_count  # windows close by the watermark
+        self.late = 0  # rows dropped because every window that would hold them had closed
+        self.unranked = 0  # rows that took their place in a window, but have no score
+        self.arrivals = 0
+        self.now = -FOREVER  # by value the largest time seen; by count the number of the last arrival
+        # Every window that ends here or before has closed.
+        self.closed = -FOREVER // window.every * window.every if self.waits else 0
+        self._earliest = LATEST  # landmark: the smallest time of a row that has begun
+        self._latest_end = self.closed  # the end of the last window that a row which has begun makes worth closing
+        self._idle_after = idle_after
+        self._reached = np.full(streams if idle_after else 0, -FOREVER)  # by stream: the largest time seen
+
+    # -- rows come ----------------------------------------------------------------------------------------------------
+
+    def measured(self, time: Ints, count: int) -> Ints:
+        """What the window measures of `count` rows that come next: their times, or by count their numbers."""
+        return np.arange(self.arrivals, self.arrivals + count) if self.window.by_count else time
+
+    def now_after(self, measured: Ints) -> Ints:
+        """What `now` is after each of these rows."""
+        if self.window.by_count:
+            return measured
+        now: Ints = np.maximum.accumulate(measured)
+        return np.maximum(now, self.now, out=now)
+
+    def closed_after(self, now: Ints) -> Ints:
+        """What `closed` is when each row has come; by count, before the window closes of which it is the last."""
+        window, closed = self.window, self.closed
+        if window.by_count:
+            return now // window.every * window.every
+        if window.lateness >= FOREVER or not len(now) or self._closed_at(int(now[-1])) <= closed:
+            return np.full(len(now), closed)
+        watermark = np.maximum(now - window.lateness, -FOREVER)
+        return np.maximum(watermark // window.every * window.every, closed)
+
+    def _closed_at(self, now: int) -> int:
+        return max(now - self.window.lateness, -FOREVER) // self.window.every * self.window.every
+
+    def slowest_after(self, now: Ints, time: Ints, stream: npt.NDArray[np.int32]) -> Ints:
+        """How far all streams have come after each row, but for those that are too far behind the first."""
+        if not self._idle_after or not len(now):
+            return now
+        behind = now
+        for s in range(len(self._reached)):
+            # A batch may start with a row that is behind its stream: the stream stays where it was.
+            mine = np.maximum.accumulate(np.maximum(np.where(stream == s, time, -FOREVER), self._reached[s]))
+            self._reached[s] = mine[-1]
+            behind = np.minimum(behind, mine)
+        return np.maximum(behind, now - self._idle_after)
+
+    def move_to(self, now: int, *, arrivals: int = 0) -> None:
+        """So many rows have come, and the clock is here."""
+        self.now = max(self.now, now)
+        self.arrivals += arrivals
+
+    def runs(self, closed: Ints) -> list[Run]:
+        """Cut a batch where windows close."""
+        cuts = (np.flatnonzero(closed[1:] != closed[:-1]) + 1).tolist()
+        starts = [0, *cuts]
+        return [Run(*run) for run in zip(starts, [*cuts, len(closed)], closed[starts].tolist(), strict=True)]
+
+    # -- when each row lives ------------------------------------------------------------------------------------------
+
+    def first_moments(self, measured: Ints, closed: Ints | int) -> Ints:
+        """With a slide: the end of the first window that holds each row and was open when it came."""
+        return np.maximum(first_ends(measured, self.window.every), closed + self.window.every)
+
+    def last_moments(self, measured: Ints) -> Ints:
+        """The last moment at which each row lives."""
+        if self.endless:
+            return np.full(len(measured), FOREVER)
+        if self.slides:
+            return last_ends(measured, self.window.size, self.window.every)
+        return measured + (self.window.size - (not self.window.by_count))
+
+    def in_time(self, measured: Ints, clock: Ints, last: Ints | None = None) -> npt.NDArray[np.bool_] | None:
+        """Which rows are not late, when `closed`, or without a slide `now`, is as `clock` says; None: all of them.
+
+        Those that are late are counted. `last`: their last moments, if they are known already.
+        """
+        if self.endless or self.window.by_count:
+            return None
+        last = self.last_moments(measured) if last is None else last
+        found: npt.NDArray[np.bool_] = last > clock if self.slides else last >= clock
+        late = len(found) - int(np.count_nonzero(found))
+        self.late += late
+        return found if late else None
+
+    def begin(self, measured: Ints) -> None:
+        """Rows begin to live, or to wait for it: the windows that hold them are worth closing."""
+        if not len(measured):
+            return
+        latest, self._earliest = int(measured.max()), min(self._earliest, int(measured.min()))
+        self._latest_end = max(self._latest_end, self.next_end, self._end_of(latest))
+
+    def _end_of(self, time: int) -> int:
+        """The end of the last window that shows something because of a row of this time."""
+        every = self.window.every
+        # A landmark window holds all rows; what is new is what makes another one worth closing.
+        return (time // every + 1) * every if self.endless else (time + self.window.size) // every * every
+
+    def arrived(self, now: Now) -> Now:
+        """Without a slide: what the answer is called when `now` is this."""
+        return now + 1 if self.window.by_count else now
+
+    # -- which window closes ------------------------------------------------------------------------------------------
+
+    @property
+    def next_end(self) -> int:
+        """The end of the window that closes next, whether it holds a row or not."""
+        return self.closed + self.window.every
+
+    def start_of(self, end: int, size: int | None = None) -> int:
+        """Of the window that ends here, or of one of this size: the first time that it holds."""
+        size = self.window.size if size is None else size
+        return EARLIEST if size >= FOREVER else max(EARLIEST, end - size)
+
+    @property
+    def next_start(self) -> int:
+        """The first time that a window still holds that has not closed."""
+        return self.start_of(self.next_end if self.slides else self.now + 1)
+
+    @property
+    def live_from(self) -> int:
+        """With a slide: rows before this are in no open window, nor among the last `size`."""
+        return self.start_of(min(self.next_end, self.now + 1))
+
+    def worth_closing(self, earliest_live: Callable[[], int], *, showing: bool) -> int | None:
+        """The end of the earliest open window that has something to show, if only rows leaving.
+
+        `showing`: did the answer before show rows that the next one has to take back? `earliest_live` finds the
+        earliest row that is in the next window or a later one; LATEST: there is none.
+        """
+        if showing or (self.window.by_count and self.arrivals):
+            return self.next_end
+        earliest, every = self._earliest if self.endless else earliest_live(), self.window.every
+        return None if earliest == LATEST else max(self.next_end, (earliest // every + 1) * every)
+
+    def close_until(self, until: int, worth_closing: Callable[[], int | None], close: Callable[[int], object]) -> None:
+        """Close the windows that end at `until` or before; those without something to show are passed over.
+
+        `worth_closing` finds the end of the next one that has something to show, and `close` closes it.
+        """
+        while (end := worth_closing()) is not None and end <= until:
+            self.closed = end - self.window.every
+            close(end)
+            self.closed = end
+        self.closed = max(self.closed, until)
+
+    def watermark_end(self, watermark: int) -> int:
+        """No row before the watermark is waited for any more: up to here windows have closed then."""
+        return max(self.closed, max(watermark, -FOREVER) // self.window.every * self.window.every)
+
+    @property
+    def arrived_end(self) -> int:
+        """By count: up to here windows have closed with the arrivals so far."""
+        return self.arrivals // self.window.every * self.window.every
+
+    @property
+    def finish_end(self) -> int:
+        """Up to where windows close when the input is over: every window by value that holds a row.
+
+        The latest row is in the last of them, also if it has no score and so never began.
+        """
+        if not self.waits or self.now == -FOREVER:
+            return self.closed
+        return max(self.closed, self._latest_end, self._end_of(self.now))
+
+    # -- questions right now ------------------------------------------------------------------------------------------
+
+    def answered_at(self, closing: Callable[[], int | None]) -> int | None:
+        """What the answer right now is called; with a slide, the answer of the window that closes next.
+
+        `closing` finds the end of that window by value; None: there is none.
+        """
+        if self.window.by_count:
+            return self.arrived_end + self.window.every if self.slides else self.arrivals
+        return closing() if self.slides else self.now
+
+    def asked(self, size: Ints, groups: int, closing: Callable[[], int | None], arrivals: Ints | None = None) -> Asked:
+        """What ad-hoc questions of these sizes cover, for each of so many groups.
+
+        `arrivals`: of each group, where every group counts its own.
+        """
+        window, asked = self.window, Asked.room(groups, len(size))
+        if window.by_count:
+            now = np.full(groups, self.arrivals) if arrivals is None else arrivals
+            ends = (now // window.every + 1) * window.every if window.every else now
+        else:
+            now = np.full(groups, self.now)
+            end = closing() if NEXT_WINDOW in size else None
+            ends = np.full(groups, NOTHING if end is None else end)
+        cover(now, size, window.by_count, window.every, window.size, ends, asked)
+        return asked
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> Ints:
+        numbers = self.late, self.unranked, self.arrivals, self.now, self.closed, self._earliest, self._latest_end
+        return np.array([*numbers, *self._reached], np.int64)
+
+    def restore(self, state: Ints) -> None:
+        numbers = [int(number) for number in state]
+        self.late, self.unranked, self.arrivals, self.now, self.closed, self._earliest, self._latest_end = numbers[:7]
+        if len(numbers) != 7 + len(self._reached):
+            raise ValueError("the clock has another number of streams")
+        self._reached = np.array(numbers[7:], np.int64)

@@ -64,9 +64,9 @@ class JoinsCodec(Codec[Batch, Answer]):
         self._reader = RowReader(bound, self._codes)
         self._arrived = 0  # rows of streams: once one has come, relations are complete
         self._unmatched = 0
-        self._seen = 0  # rows of all inputs, after which it is time to
-        self._compact_at = 0  # look for cells that are gone
-        self._look_at = _LOOK_AT  # or for a better plan
+        self._seen = 0  # rows of all inputs
+        self._compacted = 0  # so many had come when it was last asked which cells are gone
+        self._look_at = _LOOK_AT  # when so many have come, it is time to look for a better plan
 
     def choose(self, saved: str | None) -> str:
         is_free = saved is not None and self.query.plan is None
@@ -160,7 +160,10 @@ class JoinsCodec(Codec[Batch, Answer]):
     def compact(self) -> None:
         """As many rows as are held have to come between two times."""
         cells = sum(map(len, self._codes.inputs))
-        if cells < max(self.few_codes, self._codes.recount_at) or self._seen < self._compact_at:
+        if (
+            cells < max(self.few_codes, self._codes.recount_at)
+            or self._seen < self._compacted + self._operator.rows_held()
+        ):
             return
         live = self._operator.live_cells()
         if 2 * sum(int(each.sum()) for each in live) < cells:
@@ -170,7 +173,7 @@ class JoinsCodec(Codec[Batch, Answer]):
             self._operator.compact(told)
             grouped = [i for i, source in enumerate(self._bound.inputs) if source.grouped]
             self._output.compact([_renumbered(before[i], told[i].cells.part) for i in grouped])
-        self._compact_at = self._seen + self._operator.rows_held()
+        self._compacted = self._seen
         self._codes.recount_at = 2 * sum(map(len, self._codes.inputs))
 
     def counts(self) -> dict[str, int]:
@@ -183,7 +186,7 @@ class JoinsCodec(Codec[Batch, Answer]):
             "unmatched": self._unmatched,
             "seen": self._seen,
             "look_at": self._look_at,
-            "compact_at": self._compact_at,
+            "compacted": self._compacted,
             "recount_at": self._codes.recount_at,
         }
         return Part(counters, self._output.state(), self._codes.state())
@@ -193,7 +196,7 @@ class JoinsCodec(Codec[Batch, Answer]):
         self._codes.restore(saved.tables)
         counters = saved.counters
         self._arrived, self._unmatched, self._seen = counters["arrived"], counters["unmatched"], counters["seen"]
-        self._look_at, self._compact_at = counters["look_at"], counters["compact_at"]
+        self._look_at, self._compacted = counters["look_at"], counters["compacted"]
         self._codes.recount_at = counters["recount_at"]
 
 

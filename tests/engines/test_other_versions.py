@@ -119,7 +119,7 @@ def test_arrays_of_another_type(problem: str) -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_arrays_in_other_dimensions(problem: str) -> None:
-    for state in with_parts_changed(snapshots.read(a_snapshot(problem)), "arrays", lambda array: array[None]):
+    for state in with_parts_changed(snapshots.read(a_snapshot(problem)), "arrays", lambda array: array[None, None]):
         refused(problem, state, sb.SnapshotMismatch, "another version of Skyband")
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from skyband.core import snapshots
 from skyband.core.ad_hoc import NEXT_WINDOW, top_many
-from skyband.core.codec import Codec, SessionQuery
+from skyband.core.codec import NO_POSITIONS, Codec, SessionQuery
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
@@ -318,6 +318,7 @@ class Session:
             _check_kinds(operator.arrays, self._operator.state())
             _check_kinds(codec.arrays, self._codec.state().arrays)
             if self._rows is not None:
+                _check_kinds(session.arrays, {"held": NO_POSITIONS})
                 self._rows.load(session.arrays["held"], whole_batch(session.tables["rows"]))
             self._operator.restore(dict(operator.arrays))
             self._codec.restore(codec)
@@ -368,7 +369,10 @@ class Session:
 def _check_kinds(saved: Arrays, own: Arrays) -> None:
     """Raise unless arrays have the types of those that would be saved here. Kernels would not take others."""
     for name, array in own.items():
-        kind, wanted = (saved[name].dtype, saved[name].ndim), (array.dtype, array.ndim)
+        found = saved[name]
         # A record may have fewer fields than those of this version: operators know what these begin with.
-        if kind != wanted and not (kind[0].names and wanted[0].names):
-            raise ValueError(f"{name} is {kind[0]} in {kind[1]} dimensions, not {wanted[0]} in {wanted[1]}")
+        same_type = found.dtype == array.dtype or (found.dtype.names and array.dtype.names)
+        # A list of rows that is empty does not say how many columns each has.
+        same_shape = found.ndim == array.ndim or (not array.size and not array.dtype.names and found.ndim <= 2)
+        if not (same_type and same_shape):
+            raise ValueError(f"{name} is {found.dtype} in {found.ndim} dimensions, not {array.dtype} in {array.ndim}")

@@ -184,6 +184,8 @@ class GroupCodes:
 
     def load(self, keys: pa.Table) -> None:
         """Codes 0, 1, … for these keys, which are all different."""
+        if keys.schema.names != self._schema.names:
+            raise ValueError(f"its keys are {', '.join(keys.schema.names)}, not {', '.join(self._schema.names)}")
         self._clear()
         if keys.num_rows:
             codes = self.encode(whole_batch(keys))

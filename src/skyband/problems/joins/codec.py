@@ -41,6 +41,7 @@ class JoinsCodec(Codec[Batch, Answer]):
     """A join query over inputs, each of which has a schema. Answers are made of groups, not of rows."""
 
     query: JoinAggregate
+    schema: dict[str, pa.Schema]
     kept = None
     k = 0
     few_codes = 4096  # cells

@@ -65,6 +65,11 @@ class JoinSession(Session):
         return self._take(Arrivals(rows_in, null_time, 0, _NO_BATCH, _NO_TIMES, Arrived(rows, order, unmatched)))
 
     @property
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of each input, by its name."""
+        return self._codec.schema
+
+    @property
     def lateness(self) -> int:
         """How long windows wait for rows, in ticks."""
         return self._codec.window.lateness

@@ -332,7 +332,11 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
 
     def state(self) -> Part:
         return Part(
-            {"compared": self._compared.following, "queries_refused": self.refused},
+            {
+                "compared": self._compared.following,
+                "compared_types": len(self._compared.tables()),
+                "queries_refused": self.refused,
+            },
             {"sizes": self.sizes, "of_queries": self._of_queries},
             {"keys": self._keys.keys, **self._compared.tables()},
         )
@@ -341,6 +345,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         self.sizes, self._of_queries = saved.arrays["sizes"], saved.arrays["of_queries"]
         self._keys.load(saved.tables["keys"])
         self._compared.restore(saved.tables, saved.counters["compared"])
+        if len(self._compared.tables()) != saved.counters["compared_types"]:
+            raise ValueError("values that queries are compared by are missing")
         self.refused = saved.counters["queries_refused"]
 
 

@@ -71,22 +71,28 @@ def made(habit: Habit, window: int, streams: int, seed: int) -> Rows:
 
 
 class Course(NamedTuple):
-    """Forty times a window: what was found, what was said, and what was held."""
+    """By answer: what was found, what was said, and what was held."""
 
     found: npt.NDArray[np.float64]
     said: npt.NDArray[np.float64]
     held: npt.NDArray[np.float64]
 
+    def most_said_too_much(self, answers: int = 50) -> float:
+        """By how much more is said than found, on average over so many consecutive answers, where it is most."""
+        return float(np.convolve(self.said - self.found, np.full(answers, 1 / answers), "valid").max())
 
-def course(rows: Rows, streams: int, window: int, *, k: int = 10, ticks: Ticks | None = None) -> Course:
-    """What `learned` does, beside an exact answer."""
+
+def course(
+    rows: Rows, streams: int, window: int, *, k: int = 10, ticks: Ticks | None = None, asked: int = 40
+) -> Course:
+    """What `learned` does, beside an exact answer; it is asked so many times a window."""
     _, numbered = np.unique(rows.ids, return_inverse=True)
     code, codes = numbered.astype(np.int32), int(numbered.max()) + 1
     ticks = ticks or Ticks(window, 0, 0, by_count=True)
     combine = Combine(ADD, (1.0,) * streams)
     spec = AcrossSpec(k, ticks, CHANGES, combine, (0.0,) * streams, (1.0,) * streams, recall=0.95)
     operator, exact = algorithms_of("across")["learned"].open(spec), algorithms_of("across")["totals"].open(spec)
-    seen, step = [], max(window // 40, 1)
+    seen, step = [], max(window // asked, 1)
     for first in range(0, len(code), step):
         some = slice(first, first + step)
         time = np.empty(0, np.int64) if ticks.by_count else np.arange(first, min(first + step, len(code)))

@@ -2,7 +2,7 @@
 
 Paper:      ours, after Haghani, Michel, Aberer, CIKM 2009, section 4.
 Invariant:  an object is held while its retention value is at least a bar: the share of its time in which answers are
-            expected to need it. What is let go leaves a record in a shadow, by which it is seen what answers miss. The
+            expected to need it. What is let go leaves a record in a shadow, with which every answer is compared. The
             bar is the highest that misses no more than was allowed; it falls to 0, so that all is held as `staircase`
             holds it, when more is seen to be missed, and while it is learnt what to expect: in the first window.
 Cost:       push as `staircase`, on fewer objects, and a microsecond or two for judging; all that is held and all that

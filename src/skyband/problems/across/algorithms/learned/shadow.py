@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Ints
 from skyband.problems.across.algorithms.learned.kernels.shadow import (
-    MISSED,
     MISSING,
     NEXT_END,
     NUMBERS,
@@ -18,6 +17,7 @@ from skyband.problems.across.algorithms.learned.kernels.shadow import (
     RECORDS,
     SEEN_MISSING,
     SEEN_SHOULD,
+    WATCHED,
     Shadow,
     rehash,
 )
@@ -26,8 +26,8 @@ from skyband.problems.across.drivers.kernels.slots import SLOT, new_slots
 from skyband.problems.across.operator import AcrossSpec
 
 FEWEST_RECORDS: Final = 64
-FEWEST_MISSED: Final = 16
-SPARE: Final = 4  # objects that are missed are remembered for so many answers
+FEWEST_WATCHED: Final = 32
+SPARE: Final = 2  # times k objects are watched, and FEWEST_WATCHED more
 
 AIMED_AT: Final = 0.35  # of what may be missed: the rest is for what nothing foretells
 LATELY: Final = 0.5  # windows in which what is missed counts as recent
@@ -51,11 +51,11 @@ def new_shadow(spec: AcrossSpec) -> Shadow:
         np.zeros(2 * FEWEST_RECORDS, RECORD),
         np.zeros(2 * FEWEST_RECORDS, RECORD),
         np.zeros(0, np.uint32),
-        new_slots(FEWEST_MISSED, spec.streams),
-        np.zeros(FEWEST_MISSED, np.uint32),
-        np.full(FEWEST_MISSED, -1),
-        np.zeros(FEWEST_MISSED),
-        np.arange(FEWEST_MISSED),
+        new_slots(FEWEST_WATCHED, spec.streams),
+        np.zeros(FEWEST_WATCHED, np.uint32),
+        np.zeros(FEWEST_WATCHED),
+        np.arange(FEWEST_WATCHED),
+        np.full(1, -np.inf),
         max(1, spec.window.size >> 24),
         numbers,
     )
@@ -69,7 +69,7 @@ def prints_of(key: Ints) -> npt.NDArray[np.uint32]:
 
 
 def grown(shadow: Shadow, spec: AcrossSpec, more: int = 0) -> Shadow:
-    """With room for some records more, and some objects more that are missed; smaller if it was too large."""
+    """With room for some records more, and some objects more that are watched; smaller if it was too large."""
     needed = int(shadow.numbers[RECORDS]) + more + spec.streams
     length = 2 * FEWEST_RECORDS
     while length < 3 * needed:
@@ -78,47 +78,48 @@ def grown(shadow: Shadow, spec: AcrossSpec, more: int = 0) -> Shadow:
         table = np.zeros(length, RECORD)
         rehash(shadow.table, table, shadow.numbers)
         shadow = shadow._replace(table=table, spare=np.zeros(length, RECORD))
-    room, missed = len(shadow.score), int(shadow.numbers[MISSED])
-    if missed == room and room < SPARE * spec.k + FEWEST_MISSED:
-        shadow = _with_room(shadow, spec, 2 * room)
+    room, most = len(shadow.order), SPARE * spec.k + FEWEST_WATCHED
+    if shadow.numbers[WATCHED] == room and room < most:
+        shadow = _with_room(shadow, spec, min(2 * room, most))
     return shadow
 
 
 def _with_room(shadow: Shadow, spec: AcrossSpec, room: int) -> Shadow:
-    """With room for so many objects that are missed."""
-    n = int(shadow.numbers[MISSED])
-    slots, print_, code = new_slots(room, spec.streams), np.zeros(room, np.uint32), np.full(room, -1)
-    score, order = np.zeros(room), np.arange(room)
-    slots[:n], print_[:n], code[:n] = shadow.slots[:n], shadow.print[:n], shadow.code[:n]
-    score[:n], order[:n] = shadow.score[:n], shadow.order[:n]
-    return shadow._replace(slots=slots, print=print_, code=code, score=score, order=order)
+    """With room for so many objects that are watched, the best in the first place."""
+    places = shadow.order[: shadow.numbers[WATCHED]]
+    n = len(places)
+    slots, print_, score = new_slots(room, spec.streams), np.zeros(room, np.uint32), np.zeros(room)
+    slots[:n], print_[:n], score[:n] = shadow.slots[places], shadow.print[places], shadow.score[places]
+    return shadow._replace(slots=slots, print=print_, score=score, order=np.arange(room))
 
 
 def shadow_state(shadow: Shadow) -> Arrays:
-    n = int(shadow.numbers[MISSED])
+    places = shadow.order[: shadow.numbers[WATCHED]]
     return {
         "shadow_table": shadow.table.copy(),
         "shadow_prints": shadow.prints.copy(),
-        "shadow_slots": shadow.slots[:n].copy(),
-        "shadow_print": shadow.print[:n].copy(),
-        "shadow_code": shadow.code[:n].copy(),
-        "shadow_score": shadow.score[:n].copy(),
-        "shadow_order": shadow.order[:n].copy(),
-        "shadow_numbers": np.append(shadow.numbers, len(shadow.score)),
+        "shadow_slots": shadow.slots[places],
+        "shadow_print": shadow.print[places],
+        "shadow_score": shadow.score[places],
+        "shadow_bound": shadow.bound.copy(),
+        "shadow_numbers": np.append(shadow.numbers, len(shadow.order)),
     }
 
 
 def restored(shadow: Shadow, state: Arrays, spec: AcrossSpec) -> Shadow:
     table = state["shadow_table"].astype(RECORD)
+    shadow.numbers[WATCHED] = 0
+    shadow = _with_room(shadow, spec, int(state["shadow_numbers"][-1]))
+    shadow = shadow._replace(table=table.copy(), spare=np.zeros(len(table), RECORD))
     shadow.numbers[:] = state["shadow_numbers"][:-1]
-    n, room = int(shadow.numbers[MISSED]), int(state["shadow_numbers"][-1])
-    shadow.numbers[MISSED] = 0
-    shadow = _with_room(shadow, spec, room)._replace(table=table.copy(), spare=np.zeros(len(table), RECORD))
-    shadow.numbers[MISSED] = n
+    n = int(shadow.numbers[WATCHED])
     shadow.prints[: len(state["shadow_prints"])] = state["shadow_prints"]
     shadow.slots[:n] = state["shadow_slots"].astype(SLOT).reshape(n, spec.streams)
-    for name in ("print", "code", "score", "order"):
-        getattr(shadow, name)[:n] = state[f"shadow_{name}"]
+    shadow.print[:n], shadow.score[:n], shadow.bound[:] = (
+        state["shadow_print"],
+        state["shadow_score"],
+        state["shadow_bound"],
+    )
     return shadow
 
 

@@ -22,9 +22,8 @@ from skyband.problems.across.drivers.kernels.slots import NEVER, current_score
 # Numbers that are learnt: the least retention value of an object that is held; rows so far, and when they were looked
 # at last; how much the clock moves on with a row; how much an object's values in several streams are alike, from 0 to
 # 1; the position of the latest row; whether objects are judged: 0 or 1; the least score that may be needed; where the
-# bins of scores begin, and how many there are for a score of one; rows when all objects were judged last, and when all
-# records were looked at; and the k-th best score then.
-BAR, ROWS, LOOKED, TICKS, ALIKE, LATEST, JUDGES, LOWEST, BOTTOM, SCALE, JUDGED, SCANNED, SCANNED_AT, FIGURES = range(14)
+# bins of scores begin, and how many there are for a score of one; and rows when all objects were judged last.
+BAR, ROWS, LOOKED, TICKS, ALIKE, LATEST, JUDGES, LOWEST, BOTTOM, SCALE, JUDGED, FIGURES = range(12)
 
 # By object: the least retention value it ever had, the row count at its latest row, the latest row's position
 # when it was worth least, and the row count at which it is judged again.

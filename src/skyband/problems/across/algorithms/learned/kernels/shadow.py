@@ -1,10 +1,12 @@
 """The shadow of what was let go, compiled: enough of every row to see what answers miss, and no more.
 
 A row that is let go leaves a record of 16 bytes in a hash table: a print of its object's id, the stream, the value in
-single precision and until when it lives. When the object comes again, or when scores fall, its records tell what it
-scores in truth. An object that answers should show and cannot is missed: it is kept, as long as it lives, in a list.
-So what answers miss is seen at once, of all objects and not of a sample: so few objects enter an answer that a sample
-of them says nothing for several windows.
+single precision and until when it lives. When the object comes again, its records tell what it scores in truth.
+
+The best objects on record are watched: kept in a list with their values, so that their scores are known at every
+answer. No object that is on record and not watched scores more than a bound. An answer is compared with the watched
+objects before it is shown. If an object below the bound could belong in it, all records are scanned first and the best
+of them are watched. So every answer is compared with all that was let go, at the moment at which it is made.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy.typing as npt
 
 from skyband.core.operator import Floats, Ints
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.problems.across.algorithms.staircase.kernels import AFTER_ALL, CLOCK
+from skyband.problems.across.algorithms.staircase.kernels import AFTER_ALL, LAST
 from skyband.problems.across.drivers.kernels.slots import NEVER, best_score, current_score, forget
 
 RECORD = np.dtype(
@@ -30,24 +32,25 @@ RECORD = np.dtype(
     align=True,
 )
 
-# Numbers that change: RECORDS in the table, objects that are MISSED or were (in `slots`), how many of them the answer
-# should have now (MISSING), of how many in all (SHOULD), when one of them ends first, and whether they have to be
-# counted anew. SEEN_MISSING and SEEN_SHOULD are summed up over answers.
-RECORDS, MISSED, MISSING, SHOULD, NEXT_END, RECOUNT, SEEN_MISSING, SEEN_SHOULD, NUMBERS = range(9)
+# Numbers that change: RECORDS in the table, objects that are WATCHED, how many of them the answer should have now
+# (MISSING), of how many in all (SHOULD), when a value of one of them ends first, and whether they have to be counted
+# anew. SEEN_MISSING and SEEN_SHOULD are summed up over answers.
+RECORDS, WATCHED, MISSING, SHOULD, NEXT_END, RECOUNT, SEEN_MISSING, SEEN_SHOULD, NUMBERS = range(9)
+
+SINGLE = 1e-6  # scores of values in single precision are equal if they differ by no more, relatively
 
 
 class Shadow(NamedTuple):
     table: npt.NDArray[Any]  # RECORD; open addressing, its length is a power of two
     spare: npt.NDArray[Any]  # as long: scratch
     prints: npt.NDArray[np.uint32]  # by object that is known: the print of its id
-    # Objects that are missed, or were when they were seen; they stay until they end.
-    slots: npt.NDArray[Any]
-    print: npt.NDArray[np.uint32]
-    code: Ints  # their number, if known; else -1
-    score: Floats
-    order: Ints  # best first
+    slots: npt.NDArray[Any]  # SLOT, by place and stream
+    print: npt.NDArray[np.uint32]  # by place: of the object that is watched there
+    score: Floats  # by place: its score now
+    order: Ints  # the places of the watched objects, ranks [0, WATCHED), best first; then those that are free
+    bound: Floats  # of one: no object on record that is not watched scores more
     unit: int  # of a record's `last`
-    numbers: Ints
+    numbers: Ints  # single numbers, by the names above
 
 
 @inlined
@@ -80,14 +83,6 @@ def record_row(shadow, print_, stream, value, last):
 
 
 @part
-def record_object(shadow, slots, code, clock):
-    """The object is let go."""
-    for s in range(slots.shape[1]):
-        if slots[code, s].last >= clock:
-            record_row(shadow, shadow.prints[code], s, slots[code, s].value, slots[code, s].last)
-
-
-@part
 def _gather(table, print_, clock, unit, door):
     """Write what the records say of an object into `door`, a row of slots; returns how many live."""
     found = 0
@@ -103,53 +98,92 @@ def _gather(table, print_, clock, unit, door):
     return found
 
 
-# -- what is missed ---------------------------------------------------------------------------------------------------
+# -- what is watched --------------------------------------------------------------------------------------------------
 
 
 @part
-def _place(shadow, print_):
-    """Where an object is among those that are missed; -1: nowhere."""
-    for i in range(shadow.numbers[MISSED]):
-        if shadow.print[i] == print_:
-            return i
+def _rank_of(shadow, print_):
+    """Where an object is among the watched, by rank; -1: nowhere."""
+    for n in range(shadow.numbers[WATCHED]):
+        if shadow.print[shadow.order[n]] == print_:
+            return n
     return -1
 
 
 @part
-def _miss(shadow, print_, code, door, clock, scoring):
-    """Put the object whose values are in `door` among those that are missed. If there is no room, the worst leaves."""
+def _settle(shadow, n):
+    """The n-th best of the watched has another score: put it where it belongs among the others."""
+    order, score, count = shadow.order, shadow.score, shadow.numbers[WATCHED]
+    place = order[n]
+    while n > 0 and score[order[n - 1]] < score[place]:
+        order[n] = order[n - 1]
+        n -= 1
+    while n + 1 < count and score[order[n + 1]] > score[place]:
+        order[n] = order[n + 1]
+        n += 1
+    order[n] = place
+
+
+@part
+def _make_room(shadow, points):
+    """Returns the rank of a place for an object that scores so much; -1: all that are watched score more.
+
+    If no place is free, the worst leaves. The bound rises to whoever is not watched, or no more.
+    """
+    numbers, bound, count = shadow.numbers, shadow.bound, shadow.numbers[WATCHED]
+    if count < len(shadow.order):
+        numbers[WATCHED] += 1
+        return count
+    worst = shadow.score[shadow.order[count - 1]]
+    bound[0], numbers[RECOUNT] = max(bound[0], min(worst, points)), 1
+    return count - 1 if worst < points else -1
+
+
+@part
+def _watch(shadow, print_, door, clock, scoring):
+    """Watch the object whose values are in `door`, unless it scores no more than the bound and is not watched yet."""
     numbers = shadow.numbers
-    place = _place(shadow, print_)
     points = current_score(door, 0, clock, scoring)
-    if place >= 0:
-        shadow.code[place] = code if code >= 0 else shadow.code[place]
-    else:
-        place = numbers[MISSED]
-        if place == len(shadow.score):
-            place = 0
-            for i in range(1, numbers[MISSED]):
-                if shadow.score[i] < shadow.score[place]:
-                    place = i
-            if shadow.score[place] >= points:
-                return
-        else:
-            shadow.order[place] = place
-            numbers[MISSED] += 1
-        shadow.code[place] = code
+    n = _rank_of(shadow, print_)
+    if n < 0:
+        n = _make_room(shadow, points) if points > shadow.bound[0] else -1
+        if n < 0:
+            return
+    place = shadow.order[n]
     for s in range(door.shape[1]):
         shadow.slots[place, s] = door[0, s]
         if door[0, s].last >= clock:
             numbers[NEXT_END] = min(numbers[NEXT_END], door[0, s].last)
     shadow.print[place], shadow.score[place] = print_, points
     numbers[RECOUNT] = 1
+    _settle(shadow, n)
 
 
 @part
-def notice(shadow, state, rows, r, clock, needed, door, scoring):
-    """A row has come: was some of its object let go, and does it score more than `needed` with that?
+def record_object(shadow, slots, code, clock, door, scoring):
+    """The object is let go."""
+    for s in range(slots.shape[1]):
+        if slots[code, s].last >= clock:
+            record_row(shadow, shadow.prints[code], s, slots[code, s].value, slots[code, s].last)
+    _gather(shadow.table, shadow.prints[code], clock, shadow.unit, door)
+    _watch(shadow, shadow.prints[code], door, clock, scoring)
+    forget(door, 0)
 
-    Returns whether some was: then the row goes on record too.
-    """
+
+@part
+def record_new(shadow, rows, r, clock, door, scoring):
+    """An object that is new is let go with its first row."""
+    code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
+    record_row(shadow, shadow.prints[code], stream, rows.value[r], rows.last[r])
+    slot = door[0, stream]
+    slot.value, slot.last, slot.held = rows.value[r], rows.last[r], 1
+    _watch(shadow, shadow.prints[code], door, clock, scoring)
+    forget(door, 0)
+
+
+@part
+def record_more(shadow, state, rows, r, clock, door, scoring):
+    """A row has come: if some of its object was let go, the row goes on record too. Returns whether it does."""
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     print_ = shadow.prints[code]
     if _gather(shadow.table, print_, clock, shadow.unit, door) == 0:
@@ -158,63 +192,41 @@ def notice(shadow, state, rows, r, clock, needed, door, scoring):
         if state.slots[code, s].last >= clock:
             door[0, s] = state.slots[code, s]
     door[0, stream].value, door[0, stream].last = rows.value[r], rows.last[r]
-    if current_score(door, 0, clock, scoring) > needed or _place(shadow, print_) >= 0:
-        _miss(shadow, print_, code, door, clock, scoring)
+    record_row(shadow, print_, stream, rows.value[r], rows.last[r])
+    _watch(shadow, print_, door, clock, scoring)
     forget(door, 0)
     return True
 
 
 @part
 def _end(shadow, clock, scoring):
-    """Values of what is missed have ended: score anew, and forget what has no other."""
-    numbers, n, following = shadow.numbers, 0, AFTER_ALL
-    for i in range(numbers[MISSED]):
-        alive = False
+    """Values of watched objects have ended: score these anew, and forget those that have no other."""
+    numbers, order, score, following = shadow.numbers, shadow.order, shadow.score, AFTER_ALL
+    for n in range(numbers[WATCHED]):
+        i, alive, ended = order[n], False, False
         for s in range(shadow.slots.shape[1]):
-            if shadow.slots[i, s].last >= clock:
+            last = shadow.slots[i, s].last
+            if last >= clock:
                 alive = True
-                following = min(following, shadow.slots[i, s].last)
-        if alive:
-            for s in range(shadow.slots.shape[1]):
-                shadow.slots[n, s] = shadow.slots[i, s]
-            shadow.print[n], shadow.code[n] = shadow.print[i], shadow.code[i]
-            shadow.score[n] = current_score(shadow.slots, n, clock, scoring)
-            shadow.order[n] = n
-            n += 1
-    numbers[MISSED], numbers[NEXT_END], numbers[RECOUNT] = n, following, 1
-
-
-@part
-def count_missing(shadow, shown, found, k, clock, scoring):
-    """How many objects the answer, the first `found` of the top, should have and has not."""
-    numbers = shadow.numbers
-    if clock > numbers[NEXT_END]:
-        _end(shadow, clock, scoring)
-    missed, order, score = numbers[MISSED], shadow.order, shadow.score
-    for n in range(1, missed):  # mostly in order
-        i, m = order[n], n
-        while m > 0 and score[order[m - 1]] < score[i]:
-            order[m] = order[m - 1]
-            m -= 1
-        order[m] = i
-    for i in range(found):
-        shown.mark[shown.top_code[i]] |= 4
-    better, missing = 0, 0  # of the answer, and of what is missed
-    for n in range(missed):
-        i = order[n]
-        while better < found and shown.top_score[better] >= score[i]:
-            better += 1
-        if better + missing >= k:
-            break
-        missing += shadow.code[i] < 0 or not shown.mark[shadow.code[i]] & 4
-    for i in range(found):
-        shown.mark[shown.top_code[i]] &= 3
-    numbers[MISSING], numbers[SHOULD], numbers[RECOUNT] = missing, min(found + missing, k), 0
+                following = min(following, last)
+            else:
+                ended = ended or last != NEVER
+        if ended:
+            score[i] = current_score(shadow.slots, i, clock, scoring) if alive else -np.inf
+    for n in range(1, numbers[WATCHED]):  # mostly in order
+        _settle_up(order, score, n)
+    while numbers[WATCHED] and score[order[numbers[WATCHED] - 1]] == -np.inf:
+        numbers[WATCHED] -= 1
+    numbers[NEXT_END], numbers[RECOUNT] = following, 1
 
 
 @inlined
-def recall_of(numbers):
-    return 1.0 - numbers[MISSING] / numbers[SHOULD] if numbers[SHOULD] else 1.0
+def _settle_up(order, score, n):
+    place = order[n]
+    while n > 0 and score[order[n - 1]] < score[place]:
+        order[n] = order[n - 1]
+        n -= 1
+    order[n] = place
 
 
 # -- all records ------------------------------------------------------------------------------------------------------
@@ -233,12 +245,13 @@ def _is_dominated(door, moment, stair_last, stair_score, stairs, scoring):
 
 
 @kernel
-def scan(shadow, state, needed, stair_last, stair_score, stairs, door, scoring):
-    """Look at all records: keep those of objects that may still be in an answer, and notice those that should be."""
-    table, spare, numbers, clock = shadow.table, shadow.spare, shadow.numbers, state.numbers[CLOCK]
+def scan(shadow, clock, stair_last, stair_score, stairs, door, scoring):
+    """Look at all records: keep those of objects that may still be in an answer, and watch the best of them."""
+    table, spare, numbers = shadow.table, shadow.spare, shadow.numbers
     for i in range(len(spare)):
         spare[i].used = 0
-    numbers[RECORDS] = 0
+    numbers[RECORDS], numbers[WATCHED], numbers[NEXT_END], numbers[RECOUNT] = 0, 0, AFTER_ALL, 1
+    shadow.bound[0] = -np.inf
     for i in range(len(table)):
         if not table[i].used:
             continue
@@ -260,11 +273,97 @@ def scan(shadow, state, needed, stair_last, stair_score, stairs, door, scoring):
                 if door[0, s].last >= clock:
                     last = np.uint32((door[0, s].last // shadow.unit) & 0xFFFFFFFF)
                     _put(spare, numbers, table[i].print, s, door[0, s].value, last)
-            if current_score(door, 0, clock, scoring) > needed:
-                _miss(shadow, table[i].print, np.int64(-1), door, clock, scoring)
+            _watch(shadow, table[i].print, door, clock, scoring)
         forget(door, 0)
     for i in range(len(table)):
         table[i] = spare[i]
+
+
+# -- what is missed ---------------------------------------------------------------------------------------------------
+
+
+@part
+def _lives_until(slots, i, clock):
+    """The last moment of the object's most recent row: of equal scores, the later one comes first."""
+    last = NEVER
+    for s in range(slots.shape[1]):
+        last = max(last, slots[i, s].last) if slots[i, s].last >= clock else last
+    return last
+
+
+@part
+def _place_in_answer(shadow, print_, shown, found):
+    """Where the answer shows the object; `found`: nowhere."""
+    i = 0
+    while i < found and shadow.prints[shown.top_code[i]] != print_:
+        i += 1
+    return i
+
+
+@inlined
+def _is_before(state, shown, i, points, ends, clock):
+    """Does the i-th of the answer come before an object on record? At most SINGLE apart, the more recent one does."""
+    equal = SINGLE * max(abs(points), 1.0)
+    return shown.top_score[i] > points + equal or (
+        shown.top_score[i] >= points - equal and _lives_until(state.slots, np.int64(shown.top_code[i]), clock) >= ends
+    )
+
+
+@part
+def _compare(shadow, state, shown, found, k, clock):
+    """Count what the answer, the first `found` of the top, misses of what is watched.
+
+    Some objects of the answer are watched, too: those of whose rows only the later ones are held. They count where they
+    belong, not where they are shown. Returns a score that k objects reach; -inf if there are fewer than k.
+    """
+    numbers, mark, top_code = shadow.numbers, shown.mark, shown.top_code
+    before, early, missing, least = 0, 0, 0, np.inf  # of the answer, of these shown too late, and of what is missed
+    for n in range(numbers[WATCHED]):
+        i = shadow.order[n]
+        points = shadow.score[i]
+        ends = _lives_until(shadow.slots, i, clock)
+        while before < found and _is_before(state, shown, before, points, ends, clock):
+            early -= (mark[top_code[before]] & 4) != 0
+            before += 1
+        if before + early + missing >= k:
+            break
+        place = _place_in_answer(shadow, shadow.print[i], shown, found)
+        if place == found:
+            missing += 1
+            least = points
+        elif place >= before:
+            mark[top_code[place]] |= 4
+            early += 1
+    for i in range(found):
+        mark[top_code[i]] &= 3
+    numbers[MISSING], numbers[SHOULD], numbers[RECOUNT] = missing, min(found + missing, k), 0
+    if found + missing < k:
+        return -np.inf
+    return min(least, shown.top_score[k - missing - 1]) if missing < k else least
+
+
+@inlined
+def _may_overlook(shadow, needed, k):
+    """May an object that is on record and not watched be among the k best, the least of which scores `needed`?"""
+    bound = shadow.bound[0]
+    known = shadow.numbers[WATCHED] >= k and shadow.score[shadow.order[k - 1]] >= bound
+    return bound > -np.inf and bound >= needed - SINGLE * max(abs(bound), 1.0) and not known
+
+
+@part
+def count_missing(shadow, state, shown, found, k, clock, door, scoring):
+    """How many objects the answer, the first `found` of the top, should have and has not."""
+    if clock > shadow.numbers[NEXT_END]:
+        _end(shadow, clock, scoring)
+    needed = _compare(shadow, state, shown, found, k, clock)
+    if _may_overlook(shadow, needed, k):
+        scan(shadow, clock, state.front[LAST, :0], state.score[:0], 0, door, scoring)
+        _compare(shadow, state, shown, found, k, clock)
+
+
+@inlined
+def recall_of(numbers):
+    return 1.0 - numbers[MISSING] / numbers[SHOULD] if numbers[SHOULD] else 1.0
 
 
 @kernel

@@ -17,8 +17,6 @@ from skyband.problems.across.algorithms.learned.kernels.retention import (
     LEAST,
     LOOKED,
     ROWS,
-    SCANNED,
-    SCANNED_AT,
     expect_loss,
     level_of,
     retention_value,
@@ -32,16 +30,14 @@ from skyband.problems.across.algorithms.learned.kernels.shadow import (
     SEEN_SHOULD,
     SHOULD,
     count_missing,
-    notice,
     recall_of,
+    record_more,
+    record_new,
     record_object,
-    record_row,
-    scan,
 )
 from skyband.problems.across.algorithms.staircase.kernels import (
     CLOCK,
     FOUND,
-    LAST,
     OLD,
     OLD_BEFORE,
     OLD_LAST,
@@ -62,10 +58,10 @@ WAITS_ON = 0.4  # of the time since its latest row until an object is judged aga
 
 
 @part
-def _let_go(state, code, clock, k, shadow, scoring):
+def _let_go(state, code, clock, k, shadow, door, scoring):
     """Forget the object, also in the front; its rows go on record."""
     points, scores = state.points, state.scores
-    record_object(shadow, state.slots, code, clock)
+    record_object(shadow, state.slots, code, clock, door, scoring)
     old = points_of(state.slots, code, clock, scoring, points[OLD_LAST], scores[OLD], points[OLD_BEFORE])
     time, position = latest_row(state.slots, code, clock)
     if old:
@@ -74,7 +70,7 @@ def _let_go(state, code, clock, k, shadow, scoring):
 
 
 @part
-def _judge(state, code, clock, k, size, learnt, shadow, scoring):
+def _judge(state, code, clock, k, size, learnt, shadow, door, scoring):
     """Let go of the object unless it is worth holding. Returns whether it is held."""
     facts = learnt.facts
     found, total = retention_value(state, state.slots, code, facts[CAME, code], clock, k, size, learnt, scoring)
@@ -85,7 +81,7 @@ def _judge(state, code, clock, k, size, learnt, shadow, scoring):
     facts[DUE, code] = learnt.figures[ROWS] + WAITS_ON * (learnt.figures[ROWS] - facts[CAME, code])
     if found >= learnt.figures[BAR]:
         return True
-    _let_go(state, code, clock, k, shadow, scoring)
+    _let_go(state, code, clock, k, shadow, door, scoring)
     return False
 
 
@@ -127,7 +123,7 @@ def _value_at_the_door(value, stream, learnt):
 
 
 @kernel
-def judge_all(state, k, size, learnt, shadow, scoring, shown, found):
+def judge_all(state, k, size, learnt, shadow, door, scoring, shown, found):
     """Let go of all that is not worth its place, except what the answer shows: the first `found` of the top.
 
     As long as there is room for records; the others come next time.
@@ -142,7 +138,7 @@ def judge_all(state, k, size, learnt, shadow, scoring, shown, found):
         if not is_known(state.slots, code, clock):
             forget(state.slots, code)
         elif not shown.mark[code] and learnt.facts[DUE, code] <= learnt.figures[ROWS]:
-            _judge(state, code, clock, k, size, learnt, shadow, scoring)
+            _judge(state, code, clock, k, size, learnt, shadow, door, scoring)
     for i in range(found):
         shown.mark[shown.top_code[i]] &= 3
 
@@ -159,9 +155,7 @@ def _admit(rows, r, clock, k, size, state, learnt, shadow, door, scoring, shown)
     slots, facts, figures = state.slots, learnt.facts, learnt.figures
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     needed, is_new = _needed_now(state, k, shown), False
-    is_on_record = shadow.numbers[RECORDS] > 0 and notice(shadow, state, rows, r, clock, needed, door, scoring)
-    if is_on_record:
-        record_row(shadow, shadow.prints[code], stream, rows.value[r], rows.last[r])
+    is_on_record = shadow.numbers[RECORDS] > 0 and record_more(shadow, state, rows, r, clock, door, scoring)
     if is_known(slots, code, clock):
         if slots[code, stream].last == NEVER:
             learn_arrival(slots, code, stream, rows.value[r], rows.position[r], learnt)
@@ -172,7 +166,8 @@ def _admit(rows, r, clock, k, size, state, learnt, shadow, door, scoring, shown)
             found, total = _value_at_the_door(rows.value[r], stream, learnt)
             expect_loss(learnt.lost, 1.0, found, total)
             if found < figures[BAR] and _score_alone(rows, r, door, scoring) < needed:
-                record_row(shadow, shadow.prints[code], stream, rows.value[r], rows.last[r])
+                if not is_on_record:
+                    record_new(shadow, rows, r, clock, door, scoring)
                 return
             facts[LEAST, code], facts[FELL, code] = found, figures[LATEST]
         is_new = True
@@ -180,7 +175,7 @@ def _admit(rows, r, clock, k, size, state, learnt, shadow, door, scoring, shown)
     if is_known(slots, code, clock):
         facts[CAME, code] = figures[ROWS]
         if figures[JUDGES] and not is_new and current_score(slots, code, clock, scoring) < needed:
-            _judge(state, code, clock, k, size, learnt, shadow, scoring)
+            _judge(state, code, clock, k, size, learnt, shadow, door, scoring)
 
 
 @inlined
@@ -205,7 +200,7 @@ def execute(config, scoring, rows, clocks, steps, step, end, state, door, learnt
         if seen[MISSING] >= config.alarm_at and figures[BAR] > 0.0:
             break
         if figures[BAR] > 0.0 and figures[ROWS] - figures[JUDGED] >= config.judge_after and not numbers[STALE]:
-            judge_all(state, k, config.size, learnt, shadow, scoring, shown, numbers[FOUND])
+            judge_all(state, k, config.size, learnt, shadow, door, scoring, shown, numbers[FOUND])
             continue
         expire(state.front, state.score, numbers, clocks[step])
         r = steps[step]
@@ -221,17 +216,8 @@ def execute(config, scoring, rows, clocks, steps, step, end, state, door, learnt
             if numbers[STALE]:
                 rank(state, k, shown)
                 seen[RECOUNT] = 1
-            needed = _needed_now(state, k, shown)
-            if (
-                seen[RECORDS]
-                and needed < figures[SCANNED_AT]
-                and figures[ROWS] - figures[SCANNED] >= config.judge_after
-            ):
-                # Scores fall, so that what was let go may be needed although nothing more comes of it.
-                figures[SCANNED], figures[SCANNED_AT] = figures[ROWS], needed
-                scan(shadow, state, needed, state.front[LAST, :0], state.score[:0], 0, door, scoring)
             if seen[RECOUNT] or clocks[step] > seen[NEXT_END]:
-                count_missing(shadow, shown, numbers[FOUND], k, clocks[step], scoring)
+                count_missing(shadow, state, shown, numbers[FOUND], k, clocks[step], door, scoring)
             seen[SEEN_MISSING] += seen[MISSING]
             seen[SEEN_SHOULD] += seen[SHOULD]
             if changes:
@@ -246,9 +232,9 @@ def execute(config, scoring, rows, clocks, steps, step, end, state, door, learnt
 
 
 @kernel
-def recount(shadow, shown, found, k, clock, scoring):
+def recount(shadow, state, shown, found, k, clock, door, scoring):
     """Which share of the objects the answer has that it should."""
-    count_missing(shadow, shown, found, k, clock, scoring)
+    count_missing(shadow, state, shown, found, k, clock, door, scoring)
     return recall_of(shadow.numbers)
 
 

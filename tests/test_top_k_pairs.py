@@ -176,7 +176,7 @@ def test_timestamps_and_colours_that_come_and_go() -> None:
     table = pa.concat_tables(found)
     assert table.column("window_end")[0].as_py() == datetime(1970, 1, 1, 0, 0, 4, tzinfo=UTC)
     assert all(a == b for a, b in lines(table, "a_user", "b_user"))
-    assert len(session._colours[0]) < 2_100, "colours that nobody has are forgotten"
+    assert len(session._codec._colours[0]) < 2_100, "colours that nobody has are forgotten"
     assert table.num_rows == 2 * (n // 4 - 1)
     again = query.open(rows.schema, session.snapshot())
     assert again.finish() == session.finish()

@@ -121,7 +121,6 @@ def stamp_of_parts() -> int:
     """Another number as soon as a file changes that may have parts of kernels in it."""
     package = Path(__file__).parents[1]
     folders = [
-        package / "core",
         package / "kernels",
         *package.glob("problems/*/algorithms"),
         *package.glob("problems/*/drivers"),

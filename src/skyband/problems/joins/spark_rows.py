@@ -196,4 +196,5 @@ class BucketOfJoins(JoinSession):
             table.column(VALID).to_numpy(),
             weight if (weight > 1).any() else None,
         )
-        return Read(rows, keys.filter(pa.array(rows.cell != UNMATCHED)))
+        # Without columns a batch has no rows, whatever was selected from.
+        return Read(rows, keys.filter(pa.array(rows.cell != UNMATCHED)) if names else keys)

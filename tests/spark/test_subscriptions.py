@@ -79,7 +79,7 @@ def test_a_statement_and_what_is_refused(spark: SparkSession, folder: Path) -> N
     assert sb.sql(text, trades=rows, people=people).count() == 2 * 2 * (ROWS // 50)
     with pytest.raises(sb.InvalidQuery, match="Spark has no arrival order"):
         sb.top_k(rows, **ASKED, window=sb.sliding(30))
-    with pytest.raises(sb.InvalidQuery, match="so the queries are none"):
+    with pytest.raises(sb.InvalidQuery, match="The queries are a Spark DataFrame, but the rows are not"):
         sb.top_k(trades(ROWS), **{**ASKED, "for_each": people}, window=sb.sliding(30))
     stream = read_batches(spark, folder)
     with pytest.raises(sb.InvalidQuery, match="says in the column '_change_type'"):

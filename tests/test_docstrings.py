@@ -11,6 +11,7 @@ import pytest
 
 import skyband as sb
 from skyband.core.query import Query
+from skyband.expressions import functions
 
 MODULES = [
     "skyband",
@@ -20,6 +21,11 @@ MODULES = [
         if not module.name.startswith("skyband.engines.spark") and not module.name.endswith("__main__")
     ),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _functions_of_examples_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "_known", {})
 
 
 def examples_of(name: str) -> list[doctest.Example]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, Required, Typ
 
 import pyarrow as pa
 
-from skyband.core.checks import Emit, Order
+from skyband.core.checks import Order
+from skyband.core.emit import Emit
 from skyband.core.query import Query, QueryOption, given_types, options_of, signature_of, with_parameters
 from skyband.core.registry import problem_of
 from skyband.engines.data_kinds import is_spark

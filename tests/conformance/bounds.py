@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from conformance.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
 
-from skyband.core.operator import CHANGES
+from skyband.core.emit import CHANGES
 from skyband.problems.rows.algorithms.filtered import NAMES
 from skyband.problems.rows.algorithms.staircase.state import best_growth
 from skyband.problems.rows.operator import Spec

@@ -10,7 +10,8 @@ from conformance.feeding import Feeder, each_answer
 from oracle import Question, Row, Shown
 
 from skyband.core.ad_hoc import top_many
-from skyband.core.operator import EMIT_CODES, LEAVE, Answer
+from skyband.core.emit import LEAVE, code_of
+from skyband.core.operator import Answer
 from skyband.errors import InvalidQuery
 from skyband.kernels.whole_keys import WholeKeys
 from skyband.problems.rows.operator import Batch, RowOperator, Spec
@@ -22,7 +23,7 @@ def spec_of(question: Question, *, grouped: bool = True, ad_hoc: bool = False) -
     lateness = FOREVER if question.lateness is None else question.lateness
     size = FOREVER if question.size is None else question.size
     ticks = Ticks(size, question.every or 0, lateness, question.by_count)
-    return Spec(question.k, ticks, EMIT_CODES[question.emit], grouped, ad_hoc)
+    return Spec(question.k, ticks, code_of(question.emit), grouped, ad_hoc)
 
 
 class Driver(Feeder[Spec, Row, Shown]):

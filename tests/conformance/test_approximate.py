@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question, answers, by_group
 
-from skyband.core.operator import ENTRIES
+from skyband.core.emit import ENTRIES
 from skyband.core.registry import algorithms_of, find
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates, chance
 from skyband.problems.rows.operator import Batch, RowAlgorithm, RowOperator, Spec

@@ -19,7 +19,7 @@ from oracle import Question, Row, Shown, answers, by_group
 
 import skyband as sb
 from skyband.core import snapshots
-from skyband.core.operator import ENTRIES
+from skyband.core.emit import ENTRIES
 from skyband.core.registry import algorithms_of
 from skyband.problems.rows.algorithms.budgeted.state import usual_rows
 from skyband.problems.rows.operator import Batch, Spec

@@ -15,7 +15,8 @@ from conformance.algorithms import EXACT
 from conformance.driver import spec_of
 from oracle import Question
 
-from skyband.core.operator import ENTER, Answer
+from skyband.core.emit import ENTER
+from skyband.core.operator import Answer
 from skyband.kernels.panes import SAMPLE
 from skyband.problems.rows.algorithms.mintopk.kernels.arrays import STEPS
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from skyband.core.operator import CHANGES, WINDOWS, Answer
+from skyband.core.emit import CHANGES, WINDOWS
+from skyband.core.operator import Answer
 from skyband.core.registry import algorithms_of
 from skyband.kernels.score_grid import GRID_FIELDS
 from skyband.problems.rows.algorithms.tma.kernels import GRID, WINDOW

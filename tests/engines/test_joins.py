@@ -357,7 +357,7 @@ def ask(**changed: Any) -> pa.Table:
         ({"k": 3}, "needs order_by"),
         ({"every": 10}, "larger than the window of B"),
         ({"every": "1 minute"}, "must both be durations or both be numbers"),
-        ({"emit": "entries"}, "emit must be windows or changes"),
+        ({"emit": "entries"}, "a group changes with its rows. Possible: windows, changes"),
         ({"plan": "early:Q"}, "names no input: 'Q'"),
         ({"plan": "fast"}, "No plan 'fast'"),
         ({"plan": "multiply", "aggregates": {"m": "MIN(B.bidPrice)"}}, "not a product"),

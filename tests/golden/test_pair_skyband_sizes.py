@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skyband.core.operator import CHANGES
+from skyband.core.emit import CHANGES
 from skyband.core.registry import algorithms_of
 from skyband.expressions.pairs import bind
 from skyband.problems.pairs.algorithms.staircase import expected_pairs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skyband.core.operator import CHANGES, WINDOWS
+from skyband.core.emit import CHANGES, WINDOWS
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.operator import Batch, RowOperator, Spec

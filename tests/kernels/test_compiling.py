@@ -73,18 +73,40 @@ def test_no_two_named_tuples_look_the_same_to_numba() -> None:
                     assert seen.setdefault(look, found) is found
 
 
-def test_a_change_in_any_file_with_parts_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder = tmp_path / "problems" / "rows" / "algorithms" / "toy"
-    folder.mkdir(parents=True)
-    part = folder / "kernels.py"
-    part.write_text("one")
+def test_code_is_valid_until_something_changes_that_it_is_made_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its own module, one that it imports, and one that this imports; not one beside them."""
+    texts = {
+        "looping": "from skyband.parts import (\n    step,\n)\n",
+        "parts/__init__": "def late():\n    from skyband import constants\n",
+        "constants": "K = 1\n",
+        "beside": "import skyband.looping\n",
+    }
+    (tmp_path / "parts").mkdir()
     monkeypatch.setattr(compiling, "__file__", str(tmp_path / "kernels" / "compiling.py"))
-    stamp = compiling.stamp_of_parts.__wrapped__
-    before = stamp()
-    assert stamp() == before
-    part.write_text("other")
-    os.utime(part, ns=(0, 0))
-    assert stamp() != before
+
+    def stamp() -> int:
+        for name, text in texts.items():
+            (tmp_path / f"{name}.py").write_text(text)
+        compiling._read.cache_clear()
+        return compiling.stamp_of("skyband.looping", "numpy")
+
+    stamps = [stamp()]
+    for name in texts:
+        texts[name] += "# changed\n"
+        stamps.append(stamp())
+    compiling._read.cache_clear()
+    assert len(set(stamps)) == 4, "each of three changes is seen"
+    assert stamps[-1] == stamps[-2], "a change beside them is none"
+
+
+def test_a_kernel_is_made_from_what_it_calls() -> None:
+    """Also one whose text is in no module."""
+
+    known: dict[str, Any] = {"push": relaxed_kernels.push, "np": np}
+    exec("def made():\n    push()", known)
+    assert relaxed_kernels.__name__ in compiling._modules(known["made"])
 
 
 def test_kernels_are_cached_so() -> None:

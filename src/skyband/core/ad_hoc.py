@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skyband.core.operator import ENTER, Answer, AnswersMany, Codes, Floats, Ints, Operator
+from skyband.core.emit import ENTER
+from skyband.core.operator import Answer, AnswersMany, Codes, Floats, Ints, Operator
 from skyband.kernels.codes import order_by_code
 from skyband.kernels.compiling import allocating, kernel
 from skyband.kernels.ranking import Rows, is_best_first, sort_best_first

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 from skyband.errors import InvalidQuery
 from skyband.windows import Span, Window, parse_span, whole_number
 
-Emit = Literal["windows", "changes", "entries"]
 Order = Literal["random", "rising", "falling", "bursty"]
 
 
@@ -73,19 +72,6 @@ def text(option: str) -> Callable[[object], str | None]:
 
 def _several(given: object) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
-
-
-def check_emit(emit: object, window: Window) -> Emit:
-    if emit is None:
-        return "changes" if window.every is None else "windows"
-    if emit not in get_args(Emit):
-        raise InvalidQuery(f"emit must be one of {', '.join(get_args(Emit))}, got {emit!r}.")
-    if emit == "windows" and window.every is None:
-        raise InvalidQuery(
-            "emit='windows' gives the answer of each closed window, but a window without `every` closes with each row. "
-            "Use emit='changes' or emit='entries', or give the window an `every`."
-        )
-    return emit  # type: ignore[return-value]
 
 
 def check_lateness(lateness: Span | None, window: Window) -> int | timedelta | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from skyband.core.emit import gives_windows
 from skyband.windows import FOREVER, Ticks
 
 
@@ -38,4 +39,4 @@ def by_its_rows(ticks: Ticks) -> bool:
 
 def shows_without_rows(ticks: Ticks, emit: str | None) -> bool:
     """Is a window shown even where its key has no new row? So is one from the start on: see `FROM_THE_START`."""
-    return by_pane(ticks) and ticks.size == FOREVER and emit == "windows"
+    return by_pane(ticks) and ticks.size == FOREVER and gives_windows(emit)

@@ -18,10 +18,6 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Arrays = dict[str, npt.NDArray[Any]]
 
-WINDOWS, CHANGES, ENTRIES = 0, 1, 2
-EMIT_CODES = {"windows": WINDOWS, "changes": CHANGES, "entries": ENTRIES}
-ENTER, LEAVE = np.int8(1), np.int8(-1)
-
 
 class Answer(NamedTuple):
     """What became known: one entry per row shown, in the order in which it became known.

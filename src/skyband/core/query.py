@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar, dataclass_transform
 
 import pyarrow as pa
 
-from skyband.core.checks import Emit
+from skyband.core.emit import Emit
 from skyband.expressions.functions import described
 from skyband.windows import Span
 

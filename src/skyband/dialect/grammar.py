@@ -16,6 +16,10 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
+from skyband.core.emit import MODES
+
+EMITS = [mode.upper() for mode in MODES]
+
 
 class Span(exp.Expression):
     """`10 MINUTES`, `1000 ROWS`, or a plain number of the window's column."""
@@ -105,7 +109,7 @@ class SkybandSql(Spark):
             elif self._match_texts(("EMIT",)):
                 name, value = "emit", self._parse_var(any_token=True, upper=True)
                 if value is None:
-                    self.raise_error("Expected WINDOWS, CHANGES or ENTRIES behind EMIT")
+                    self.raise_error(f"Expected {' or '.join(EMITS)} behind EMIT")
             elif self._match_text_seq("WITH", "ERROR"):
                 name, value = "error", self._parse_number()
             elif self._match_text_seq("WITH", "RECALL"):
@@ -143,7 +147,7 @@ class SkybandSql(Spark):
             return this
 
         def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
-            if self._curr.text.upper() == "EMIT" and self._next.text.upper() in ("WINDOWS", "CHANGES", "ENTRIES"):
+            if self._curr.text.upper() == "EMIT" and self._next.text.upper() in EMITS:
                 return None
             return super()._parse_table_alias(alias_tokens=alias_tokens)
 

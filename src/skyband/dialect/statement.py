@@ -8,6 +8,7 @@ from typing import NoReturn, TypeVar, cast
 
 from sqlglot import exp
 
+from skyband.core.emit import MODES
 from skyband.dialect import text as texts
 from skyband.dialect.grammar import Stream, StreamWindow
 from skyband.errors import InvalidSql, SkybandError
@@ -118,8 +119,14 @@ def _emit(text: str, said: exp.Expr | None) -> str | None:
     if said is None:
         return None
     word = said.name.lower()
-    if word not in ("windows", "changes", "entries"):
-        texts.refuse(text, f"EMIT {said.name} is unknown", None, "Possible: EMIT WINDOWS, EMIT CHANGES, EMIT ENTRIES.")
+    if word not in MODES:
+        possible = ", ".join(f"EMIT {mode.upper()}" for mode in MODES)
+        texts.refuse(
+            text,
+            f"EMIT {said.name} is unknown",
+            None,
+            f"Possible: {possible}.",
+        )
     return word
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -54,19 +55,20 @@ def cached(text: str | None = None, **options: Any) -> Callable[[Callable[..., A
 
 
 class KernelCache(FunctionCache):
-    """Compiled code on disk, valid until a file with parts of kernels changes.
+    """Compiled code on disk, valid until a file changes that it is made from.
 
     Numba itself looks only at the file of the outermost function. The code of one that is in no file lies where that
     of a function in this file would, and goes by its text.
     """
 
     def __init__(self, function: Callable[..., Any], text: str | None = None) -> None:
-        super().__init__(function if text is None else stamp_of_parts.__wrapped__)
+        super().__init__(function if text is None else cached)
         name = self._impl.filename_base
         if text is not None:
             name = f"{function.__name__}-{_number(text.encode()):016x}.{name}"
-        stamp = self._impl.locator.get_source_stamp(), stamp_of_parts()
-        self._cache_file = OneFileEach(self._cache_path, name, stamp)
+        # A file of a user's is told by its time, as numba does.
+        file = None if _read(function.__module__) else self._impl.locator.get_source_stamp()
+        self._cache_file = OneFileEach(self._cache_path, name, (file, stamp_of(*_modules(function))))
         self._turn = Path(self._cache_path, f"{name}.turn")
 
     @contextmanager
@@ -116,17 +118,42 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+_IMPORTS: Final = re.compile(r"^\s*(?:from|import)\s+(skyband[\w.]*)(?:\s+import\s+(\([^)]*\)|[^\n]*))?", re.MULTILINE)
+
+
+def _modules(function: Callable[..., Any]) -> set[str]:
+    """The module of a function, and those of what it may call."""
+    known = [function, *function.__globals__.values()]
+    return {str(getattr(one, "__module__", None) or getattr(one, "__name__", "")) for one in known}
+
+
+def stamp_of(*modules: str) -> int:
+    """Another number as soon as one of these modules changes, or one that they import, directly or not.
+
+    What a kernel is compiled from is in them: its own text, its parts, and the constants of both.
+    """
+    found: dict[str, int] = {}
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found and (read := _read(module)) is not None:
+            found[module], imported = read
+            waiting += imported
+    return _number(repr(sorted(found.items())).encode())
+
+
 @functools.cache
-def stamp_of_parts() -> int:
-    """Another number as soon as a file changes that may have parts of kernels in it."""
-    package = Path(__file__).parents[1]
-    folders = [
-        package / "kernels",
-        *package.glob("problems/*/algorithms"),
-        *package.glob("problems/*/drivers"),
-    ]
-    files = sorted(file for folder in folders for file in folder.rglob("*.py"))
-    return _number(repr([(file.stat().st_mtime_ns, file.stat().st_size) for file in files]).encode())
+def _read(module: str) -> tuple[int, list[str]] | None:
+    """What a module of ours contains, as a number, and what it may import; None: it is no module of ours."""
+    place = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
+    for file in (place / "__init__.py", place.with_suffix(".py")):
+        if module.startswith("skyband.") and file.is_file():
+            text = file.read_text(encoding="utf-8")
+            imported = []
+            for package, names in _IMPORTS.findall(text):
+                imported += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]
+            return _number(text.encode()), imported
+    return None
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

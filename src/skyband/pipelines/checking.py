@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from skyband.core.emit import gives_windows
 from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
@@ -113,7 +114,7 @@ def _check_board(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
 
 def key_of(spec: QuerySpec) -> tuple[str, ...] | None:
     """The columns that tell the rows of an answer apart; None: of what changed, none do."""
-    if spec.query.emit != "windows":
+    if not gives_windows(spec.query.emit):
         return None
     plain = {one.text: one.name for one in spec.shown if one.is_plain}
     return tuple(plain[name] for name in problem_of(spec.query).key(spec.query) if name in plain)

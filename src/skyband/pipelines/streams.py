@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from skyband.core.emit import gives_windows
 from skyband.dialect.query_spec import QuerySpec
 from skyband.engines.spark import schema_of
 from skyband.engines.spark.plan import BUCKETS_SETTING, DEFAULT_BUCKETS
@@ -166,7 +167,7 @@ def _shared(name: str, source: str, several: Mapping[str, _Asked], checkpoint: C
 def _alone(spark: SparkSession, pipeline: Pipeline, one: _Asked) -> Stream:
     name = one.query.name
     answers = sql(one.query.sql, **one.inputs)
-    mode = "append" if one.meaning.query.emit == "windows" else "update"
+    mode = "append" if gives_windows(one.meaning.query.emit) else "update"
     output = Output(_as_they_are, None, key_of(one.meaning), one.query.to, one.asked)
     return Stream(name, answers, mode, {name: output}, _checkpoint(spark, pipeline, f"query_{name}"))
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.core.cost_files import machine
-from skyband.core.operator import CHANGES
+from skyband.core.emit import CHANGES
 from skyband.core.registry import algorithms_of
 from skyband.expressions.pairs import bind
 from skyband.problems.pairs.costs import DISTANCES, KINDS, KS, WINDOW_ROWS, PairCosts

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from rich.table import Table
 
-from skyband.core.operator import CHANGES
+from skyband.core.emit import CHANGES
 from skyband.core.registry import algorithms_of
 from skyband.expressions.pairs import bind
 from skyband.problems.pairs.drivers.scoring import Scoring, scoring_of

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skyband.core.operator import CHANGES
+from skyband.core.emit import CHANGES
 from skyband.core.registry import find
 from skyband.expressions.pairs import bind
 from skyband.problems.pairs.algorithms.naive.supreme import Supreme

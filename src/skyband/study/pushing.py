@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, WINDOWS
+from skyband.core.emit import CHANGES, WINDOWS
 from skyband.problems.rows.operator import Batch, RowOperator, Spec
 from skyband.windows import Ticks
 

@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.operator import ENTRIES, WINDOWS, Floats
+from skyband.core.emit import ENTRIES, WINDOWS
+from skyband.core.operator import Floats
 from skyband.core.registry import find
 from skyband.expressions import subscriptions
 from skyband.problems.rows.operator import Batch as RowBatch

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.cost_files import machine
-from skyband.core.operator import WINDOWS
+from skyband.core.emit import WINDOWS
 from skyband.core.registry import find
 from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.algorithms.boxes.state import Boxes

@@ -8,7 +8,7 @@ import numpy as np
 from across_oracle import Row, Shown
 from conformance.feeding import Feeder
 
-from skyband.core.operator import LEAVE
+from skyband.core.emit import LEAVE
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossOperator, AcrossSpec
 
 

@@ -11,7 +11,7 @@ from across_oracle import Advance, Event, Row, Scoring
 from hypothesis import strategies as st
 from oracle import Question
 
-from skyband.core.operator import EMIT_CODES
+from skyband.core.emit import code_of
 from skyband.problems.across.combining import resolve
 from skyband.problems.across.operator import REPEAT_CODES, AcrossAlgorithm, AcrossSpec
 from skyband.windows import FOREVER, Ticks
@@ -62,7 +62,7 @@ def spec_of(
     size = FOREVER if question.size is None else question.size
     ticks = Ticks(size, question.every or 0, lateness, question.by_count)
     resolved = resolve(combine, names, low, high)  # type: ignore[arg-type]
-    return AcrossSpec(question.k, ticks, EMIT_CODES[question.emit], resolved, low, high, REPEAT_CODES[repeat])
+    return AcrossSpec(question.k, ticks, code_of(question.emit), resolved, low, high, REPEAT_CODES[repeat])
 
 
 def kinds(algorithm: AcrossAlgorithm) -> list[Kind]:

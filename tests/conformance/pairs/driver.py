@@ -11,7 +11,7 @@ from conformance.pairs.scores import SCORES, scoring, whole
 from oracle import Question
 from pair_oracle import PairRow, ShownPair
 
-from skyband.core.operator import EMIT_CODES, LEAVE
+from skyband.core.emit import LEAVE, code_of
 from skyband.kernels.whole_scores import NULL, from_keys
 from skyband.problems.pairs.operator import Answer, Batch, Spec
 from skyband.windows import FOREVER, Ticks
@@ -22,7 +22,7 @@ def spec_of(question: Question, score: str) -> Spec:
     lateness = FOREVER if question.lateness is None else question.lateness
     size = FOREVER if question.size is None else question.size
     ticks = Ticks(size, question.every or 0, lateness, question.by_count)
-    return Spec(question.k, ticks, scoring(score), EMIT_CODES[question.emit])
+    return Spec(question.k, ticks, scoring(score), code_of(question.emit))
 
 
 class Driver(Feeder[Spec, PairRow, ShownPair]):

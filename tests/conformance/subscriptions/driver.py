@@ -11,7 +11,8 @@ import pyarrow as pa
 from oracle import Advance, Question, Shown
 from subscriptions_oracle import Asked, Event, Point, Score, answers_of
 
-from skyband.core.operator import EMIT_CODES, LEAVE, Answer
+from skyband.core.emit import LEAVE, code_of
+from skyband.core.operator import Answer
 from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.drivers.scoring import Scoring, scoring_of
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec, SubscriptionOperator
@@ -61,7 +62,7 @@ def spec_of(question: Question, score: str) -> Spec:
     lateness = FOREVER if question.lateness is None else question.lateness
     size = FOREVER if question.size is None else question.size
     ticks = Ticks(size, question.every or 0, lateness, question.by_count)
-    return Spec(ticks, scoring(score), EMIT_CODES[question.emit])
+    return Spec(ticks, scoring(score), code_of(question.emit))
 
 
 class Driver:

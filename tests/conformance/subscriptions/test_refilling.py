@@ -11,7 +11,8 @@ from conformance.subscriptions.driver import Driver
 from oracle import Question
 from subscriptions_oracle import Asked, Point
 
-from skyband.core.operator import CHANGES, ENTRIES, Floats, Ints
+from skyband.core.emit import CHANGES, ENTRIES
+from skyband.core.operator import Floats, Ints
 from skyband.core.registry import find
 from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.drivers.scoring import scoring_of

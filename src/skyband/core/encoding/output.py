@@ -11,20 +11,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.emit import LEAD, LEAVE, MODES, WINDOWS, gives_changes
 from skyband.core.encoding.rows import column_of
-from skyband.core.operator import LEAVE, Codes, Ints
+from skyband.core.operator import Codes, Ints
 from skyband.windows import FOREVER, Ticks
 
 _CHANGES = pa.array(["enter", "leave"])
 
 # The columns before the others: of what a query emits, and of many ad-hoc questions.
 QUESTIONS = "questions"
-_LEAD = {
-    "windows": ["window_start", "window_end"],
-    "changes": ["at", "change"],
-    "entries": ["at"],
-    QUESTIONS: ["question", "window_start", "window_end"],
-}
+_LEAD = {**LEAD, QUESTIONS: ["question", *LEAD[MODES[WINDOWS]]]}
 TAKEN = {"rank", "score", *(name for names in _LEAD.values() for name in names)}  # a column called so is renamed
 _LEAD_TYPES = {"change": pa.string(), "question": pa.int32()}  # the others have the type of the window's column
 _RANK = pa.int32()
@@ -119,9 +115,9 @@ class OutputSchema:
 
     def _window_columns(self, answer: Ranked, window: Ticks, size: int | Ints) -> list[pa.Array]:
         at = column_of(answer.at, np.int64, self.time_type)
-        if self.emit == "changes":
+        if gives_changes(self.emit):
             return [at, _CHANGES.take(pa.array(answer.change == LEAVE).cast(pa.int8()))]
-        if self.emit == "entries":
+        if len(LEAD.get(self.emit, ())) == 1:
             return [at]
         if window.by_count:
             # A window from the start on is longer than any number of arrivals.
@@ -142,7 +138,7 @@ class Outputs(NamedTuple):
 
     @classmethod
     def of(cls, emit: str, output: Callable[[str], OutputSchema]) -> Outputs:
-        return cls(output(emit), output("windows"), output(QUESTIONS))
+        return cls(output(emit), output(MODES[WINDOWS]), output(QUESTIONS))
 
     def table(
         self,

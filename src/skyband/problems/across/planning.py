@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from skyband.core import chooser
-from skyband.core.operator import EMIT_CODES
+from skyband.core.emit import code_of
 from skyband.core.plan import Choice, Plan
 from skyband.core.registry import algorithms_of
 from skyband.problems.across.operator import ONCE, REPEAT_CODES, AcrossSpec
@@ -37,7 +37,7 @@ def in_numbers(query: TopKAcross, ticks: Ticks, idle_after: int = 0) -> AcrossSp
     return AcrossSpec(
         query.k,
         ticks,
-        EMIT_CODES[str(query.emit)],
+        code_of(query.emit),
         query.combined(),
         low,
         high,

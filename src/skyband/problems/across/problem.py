@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
 from skyband.core.draft import Draft
+from skyband.core.emit import gives_windows
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
@@ -49,7 +50,7 @@ class Across(OneWindowProblem[TopKAcross]):
 
     def distribution(self, query: TopKAcross, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         ticks = ticks_of(query.window)
-        if not by_pane(ticks) or query.emit != "windows":
+        if not by_pane(ticks) or not gives_windows(query.emit):
             return Distribution(False, "in one place: answers do not come window by window")
         if shows_without_rows(ticks, query.emit):
             return FROM_THE_START

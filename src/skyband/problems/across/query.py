@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
-from skyband.core import checks
 from skyband.core.checks import (
-    Emit,
     as_given,
     check_idle,
     check_jump,
@@ -19,6 +17,7 @@ from skyband.core.checks import (
     check_recall,
     check_window,
 )
+from skyband.core.emit import Emit, mode_of
 from skyband.core.query import Converted, Emits, Length, Query, option
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.problems.across.combining import Combine, resolve
@@ -115,11 +114,7 @@ def _check_bounds(bounds: Any, streams: tuple[str, ...], repeat: str | None) -> 
 
 
 def _check_emit(emit: object, window: Window) -> Emit:
-    if emit == "entries":
-        raise InvalidQuery(
-            "emit='entries' tells of each row once, but an object comes and goes. Use emit='changes' or emit='windows'."
-        )
-    return checks.check_emit(emit, window)
+    return mode_of(emit, slides=window.every is not None, no_entries="an object comes and goes")
 
 
 class TopKAcross(Query):

@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import AdHoc, best_of_parts
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
@@ -158,7 +159,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
         added=tuple(added),
         output=output.append(pa.field(LATEST, pa.int64())),
         sources=(*[None] * 4, query.id, *[None] * (len(output) - 5), None),
-        changes=query.emit != "windows",
+        changes=not gives_windows(query.emit),
         is_spread=PROBLEM.distribution(query).is_spread,
         fingerprint=query.fingerprint(whole),
         # Asked of a bucket: a column names the stream of each row, and Spark does the waiting.

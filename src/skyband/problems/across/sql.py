@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
+from skyband.core.emit import gives_changes
 from skyband.core.encoding.output import free_name
 from skyband.dialect.query_spec import QuerySpec, Rows, Shown
 from skyband.dialect.reading import all_of, check_columns, ranking_of, window_of, with_aliases_resolved
@@ -61,7 +62,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         )
         for one in statement.inputs
     }
-    return QuerySpec(query, rows, _shown(statement, key, values, window.every is None or statement.emit == "changes"))
+    return QuerySpec(query, rows, _shown(statement, key, values, window.every is None or gives_changes(statement.emit)))
 
 
 _VALUE = "value"

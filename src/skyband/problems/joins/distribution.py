@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from skyband.core.emit import gives_changes, gives_windows
 from skyband.problems.joins.columns import BoundAggregate, BoundInput, BoundJoin
 from skyband.problems.joins.query import JoinAggregate
 from skyband.windows import FOREVER
@@ -27,7 +28,7 @@ class Partitioning:
 
 def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
     """How to spread the rows of a join; None: one bucket takes all."""
-    if query.every is None or (query.order_by and query.emit == "changes") or shows_without_rows(query, bound):
+    if query.every is None or (query.order_by and gives_changes(query.emit)) or shows_without_rows(query, bound):
         return None
     streams = [source for source in bound.inputs if not source.is_relation]
     shared = [v for v in range(len(bound.variable_types)) if all(v in source.variables for source in streams)]
@@ -39,7 +40,7 @@ def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
         columns = tuple(name for name in only.grouped if not pa.types.is_floating(only.schema.field(name).type))
         if columns:
             return Partitioning({only.name: columns}, adds_up=False)
-    if query.emit != "windows" or not all(map(_adds_up, bound.aggregates)):
+    if not gives_windows(query.emit) or not all(map(_adds_up, bound.aggregates)):
         return None
     if only is not None:
         return Partitioning({only.name: ()}, adds_up=True)
@@ -51,7 +52,7 @@ def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
 def shows_without_rows(query: JoinAggregate, bound: BoundJoin) -> bool:
     """Is there a window from the start on, which is shown even when no row comes?"""
     streams = (source for source in bound.inputs if not source.is_relation)
-    return query.emit == "windows" and any(source.size == FOREVER for source in streams)
+    return gives_windows(query.emit) and any(source.size == FOREVER for source in streams)
 
 
 def _column(source: BoundInput, variable: int) -> str | None:

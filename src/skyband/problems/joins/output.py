@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband import expressions
+from skyband.core.emit import gives_changes, gives_windows
 from skyband.core.encoding.decimals import as_decimals, fit_in_64_bits
 from skyband.core.encoding.output import places
 from skyband.core.encoding.schemas import stored, whole_batch
@@ -43,16 +44,16 @@ class GroupsOutput:
     def __init__(self, query: JoinAggregate, bound: BoundJoin) -> None:
         self._query, self._bound = query, bound
         self._grouped = [i for i, source in enumerate(bound.inputs) if source.grouped]
-        time = pa.field("at" if query.emit == "changes" else "window_end", bound.time_type)
-        lead = [time, pa.field("change", pa.string())] if query.emit == "changes" else [time]
-        ranks = [pa.field("rank", pa.int32())] if query.order_by and query.emit == "windows" else []
+        time = pa.field("at" if gives_changes(query.emit) else "window_end", bound.time_type)
+        lead = [time, pa.field("change", pa.string())] if gives_changes(query.emit) else [time]
+        ranks = [pa.field("rank", pa.int32())] if query.order_by and gives_windows(query.emit) else []
         self._groups = [bound.inputs[i].schema.field(column).with_name(name) for i, column, name in bound.groups]
         self._aggregates = [pa.field(each.name, each.type) for each in bound.aggregates]
         self.schema = pa.schema([*lead, *ranks, *self._groups, *self._aggregates])
         shown = pa.schema([*self._groups, *self._aggregates])
         self._having = None if query.having is None else bind_filter(query.having, shown, what="having")
         self._order = [_bind_order(text, shown) for text in query.order_by]
-        if query.emit == "changes" and query.order_by and (query.k is None or ranked(query) is None):
+        if gives_changes(query.emit) and query.order_by and (query.k is None or ranked(query) is None):
             raise InvalidQuery(
                 "With emit='changes', order_by takes one aggregate by its name, with k and without having: ranks "
                 "change with every row. emit='windows' ranks by anything."
@@ -65,7 +66,7 @@ class GroupsOutput:
             return self.schema.empty_table()
         # With a k, a line without a group shows that there is none at all.
         parts = operator.parts(np.maximum(answer.group, 0)) if self._groups else np.zeros((len(answer.at), 0), np.int32)
-        if self._query.emit == "windows":
+        if gives_windows(self._query.emit):
             return self._windows(self._lines(answer, parts, codes))
         if self._query.k is not None:
             return self._changes(self._best_changes(answer, parts, codes))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from skyband.core.chooser import BY_NAME, cheapest
+from skyband.core.emit import gives_changes
 from skyband.core.plan import Choice
 from skyband.core.plan import Plan as ChosenPlan
 from skyband.errors import InvalidQuery
@@ -40,7 +41,7 @@ def specify(query: JoinAggregate, bound: BoundJoin, *, external_clock: bool = Fa
         inputs,
         aggregates,
         bound.every,
-        query.emit == "changes",
+        gives_changes(query.emit),
         FOREVER if external_clock else bound.lateness,
         bound.by_count,
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from skyband.core.distribution import FROM_THE_START, Distribution
 from skyband.core.draft import Draft, Step
+from skyband.core.emit import gives_windows
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import in_panes
 from skyband.core.problem import Problem, Running
@@ -120,7 +121,7 @@ class Joins(Problem[JoinAggregate]):
 def _why_not(query: JoinAggregate) -> str:
     if query.every is None:
         return "each row moves the windows of all"
-    if query.emit != "windows":
+    if not gives_windows(query.emit):
         return "what changed is known only there"
     return "parts of these aggregates cannot be added up exactly"
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from skyband.core import checks
-from skyband.core.checks import Emit, check_lateness, check_window, text, texts
+from skyband.core.checks import check_lateness, check_window, text, texts
+from skyband.core.emit import Emit, mode_of
 from skyband.core.query import Converted, Emits, Length, Names, Query, option
 from skyband.errors import InvalidQuery
 from skyband.expressions.aggregates import Aggregate, Name, read_aggregate, read_equality, read_name
@@ -150,16 +151,7 @@ def _check_slide(slide: int | timedelta | None, name: str, window: Window, *, is
 
 
 def _check_emit(emit: object, every: int | timedelta | None) -> Emit:
-    if emit is None:
-        return "changes" if every is None else "windows"
-    if emit not in ("windows", "changes"):
-        raise InvalidQuery(f"emit must be windows or changes, got {emit!r}.")
-    if emit == "windows" and every is None:
-        raise InvalidQuery(
-            "emit='windows' gives the groups of each closed window, but windows without `every` close with each "
-            "row. Use emit='changes', or give an `every`."
-        )
-    return emit
+    return mode_of(emit, slides=every is not None, no_entries="a group changes with its rows")
 
 
 class JoinAggregate(Query):

@@ -22,6 +22,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
+from skyband.core.emit import gives_windows
 from skyband.core.encoding.inputs import in_batches, read
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.gathering import Gatherer
@@ -313,7 +314,7 @@ def _recipe(
         added=(),
         output=output,
         sources=(None,) * len(output),
-        changes=query.emit != "windows",
+        changes=not gives_windows(query.emit),
         is_spread=how is not None,
         fingerprint=query.fingerprint(schemas),
         query=of_bucket,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from skyband.core.emit import gives_windows
 from skyband.core.encoding.inputs import read
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.query import replace_unchecked
@@ -37,6 +38,6 @@ def start_together(data: Any, queries: Sequence[TopKPairs]) -> list[Running]:
 def alike(query: TopKPairs) -> TopKPairs | None:
     """What queries have in common that one skyband can answer: all but k and size. None: this one shares nothing."""
     window = query.window
-    if query.emit != "windows" or window.every is None or window.size is None or query.algorithm is not None:
+    if not gives_windows(query.emit) or window.every is None or window.size is None or query.algorithm is not None:
         return None
     return replace_unchecked(query, k=1, window=replace(window, size=window.every))

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import WINDOWS, Codes, Floats, Ints, Operator
+from skyband.core.emit import WINDOWS
+from skyband.core.operator import Codes, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.problems.pairs.drivers.scoring import Scoring
 from skyband.windows import Ticks

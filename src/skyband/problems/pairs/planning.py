@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from skyband.core import chooser
-from skyband.core.operator import EMIT_CODES
+from skyband.core.emit import code_of
 from skyband.core.plan import Plan
 from skyband.problems.pairs.algorithms import staircase, threshold
 from skyband.problems.pairs.algorithms.naive import supreme
@@ -27,7 +27,7 @@ def specify(query: TopKPairs, schema: pa.Schema, scoring: Scoring, *, external_c
     ticks = query.window.ticks(schema, query.lateness)
     if external_clock:
         ticks = replace(ticks, lateness=FOREVER)
-    return Spec(query.k, ticks, scoring, EMIT_CODES[str(query.emit)])
+    return Spec(query.k, ticks, scoring, code_of(query.emit))
 
 
 def plan(

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
 from skyband.core.draft import Draft
+from skyband.core.emit import code_of, gives_windows
 from skyband.core.encoding.schemas import plain_schema
-from skyband.core.operator import EMIT_CODES
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
@@ -58,12 +58,12 @@ class Pairs(OneWindowProblem[TopKPairs]):
         else:
             score = pair_expressions.bind(*text, plain_schema(draft.schema))
         scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
-        spec = Spec(query.k, ticks_of(query.window), scoring, EMIT_CODES[str(query.emit)])
+        spec = Spec(query.k, ticks_of(query.window), scoring, code_of(query.emit))
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
 
     def distribution(self, query: TopKPairs, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         ticks = ticks_of(query.window)
-        if not by_pane(ticks) or query.emit != "windows":
+        if not by_pane(ticks) or not gives_windows(query.emit):
             return Distribution(False, "in one place: answers do not come window by window")
         if shows_without_rows(ticks, query.emit):
             return FROM_THE_START

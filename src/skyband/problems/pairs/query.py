@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.core import checks
-from skyband.core.checks import as_given, check_emit, check_lateness, check_window
+from skyband.core.checks import as_given, check_lateness, check_window
+from skyband.core.emit import check_emit
 from skyband.core.query import Emits, Length, Names, Query, option
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import pairs

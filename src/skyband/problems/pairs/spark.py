@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import best_of_parts
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
@@ -105,7 +106,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
         added=tuple(field.name for field in added),
         output=output,
         sources=(*[None] * (len(output) - 2 * len(rows)), *sources, *sources),
-        changes=query.emit != "windows",
+        changes=not gives_windows(query.emit),
         is_spread=is_spread,
         fingerprint=query.fingerprint(schema),
         query=asked,

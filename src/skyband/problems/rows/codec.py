@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from skyband import expressions
 from skyband.core.codec import Codec
+from skyband.core.emit import WINDOWS
 from skyband.core.encoding.groups import GroupCodes
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
 from skyband.core.encoding.scores import Scores
 from skyband.core.encoding.times import measured_type
-from skyband.core.operator import WINDOWS, Answer, Floats, Ints
+from skyband.core.operator import Answer, Floats, Ints
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
 from skyband.errors import InvalidQuery

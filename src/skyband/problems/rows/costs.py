@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from skyband.core import cost_files
-from skyband.core.operator import WINDOWS
+from skyband.core.emit import is_whole
 from skyband.problems.rows.operator import Spec
 from skyband.windows import FOREVER
 
@@ -76,7 +76,7 @@ class Costs:
         if window_rows > SLIDE_ROWS[-1] and slides > 1:
             # What a slide costs is shared by its rows: that these are as many counts more than the window's.
             slides = max(1.0, slides * SLIDE_ROWS[-1] / window_rows)
-        whole = slides > 0 and spec.emit == WINDOWS
+        whole = slides > 0 and is_whole(spec.emit)
         shapes = {
             shape.slides: i
             for i, shape in enumerate(SHAPES)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
+from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import TAKEN
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
@@ -41,7 +42,7 @@ def alike(query: TopK, columns: Sequence[str]) -> Hashable | None:
     window = query.window
     if not TAKEN.isdisjoint(columns):
         return None
-    if query.emit != "windows" or window.size is None or window.every is None or query.per:
+    if not gives_windows(query.emit) or window.size is None or window.every is None or query.per:
         return None
     if query.algorithm is not None or query.error is not None or query.ad_hoc or query.expect is not None:
         return None

@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import WINDOWS, Answer, Codes, Floats, Ints, Operator
+from skyband.core.emit import WINDOWS
+from skyband.core.operator import Answer, Codes, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.windows import Ticks
 

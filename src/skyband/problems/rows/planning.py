@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy import format_float_positional as in_full
 
 from skyband.core import chooser
-from skyband.core.operator import EMIT_CODES
+from skyband.core.emit import code_of
 from skyband.core.plan import Choice, Plan
 from skyband.core.registry import algorithms_of
 from skyband.errors import InvalidQuery
@@ -32,7 +32,7 @@ def specify(query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> 
     ticks = query.window.ticks(schema, query.lateness)
     if external_clock:
         ticks = replace(ticks, lateness=FOREVER)
-    return Spec(query.k, ticks, EMIT_CODES[str(query.emit)], bool(query.per), query.ad_hoc, query.error or 0.0)
+    return Spec(query.k, ticks, code_of(query.emit), bool(query.per), query.ad_hoc, query.error or 0.0)
 
 
 def plan(

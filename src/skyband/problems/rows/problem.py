@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
 from skyband.core.draft import Draft
-from skyband.core.operator import EMIT_CODES
+from skyband.core.emit import code_of
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
@@ -48,7 +48,7 @@ class Rows(OneWindowProblem[TopK]):
         return f", if scores come in {query.expect or 'random'} order"
 
     def choose(self, query: TopK, draft: Draft) -> Plan:
-        emit = EMIT_CODES[str(query.emit)]
+        emit = code_of(query.emit)
         spec = Spec(query.k, ticks_of(query.window), emit, bool(query.per), query.ad_hoc, query.error or 0.0)
         return planning.plan(spec, query.algorithm, expect=query.expect, window_rows=draft.window_rows)
 

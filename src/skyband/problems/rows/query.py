@@ -10,7 +10,6 @@ import pyarrow as pa
 from skyband.core.checks import (
     Order,
     as_given,
-    check_emit,
     check_error,
     check_expect,
     check_jump,
@@ -19,6 +18,7 @@ from skyband.core.checks import (
     check_window,
     names,
 )
+from skyband.core.emit import check_emit
 from skyband.core.query import Emits, Length, Names, Query, option
 from skyband.errors import UnknownColumn
 from skyband.expressions import check_text

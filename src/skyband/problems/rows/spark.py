@@ -21,6 +21,7 @@ from pyspark.sql.types import NumericType
 
 from skyband import expressions
 from skyband.core.distribution import by_pane
+from skyband.core.emit import gives_changes, gives_windows
 from skyband.core.session import Session
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
@@ -142,7 +143,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         added=(SCORE,),
         output=output.schema,
         sources=(*[None] * added_first, *query.per, None, None, *others),
-        changes=query.emit != "windows",
+        changes=not gives_windows(query.emit),
         is_spread=PROBLEM.distribution(query).is_spread and not _ends_for_all(df, query, ticks),
         fingerprint=query.fingerprint(schema),
         query=asked_of_a_bucket,
@@ -155,7 +156,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
 def _ends_for_all(df: DataFrame, query: TopK, ticks: Ticks) -> bool:
     """Does the last row of all say what is told of other groups? At the end of a batch, windows close up to it, and
     with changes what leaves them is told; a bucket by itself would not know."""
-    return not df.isStreaming and query.emit == "changes" and by_pane(ticks)
+    return not df.isStreaming and gives_changes(query.emit) and by_pane(ticks)
 
 
 def _columns(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> list[Column]:

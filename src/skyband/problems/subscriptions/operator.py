@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from skyband.core.operator import WINDOWS, Answer, Floats, Ints, Operator
+from skyband.core.emit import WINDOWS
+from skyband.core.operator import Answer, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 from skyband.windows import Ticks

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core import chooser
-from skyband.core.operator import EMIT_CODES
+from skyband.core.emit import code_of
 from skyband.core.plan import Plan
 from skyband.expressions.subscriptions import QueryScore
 from skyband.problems.subscriptions.algorithms import boxes, cells, scan, shared, shared_score
@@ -43,7 +43,7 @@ def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external
 def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:
     """The same, where window and score are known."""
     k = None if isinstance(query.k, str) else query.k
-    return Spec(ticks, scoring, EMIT_CODES[str(query.emit)], k, query.backfill, query.every is not None)
+    return Spec(ticks, scoring, code_of(query.emit), k, query.backfill, query.every is not None)
 
 
 def plan(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.core import checks
-from skyband.core.checks import as_given, check_emit, check_jump, check_lateness, check_window
+from skyband.core.checks import as_given, check_jump, check_lateness, check_window
+from skyband.core.emit import check_emit
 from skyband.core.query import Converted, Emits, Length, Query, option, replace_unchecked
 from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
 from skyband.expressions.subscriptions import check_by, filtered, parameter

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from skyband.core.emit import gives_windows
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.clock import watermarked
 from skyband.engines.spark.copies import COPY
@@ -170,7 +171,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
         added=(),
         output=output.schema,
         sources=(*[None] * (len(output.schema) - len(shown)), *shown),
-        changes=query.emit != "windows",
+        changes=not gives_windows(query.emit),
         is_spread=True,
         fingerprint=f"{query.fingerprint(schema)} for {asked}{meeting}",
         query=replace_unchecked(query, max_jump=None),  # a bucket does not see all rows

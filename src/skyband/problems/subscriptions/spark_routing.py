@@ -38,6 +38,7 @@ from pyspark.sql.types import (
 )
 
 from skyband.core.distribution import by_its_rows
+from skyband.core.emit import gives_changes
 from skyband.engines.spark.copies import CopyGatherer
 from skyband.engines.spark.pages import BatchFunction, Ints, Tally
 from skyband.engines.spark.part import WEIGHT
@@ -70,7 +71,7 @@ def needs_only_what_it_shows(df: DataFrame, query: TopKForEach, ticks: Ticks) ->
     For a batch with changes they are not: at the end of the input, windows close up to the last row of all, and emit
     what leaves them.
     """
-    return by_its_rows(ticks) and (df.isStreaming or query.emit != "changes")
+    return by_its_rows(ticks) and (df.isStreaming or not gives_changes(query.emit))
 
 
 def meetings(df: DataFrame, rows: pa.Schema, query: TopKForEach) -> tuple[Meeting, ...]:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.operator import CHANGES
+from skyband.core.emit import CHANGES
 from skyband.core.registry import algorithms_of
 from skyband.problems.across.combining import ADD, Combine
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec

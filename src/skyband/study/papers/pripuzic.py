@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skyband.core.operator import ENTRIES, Ints
+from skyband.core.emit import ENTRIES
+from skyband.core.operator import Ints
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates, chance
 from skyband.problems.rows.operator import Spec
 from skyband.streams.orders import daily_cycle, falling, random_walk, rising

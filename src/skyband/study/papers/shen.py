@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.operator import ENTRIES
+from skyband.core.emit import ENTRIES
 from skyband.problems.rows.operator import Spec
 from skyband.streams.arrivals import late
 from skyband.streams.uniform import uniform

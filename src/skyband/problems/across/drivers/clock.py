@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.clock import WindowClock
-from skyband.core.operator import CHANGES, Arrays, Codes, Floats, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import Arrays, Codes, Floats, Ints
 from skyband.problems.across.drivers.kernels.steps import interleave, slide
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 from skyband.windows import FOREVER
@@ -103,7 +104,7 @@ class Schedule:
         if not self._windows.waits:
             return None
         following = self._windows.next_end
-        if self._longest >= following or (self.spec.emit == CHANGES and self._shown):
+        if self._longest >= following or (takes_back(self.spec.emit) and self._shown):
             return following
         return int(self._begins[0]) if len(self._begins) else None
 
@@ -153,7 +154,7 @@ class Schedule:
         closed, every = self._windows.closed, self.spec.window.every
         count = int(np.searchsorted(self._begins, until, side="right"))
         begins, rows = self._begins[:count], self._waiting.map(lambda column: column[:count])
-        lingers = self.spec.emit == CHANGES
+        lingers = takes_back(self.spec.emit)
         room = 0
         while True:
             clock, row = np.empty(room, np.int64), np.empty(room, np.int64)

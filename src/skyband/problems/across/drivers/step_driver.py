@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import ENTER, Arrays, Codes, Ints, ShowsNoRows
+from skyband.core.emit import ENTER
+from skyband.core.operator import Arrays, Codes, Ints, ShowsNoRows
 from skyband.problems.across.drivers.clock import Schedule, Steps
 from skyband.problems.across.drivers.kernels.emit import Out, Shown, new_out, new_shown
 from skyband.problems.across.drivers.kernels.scoring import scoring_of

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked, Held
 from skyband.core.clock import LATEST, WindowClock
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, Arrays, Ints
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
+from skyband.core.operator import Arrays, Ints
 from skyband.kernels.ranking import ROW
 from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
 from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, Pairs, Spec, relabelled
@@ -96,7 +97,7 @@ class Arriving(ABC):
 
     def held(self) -> Ints:
         parts = [self._rows.positions(), *(rows.position for rows in self._waiting)]
-        if self.spec.emit == CHANGES:
+        if takes_back(self.spec.emit):
             parts += [self._shown["a_position"], self._shown["b_position"]]
         return np.unique(np.concatenate(parts))
 
@@ -288,7 +289,7 @@ class Arriving(ABC):
 
     def _worth_closing(self) -> int | None:
         """The end of the earliest open window that has a row, or something to say about what has left it."""
-        showing = self.spec.emit == CHANGES and len(self._shown) > 0
+        showing = takes_back(self.spec.emit) and len(self._shown) > 0
         return self._windows.worth_closing(self._earliest_live, showing=showing)
 
     def _earliest_live(self) -> int:
@@ -326,13 +327,13 @@ class Arriving(ABC):
         """The answer is now these pairs, best first: say so in the way the query asked for."""
         emit = self.spec.emit
         entered = np.arange(len(pairs))
-        if emit == CHANGES:
+        if takes_back(emit):
             shown, self._shown = self._shown, pairs.copy()
             before, now = (list(zip(some["a"].tolist(), some["b"].tolist(), strict=True)) for some in (shown, pairs))
             left, new = set(before) - set(now), set(now) - set(before)
             self._write(at, shown, [rank for rank, pair in enumerate(before) if pair in left], LEAVE)
             entered = np.array([rank for rank, pair in enumerate(now) if pair in new], np.int64)
-        elif emit == ENTRIES:
+        elif is_once(emit):
             entered = np.flatnonzero(pairs["flag"] == 0)
             if len(entered):
                 self._mark(pairs[entered])

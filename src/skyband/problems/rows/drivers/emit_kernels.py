@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
 from skyband.kernels.compiling import inlined
 from skyband.kernels.ranking import exceeds, ranks_before
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
@@ -41,7 +41,7 @@ def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore
     There is room for all of both. In a row's flag stands whether it was ever shown (for entries).
     """
     rows = pool.rows
-    if emit == CHANGES:
+    if takes_back(emit):
         reserve(pool, shown, n)
         same, m, last = 0, shown.length, shown.offset
         while same < min(n, m) and rows[last + same].position == rows[start + same].position:
@@ -60,7 +60,7 @@ def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore
         return
     for r in range(n):
         row = rows[start + r]
-        if emit != ENTRIES or not row.flag & 1:
+        if not is_once(emit) or not row.flag & 1:
             write(out, clock, at, g, r + 1, row, ENTER, order)
         row.flag |= 1
 

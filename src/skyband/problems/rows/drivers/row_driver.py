@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked, Held
 from skyband.core.clock import EARLIEST, LATEST, WindowClock
-from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Codes, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import ANSWER, Answer, Arrays, Codes, Ints
 from skyband.kernels import slabs
 from skyband.kernels.compiling import allocating, inlined, kernel
 from skyband.kernels.ranking import ROW, Rows, joined
@@ -160,7 +161,7 @@ class Arriving(ABC):
 
     def held(self) -> Ints:
         positions = self._rows()[1]["position"]
-        if self.spec.emit == CHANGES:
+        if takes_back(self.spec.emit):
             positions = np.concatenate([positions, slabs.pack(self._pool, self._shown())["position"]])
         return np.unique(positions)
 
@@ -239,7 +240,7 @@ class Arriving(ABC):
 
     def _worth_closing(self) -> int | None:
         """The end of the earliest open window that has something to show."""
-        showing = self.spec.emit == CHANGES and bool(self._shown()["length"].any())
+        showing = takes_back(self.spec.emit) and bool(self._shown()["length"].any())
         return self._windows.worth_closing(self._earliest_live, showing=showing)
 
     def _earliest_live(self) -> int:

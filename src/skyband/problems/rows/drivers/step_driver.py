@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import CHANGES, Arrays, Codes, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import Arrays, Codes, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.codes import order_by_code
@@ -68,7 +69,7 @@ class Stepwise(Arriving):
 
     def rows_held(self) -> int:
         state = self._state
-        shown = int(state.shown["length"].sum()) if self.spec.emit == CHANGES else 0
+        shown = int(state.shown["length"].sum()) if takes_back(self.spec.emit) else 0
         return int(state.lists["length"].sum()) + shown + len(self._pending)
 
     def live_groups(self) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import overload
 
-from skyband.core.operator import CHANGES
+from skyband.core.emit import takes_back
 from skyband.kernels.compiling import allocating, inlined, kernel
 from skyband.kernels.ranking import ZERO
 from skyband.kernels.skyband import BAND, first_row
@@ -250,7 +250,7 @@ def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
 @inlined
 def show_step(kind, g, at, order, taken, score, time, position, rule, pool, state, out):  # type: ignore[no-untyped-def]
     """Show the answer after one step, in which the row with these three was taken in, or none."""
-    if rule.each and rule.emit == CHANGES:
+    if rule.each and takes_back(rule.emit):
         ready(kind, g, at, rule, pool, state)
         row, answer, shown = (taken, score, time, position), state.lists[0, g], state.shown[g]
         if show_replaced(g, at, order, row, answer, rule.k, pool, shown, state.clock, out):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import ANSWER, Answer, Arrays, Ints
 from skyband.kernels.ranking import ROW, Rows
 from skyband.problems.subscriptions.drivers.kernels.emit import Emitted, emit_differences
 
@@ -20,7 +21,7 @@ class Before:
 
     def is_showing(self) -> bool:
         """Will the next answer emit something, if only that rows leave?"""
-        return self._emit == CHANGES and len(self.rows) > 0
+        return takes_back(self._emit) and len(self.rows) > 0
 
     def add(self, queries: int) -> None:
         self._ends = np.append(self._ends, np.full(queries, len(self.rows)))

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.core.operator import ANSWER, ENTER, ENTRIES, Answer, Arrays, Floats, Ints
+from skyband.core.emit import ENTER, is_once
+from skyband.core.operator import ANSWER, Answer, Arrays, Floats, Ints
 from skyband.kernels.ranking import ROW, Rows, best_first
 from skyband.kernels.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
 from skyband.problems.subscriptions.drivers.kernels.emit import Emitted, in_columns
@@ -103,7 +104,7 @@ class Lists(Schedule):
         lines["at"], lines["group"], lines["order"], lines["change"] = self._now + self._counted, q, 0, ENTER
         lines["rank"] = np.arange(1, len(rows) + 1)
         lines["score"], lines["position"] = rows["score"], rows["position"]
-        if self.spec.emit == ENTRIES:
+        if is_once(self.spec.emit):
             rows["flag"] = 1
         self._emitted.written[0] += len(rows)
 

@@ -17,7 +17,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from skyband.core.operator import CHANGES, Answer, Floats, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import Answer, Floats, Ints
 from skyband.problems.subscriptions.drivers.kernels.lists import LATEST, SLACK, arrivals_of
 from skyband.problems.subscriptions.drivers.kernels.row_driver import arrive, room_for_lists
 from skyband.problems.subscriptions.drivers.kernels.step_driver import close, keep
@@ -217,7 +218,7 @@ class Thresholds(Lists):
         done.append(self._lines())
 
     def _is_showing(self) -> bool:
-        return self._shown and self.spec.emit == CHANGES
+        return self._shown and takes_back(self.spec.emit)
 
     def _earliest_live(self) -> int:
         time = self._store.time

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, ENTER, LEAVE, Arrays, Ints, ShowsNoRows
+from skyband.core.emit import ENTER, LEAVE, takes_back
+from skyband.core.operator import Arrays, Ints, ShowsNoRows
 from skyband.problems.across import combining
 from skyband.problems.across import operator as words
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
@@ -201,7 +202,7 @@ class Recompute(ShowsNoRows):
         if self._closed is not None:
             following = self._closed + self.spec.window.every
             ends = [max(end, following) for end in ends]
-            if self.spec.emit == CHANGES and self._shown:
+            if takes_back(self.spec.emit) and self._shown:
                 ends.append(following)
         return min(ends, default=None)
 
@@ -260,7 +261,7 @@ class Recompute(ShowsNoRows):
         """The answer is now the best of `live`: say so in the way the query asked for."""
         after = self._rank(live)[: self.spec.k]
         entered = list(enumerate(after, 1))
-        if self.spec.emit == CHANGES:
+        if takes_back(self.spec.emit):
             stays = {each.code for each in after} & {each.code for each in self._shown}
             left = [(rank, each) for rank, each in enumerate(self._shown, 1) if each.code not in stays]
             self._out += [(at, rank, each, LEAVE) for rank, each in left]

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, Codes, Floats, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import Codes, Floats, Ints
 from skyband.kernels.compiling import inlined, part
 
 
@@ -75,7 +76,7 @@ def _write(out, n, at, rank, change, code, score, time, values, i):
 @part
 def show(at, found, emit, shown, out, n):
     """The answer is now the first `found` entries of the top: write what is to be said of it, from entry n on."""
-    if emit != CHANGES:
+    if not takes_back(emit):
         for i in range(found):
             _write(out, n, at, i + 1, 1, shown.top_code, shown.top_score, shown.top_time, shown.top_values, i)
             n += 1

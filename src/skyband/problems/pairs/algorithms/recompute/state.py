@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, Arrays, Ints
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
+from skyband.core.operator import Arrays, Ints
 from skyband.problems.pairs.operator import Answer, Batch, Spec
 from skyband.windows import FOREVER
 
@@ -104,7 +105,7 @@ class Recompute:
 
     def held(self) -> Ints:
         kept = {row.position for row in self._rows}
-        if self.spec.emit == CHANGES:
+        if takes_back(self.spec.emit):
             kept |= {row.position for pair in self._shown for row in (pair.a, pair.b)}
         return np.array(sorted(kept), np.int64)
 
@@ -213,7 +214,7 @@ class Recompute:
         if self._closed is not None:
             following = self._closed + self.spec.window.every
             ends = [max(end, following) for end in ends]
-            if self.spec.emit == CHANGES and self._shown:
+            if takes_back(self.spec.emit) and self._shown:
                 ends.append(following)
         return min(ends, default=None)
 
@@ -247,14 +248,14 @@ class Recompute:
     def _show(self, at: int, rows: list[Row]) -> None:
         """Emit the best of these rows' pairs as the new answer, in the way the query asked for."""
         before, after = self._shown, self._ranked(rows)[: self.spec.k]
-        self._shown = after if self.spec.emit == CHANGES else []
+        self._shown = after if takes_back(self.spec.emit) else []
         entered = list(enumerate(after, 1))
-        if self.spec.emit == CHANGES:
+        if takes_back(self.spec.emit):
             now, then = ({(pair.a.position, pair.b.position) for pair in pairs} for pairs in (after, before))
             left = [(rank, p) for rank, p in enumerate(before, 1) if (p.a.position, p.b.position) not in now]
             self._out += [(at, rank, p.score, p.a.position, p.b.position, LEAVE) for rank, p in left]
             entered = [(rank, p) for rank, p in entered if (p.a.position, p.b.position) not in then]
-        elif self.spec.emit == ENTRIES:
+        elif is_once(self.spec.emit):
             entered = [(rank, p) for rank, p in entered if (p.a.position, p.b.position) not in self._entered]
             self._entered |= {(p.a.position, p.b.position) for p in after}
         self._out += [(at, rank, p.score, p.a.position, p.b.position, ENTER) for rank, p in entered]

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skyband.core.operator import ENTRIES, Arrays, Ints
+from skyband.core.emit import is_once
+from skyband.core.operator import Arrays, Ints
 from skyband.problems.pairs.algorithms.staircase.band import PairBand
 from skyband.problems.pairs.algorithms.staircase.kernels import answering, merging, placing
 from skyband.problems.pairs.algorithms.staircase.kernels.arrays import (
@@ -229,7 +230,7 @@ class Staircase(PairBand):
 
     def _mark_written(self) -> None:
         """With entries, mark the pairs that were written, so that they are not written again."""
-        if self.spec.emit == ENTRIES and self._clock[OUT]:
+        if is_once(self.spec.emit) and self._clock[OUT]:
             written = self._out[: self._clock[OUT]]
             self._mark_arrivals(written["a"], written["b"])
 

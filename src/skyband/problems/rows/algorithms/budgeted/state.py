@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import CHANGES, Answer, Arrays, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import Answer, Arrays, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
@@ -54,7 +55,7 @@ class Budgeted(Relaxed):
 
     def held(self) -> Ints:
         rows = self._rows()[1]
-        if self.spec.emit == CHANGES:
+        if takes_back(self.spec.emit):
             rows = np.concatenate([rows, slabs.pack(self._pool, self._shown())])
         return np.unique(rows["position"][rows["flag"] < GONE])
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
-from skyband.core.operator import ANSWER, CHANGES, Answer, Arrays, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import ANSWER, Answer, Arrays, Ints
 from skyband.errors import InvalidQuery, SnapshotMismatch
 from skyband.kernels import slabs
 from skyband.kernels.compiling import read_only
@@ -186,7 +187,7 @@ class MinTopK:
                 assert (best_first(listed) == np.arange(len(listed))).all(), "a group's list is sorted, best first"
                 # With changes a row stays while it is shown, and until the lists are merged after that.
                 leaving = ((listed["flag"] & SHOWN > 0) | (listed["flag"] >= DOMINATOR * k)) & (
-                    self.spec.emit == CHANGES
+                    takes_back(self.spec.emit)
                 )
                 kept, last = listed[~leaving], listed["last"]
                 outlived = [(last[:i] >= last[i]).sum() for i in np.flatnonzero(~leaving)]

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import CHANGES, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.ranking import Rows, best_first
@@ -31,7 +32,7 @@ class Partitioned(Stepwise):
     def rows_held(self) -> int:
         lists, shown = self._state.lists["length"], self._state.shown["length"]
         held = int(lists[[RANKED, STORE]].sum()) + len(self._pending)
-        return held + int(shown.sum()) if self.spec.emit == CHANGES else held
+        return held + int(shown.sum()) if takes_back(self.spec.emit) else held
 
     def rescore(self, change: Change) -> None:
         self.restore(rescored(self.state(), change, other=(f"list{PARTS}_rows",)))

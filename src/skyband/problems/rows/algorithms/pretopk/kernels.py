@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from skyband.core.operator import ENTRIES
+from skyband.core.emit import is_once
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.skyband import first_row, insert, rank_of
 from skyband.problems.rows.drivers.step_kernels import steps
@@ -70,7 +70,7 @@ def close_window(kind, g, at, config, pool, state):
     answer.capacity, predicted.capacity = predicted.capacity, answer.capacity
     answer.gap, predicted.gap = predicted.gap, answer.gap
     answer.length, predicted.length = predicted.length, 0
-    if config.emit == ENTRIES:
+    if is_once(config.emit):
         for r in range(first_row(answer), first_row(answer) + answer.length):
             if not pool.rows[r].flag:
                 remember_shown(kind, g, pool.rows[r], window, config, pool, state)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, WINDOWS, Answer, Arrays, Floats, Ints
+from skyband.core.emit import ENTER, LEAVE, is_once, is_whole, takes_back
+from skyband.core.operator import Answer, Arrays, Floats, Ints
 from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import FOREVER
 
@@ -82,7 +83,7 @@ class Recompute:
 
     def held(self) -> Ints:
         kept = {row.position for row in self._rows}
-        if self.spec.emit == CHANGES:
+        if takes_back(self.spec.emit):
             kept |= {row.position for shown in self._shown.values() for row in shown}
         return np.array(sorted(kept), np.int64)
 
@@ -202,7 +203,7 @@ class Recompute:
         if self._closed is not None:
             following = self._closed + self.spec.window.every
             ends = [max(end, following) for end in ends]
-            if self.spec.emit == CHANGES and any(self._shown.values()):
+            if takes_back(self.spec.emit) and any(self._shown.values()):
                 ends.append(following)
         return min(ends, default=None)
 
@@ -230,15 +231,15 @@ class Recompute:
         if after:
             self._shown[group] = after
         entered = [(rank, row) for rank, row in enumerate(after, 1)]
-        if self.spec.emit == CHANGES:
+        if takes_back(self.spec.emit):
             left = [(rank, row) for rank, row in enumerate(before, 1) if row not in after]
             self._out += [(at, group, rank, row.score, row.position, LEAVE) for rank, row in left]
             entered = [(rank, row) for rank, row in entered if row not in before]
-        elif self.spec.emit == ENTRIES:
+        elif is_once(self.spec.emit):
             entered = [(rank, row) for rank, row in entered if row.position not in self._entered]
             self._entered |= {row.position for row in after}
         self._out += [(at, group, rank, row.score, row.position, ENTER) for rank, row in entered]
-        if self.spec.emit == WINDOWS:
+        if is_whole(self.spec.emit):
             self._shown.clear()
 
     def _asked(self, group: int, size: int | None) -> tuple[int, int, int]:

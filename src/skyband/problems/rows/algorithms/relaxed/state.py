@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, Arrays, Codes, Ints
+from skyband.core.emit import takes_back
+from skyband.core.operator import Arrays, Codes, Ints
 from skyband.kernels import slabs
 from skyband.kernels.codes import order_by_code
 from skyband.kernels.compiling import read_only
@@ -62,7 +63,9 @@ class Relaxed(Arriving):
     def rows_held(self) -> int:
         state = self._state
         # With changes a row that was shown is held until it is seen leaving; most rows shown are counted twice here.
-        lists = (state.groups, state.recent, state.shown) if self.spec.emit == CHANGES else (state.groups, state.recent)
+        lists = (
+            (state.groups, state.recent, state.shown) if takes_back(self.spec.emit) else (state.groups, state.recent)
+        )
         return sum(int(headers["length"].sum()) for headers in lists) + len(self._pending)
 
     def live_groups(self) -> npt.NDArray[np.bool_]:

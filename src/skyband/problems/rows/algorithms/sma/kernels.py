@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import ENTRIES
+from skyband.core.emit import is_once
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.ranking import exceeds
 from skyband.kernels.score_grid import (
@@ -81,7 +81,7 @@ def sma_ready(kind, g, at, config, pool, state):
             set_threshold(band, group, pool)
         else:
             group.score, group.time, group.position = -np.inf, -NEVER, -1
-    if config.emit == ENTRIES:
+    if is_once(config.emit):
         remember_shown(band, window, config.k, pool)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.core.operator import ENTRIES
+from skyband.core.emit import is_once
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.intrinsics import row_at
 from skyband.kernels.queues import find, pop_front, push_in_order
@@ -215,7 +215,7 @@ def tma_ready(kind, g, at, config, pool, state):
         if group.expires < group.limit:
             take_best(group, top, window, grid, config.k, pool)
             group.expires = earliest_time(top, pool)
-    if config.emit == ENTRIES:
+    if is_once(config.emit):
         remember_shown(top, window, config.k, pool)
 
 

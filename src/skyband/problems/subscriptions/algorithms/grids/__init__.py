@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from skyband.core.operator import ENTRIES
+from skyband.core.emit import is_once
 from skyband.core.options import Parts
 from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
@@ -29,7 +29,7 @@ MOST_CELLS: Final = 1_000_000
 
 def refuses(spec: Spec) -> str | None:
     window, score = spec.window, spec.scoring.score
-    if not window.by_count or window.every or window.size == FOREVER or spec.emit != ENTRIES:
+    if not window.by_count or window.every or window.size == FOREVER or not is_once(spec.emit):
         return "it is here for comparing: a window of arrivals that slides with each, and entries"
     if refused := per_query.refuses(spec):
         return refused

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from skyband.core.operator import ENTER
+from skyband.core.emit import ENTER
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 
 NONE: Final = -1

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from skyband.core.operator import ANSWER, ENTER, WINDOWS, Answer, Arrays, Floats, Ints
+from skyband.core.emit import ENTER, is_whole
+from skyband.core.operator import ANSWER, Answer, Arrays, Floats, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels.ranking import ROW, Rows
 from skyband.problems.rows.drivers.rescoring import Change, rescored
@@ -219,7 +220,7 @@ class Shared(Schedule):
         if self._own_slides:
             due = np.where(end % self._queries[EVERY] == 0, due, 0)
         answer, time = self._read(self._band, due, end - self._queries[SIZE], end)
-        if self.spec.emit != WINDOWS:
+        if not is_whole(self.spec.emit):
             first = end + self._queries[EVERY] - self._queries[SIZE]
             answer = self._before.emit(end, answer, time, due, first)
         done.append(answer)

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, Ints
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
+from skyband.core.operator import Ints
 from skyband.kernels.compiling import allocating, inlined, kernel, part
 from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.ranking import ranks_before
@@ -77,7 +78,7 @@ def emit_differences(emit, at, due, first, ends, before, group, rows, emitted, a
                 copy_row(after, kept, before, y)
                 kept += 1
             x = end
-        elif emit == CHANGES:  # what leaves comes first
+        elif takes_back(emit):  # what leaves comes first
             y = a
             for x in range(begin, end):
                 while y < stop and ranks_before(rows[y], before[x]):
@@ -87,7 +88,7 @@ def emit_differences(emit, at, due, first, ends, before, group, rows, emitted, a
             x = begin
         rank = 0
         # With changes, a row of the answer before that is not in this one has left; with entries it may come again.
-        while a < stop or (x < end and emit == ENTRIES):
+        while a < stop or (x < end and is_once(emit)):
             is_old = x < end and (a == stop or not ranks_before(rows[a], before[x]))
             is_new = a < stop and not (is_old and before[x].position != rows[a].position)
             if is_new:
@@ -97,7 +98,7 @@ def emit_differences(emit, at, due, first, ends, before, group, rows, emitted, a
                     emit_line(emitted, at, q, rank, rows[a], 0, ENTER)
             else:
                 copy_row(after, kept, before, x)
-            kept += is_new if emit == CHANGES else after[kept].time >= first[q]
+            kept += is_new if takes_back(emit) else after[kept].time >= first[q]
             a += is_new
             x += is_old
         begin = end

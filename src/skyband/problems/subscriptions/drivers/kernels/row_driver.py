@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE, Floats, Ints
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
+from skyband.core.operator import Floats, Ints
 from skyband.kernels.bits import NONE, count_below, delete, fill, insert, last_until, next_from
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.intrinsics import copy_row, row_at
@@ -293,7 +294,7 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
         by_hit = hits.row[room.hit[h]] if h < coming else LATEST
         i = min(by_hit, room.leaving[y] >> PLACE if y < leaving else LATEST)
         at = clock_after(arrivals, i) + counted
-        if emit == CHANGES:
+        if takes_back(emit):
             for z in range(y, leaving):  # all at once: their ranks are those before any has left
                 x = room.leaving[z] & LAST_PLACE
                 if room.leaving[z] >> PLACE > i or x > last:
@@ -313,7 +314,7 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
                 if shown < k:
                     shown += 1
                 else:
-                    if emit == CHANGES:
+                    if takes_back(emit):
                         emit_line(emitted, at, q, k, row_at(rows, base + last), order + i, LEAVE)
                     last = last_until(alive, last - 1)
                 enter(rows, base, x, count_below(alive, x) + 1, emitted, at, q, order + i, emit)
@@ -330,9 +331,9 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
 def enter(rows, base, x, rank, emitted, at, q, order, emit):
     """Emit that a row enters the answer; with entries only once."""
     row = row_at(rows, base + x)
-    if emit == CHANGES or row.flag == 0:
+    if takes_back(emit) or row.flag == 0:
         emit_line(emitted, at, q, rank, row, order, ENTER)
-        row.flag = emit == ENTRIES
+        row.flag = is_once(emit)
 
 
 @inlined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.ranking import ranks_before
@@ -81,7 +81,7 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, 
             failed[failures] = j
             failures += 1
             continue
-        if emit == CHANGES:
+        if takes_back(emit):
             _leaving(end, first, x, q, query, before, pool, emitted)
         rank, old = 0, 0
         for y in range(x):
@@ -89,16 +89,16 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, 
             if row.time < first or row.time >= end:
                 continue
             rank += 1
-            if emit == CHANGES:
+            if takes_back(emit):
                 while old < before.length and ranks_before(rows[before.offset + old], row):
                     old += 1
                 if old < before.length and rows[before.offset + old].position == row.position:
                     continue
-            if emit != ENTRIES or row.flag == 0:
+            if not is_once(emit) or row.flag == 0:
                 emit_line(emitted, end, q, rank, row, 0, ENTER)
-                if emit == ENTRIES:
+                if is_once(emit):
                     row.flag = 1
-        if emit == CHANGES:
+        if takes_back(emit):
             reserve(pool, before, found)
             before.length = 0
             for y in range(x):

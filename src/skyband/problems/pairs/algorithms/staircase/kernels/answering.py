@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.pairs.algorithms.staircase.kernels.arrays import (
     COMPLETE,
@@ -139,7 +139,7 @@ def absorb_late(
 def show(k, emit, at, top, shown, clock, out):
     """Write how the answer differs from the one shown last: both are best first."""
     n, m = min(clock[TOP], k), clock[SHOWN]
-    if emit == CHANGES:
+    if takes_back(emit):
         write_missing(at, shown, m, top, n, LEAVE, clock, out)
         write_missing(at, top, n, shown, m, ENTER, clock, out)
         for r in range(n):
@@ -147,7 +147,7 @@ def show(k, emit, at, top, shown, clock, out):
         clock[SHOWN] = n
     else:
         for r in range(n):
-            if emit != ENTRIES or top[r].flag == 0:
+            if not is_once(emit) or top[r].flag == 0:
                 write(at, r, top[r], ENTER, clock, out)
                 top[r].flag = 1
 

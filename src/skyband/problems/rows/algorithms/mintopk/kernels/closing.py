@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import CHANGES, ENTER, LEAVE, WINDOWS
+from skyband.core.emit import ENTER, LEAVE, is_whole, takes_back
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.intrinsics import choose
 from skyband.kernels.panes import last_window
@@ -101,7 +101,7 @@ def close_group(g, window, at, shape, config, pool, groups, young, cells, clock,
             take_pane(cell, n, last, window, late, more, group, recent, config, pool, clock, out)
         free_cell(due, pool, cells, clock)
         due = take_due(g, window, groups, cells)
-    if config.emit == WINDOWS or may_differ(group, window, best, config):
+    if is_whole(config.emit) or may_differ(group, window, best, config):
         passed = show(g, window, at, group, recent, config, pool, clock, out)
     if not drop_outlived(window, group, recent, config, pool, clock):
         waiting, rows = max(recent.length, passed), most if most > 0 else ZERO + 1
@@ -117,7 +117,7 @@ def close_at_once(g, window, at, shape, config, pool, groups, cells, clock, out)
     last = last_window(shape, cell.pane)
     n = rank_pane(cell, last, group, config, pool, clock)
     best = pool.rows[cell.offset].score if n > 0 else -np.inf
-    if n > 0 or config.emit == WINDOWS or may_differ(group, window, best, config):
+    if n > 0 or is_whole(config.emit) or may_differ(group, window, best, config):
         outlive = last > group.until
         tally = start_emitting(group, config, clock)
         tally = merge(
@@ -133,7 +133,7 @@ def close_at_once(g, window, at, shape, config, pool, groups, cells, clock, out)
 @inlined
 def drop_outlived(window, group, recent, config, pool, clock):
     """Drop all rows if none is in a later window than this one; with changes, only after they were seen leaving."""
-    if group.until > window or (config.emit == CHANGES and group.shown > 0):
+    if group.until > window or (takes_back(config.emit) and group.shown > 0):
         return False
     clock[TOTAL] -= group.length + recent.length
     give_slab(pool, group)
@@ -242,7 +242,7 @@ def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tall
     stays until it is seen leaving. The list's slab gets room for `more` rows. If it `shows`, the loop emits the best k
     live rows on its way.
     """
-    k, rows, changes = config.k, pool.rows, config.emit == CHANGES
+    k, rows, changes = config.k, pool.rows, takes_back(config.emit)
     before = older.length + n
     c = size_class(before + more + 1)  # one more, where a row is written that does not stay
     new = take_slab(pool, c)
@@ -281,7 +281,7 @@ def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tall
 @part
 def show(g, window, at, group, recent, config, pool, clock, out):
     """Emit the k best live rows of both lists. Returns how many of the rows it met have left the window."""
-    k, rows, changes, one = config.k, pool.rows, config.emit == CHANGES, np.uint64(1)
+    k, rows, changes, one = config.k, pool.rows, takes_back(config.emit), np.uint64(1)
     a, b = np.uint64(group.offset), np.uint64(recent.offset)
     end_a, end_b = a + np.uint64(group.length), b + np.uint64(recent.length)
     tally = start_emitting(group, config, clock)
@@ -294,7 +294,7 @@ def show(g, window, at, group, recent, config, pool, clock, out):
         else:
             a += one
         mark, tally = emit_row(row, row.flag, g, window, at, tally, config, out)
-        if config.emit != WINDOWS:
+        if not is_whole(config.emit):
             row.flag = mark
     clock[STEPS] += np.int64(a - np.uint64(group.offset)) + np.int64(b - np.uint64(recent.offset))
     return end_emitting(group, tally, config, clock, out)
@@ -320,7 +320,7 @@ def emit_nothing():
 def start_emitting(group, config, clock):
     """Leaving comes before entering, and the loop meets both by rank: it writes entries behind all that may leave."""
     leave = np.uint64(clock[OUT])
-    enter = leave + np.uint64(group.shown if config.emit == CHANGES else 0)
+    enter = leave + np.uint64(group.shown if takes_back(config.emit) else 0)
     return ZERO, ZERO, leave, enter, ZERO + FOREVER, -np.inf, ZERO
 
 
@@ -333,14 +333,14 @@ def emit_row(row, mark, g, window, at, tally, config, out):
     if row.last >= window and rank < config.k:
         rank += 1
         stays, worst = min(stays, row.last), row.score
-        if config.emit == WINDOWS or not was_shown:
+        if is_whole(config.emit) or not was_shown:
             put(out[enter], at, g, rank, row, ENTER, ZERO)
             enter += np.uint64(1)
-        if config.emit != WINDOWS:
+        if not is_whole(config.emit):
             mark |= SHOWN
     else:
         left += row.last < window
-        if config.emit == CHANGES and was_shown:
+        if takes_back(config.emit) and was_shown:
             put(out[leave], at, g, shown_rank, row, LEAVE, ZERO)
             leave += np.uint64(1)
             mark ^= SHOWN
@@ -351,7 +351,7 @@ def emit_row(row, mark, g, window, at, tally, config, out):
 def end_emitting(group, tally, config, clock, out):
     """Close the gap between what leaves and what enters. Returns how many of the rows met have left the window."""
     rank, _, leave, enter, stays, worst, left = tally
-    if config.emit == CHANGES:
+    if takes_back(config.emit):
         first = np.uint64(clock[OUT] + group.shown)
         if leave != first:
             for i in range(enter - first):

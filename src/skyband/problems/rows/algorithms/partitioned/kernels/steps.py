@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.operator import CHANGES, ENTER, ENTRIES, LEAVE
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.queues import make_room, pop_front, push_back, push_in_order, room_behind
@@ -137,7 +137,7 @@ def best_leave(g, n, arrivals, config, pool, state, out):
     n = min(n, ranked.length - config.k)
     if not config.each:
         n = min(n, config.every - 1 - arrivals % config.every)
-    elif config.emit == ENTRIES or (config.emit == CHANGES and room_behind(pool, state.shown[g], config.k)):
+    elif is_once(config.emit) or (takes_back(config.emit) and room_behind(pool, state.shown[g], config.k)):
         n = min(n, (len(out) - state.clock[OUT]) >> 1)
     else:
         return ZERO
@@ -169,7 +169,7 @@ def show_next(g, j, n, arrivals, batch, config, pool, state, out):
     written, w, one = out[clock[OUT] :], np.uint64(0), np.uint64(1)
     for x in range(n):
         at, order = arrivals + x + 1, row_index(batch, j + x)
-        if config.emit == CHANGES:
+        if takes_back(config.emit):
             put(written[w], at, g, 1, leaving[x], LEAVE, order)
             put(written[w + one], at, g, config.k, entering[x], ENTER, order)
             w += one + one
@@ -178,7 +178,7 @@ def show_next(g, j, n, arrivals, batch, config, pool, state, out):
             entering[x].flag = 1
             w += one
     clock[OUT] += np.int64(w)
-    if config.emit == CHANGES:
+    if takes_back(config.emit):
         gone = min(n, config.k)
         pop_front(shown, gone)
         for x in range(n - gone, n):
@@ -202,7 +202,7 @@ def raise_threshold(kind, g, config, pool, state):
     group, ranked, expiry, rows = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g], pool.rows
     keep, start = config.k + kind.slack, first_row(ranked)
     group.best = max(group.best, rows[start + keep].score)
-    if kind.stores and config.emit == ENTRIES:
+    if kind.stores and is_once(config.emit):
         for r in range(start + keep, start + ranked.length):
             if rows[r].flag:
                 mark_as_shown(g, rows[r], pool, state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import ENTRIES
+from skyband.core.emit import is_once
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.skyband import first_row
 from skyband.problems.rows.drivers.emit_kernels import GONE
@@ -48,7 +48,7 @@ def count_missed(g, n, config, pool, state):
         return
     for r in range(start, start + n):
         flag = rows[r].flag
-        if flag >= GONE and flag < MISSED and not (config.emit == ENTRIES and flag & 1):
+        if flag >= GONE and flag < MISSED and not (is_once(config.emit) and flag & 1):
             rows[r].flag += MISSED
             spent.gone -= 1
             spent.missed += 1

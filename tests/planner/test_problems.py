@@ -142,3 +142,41 @@ def test_a_folder_is_enough_for_an_algorithm() -> None:
 
 def test_the_toy_is_gone_again() -> None:
     assert "toy" not in registry.algorithms_of("rows")
+
+
+# -- what EXPLAIN prints is what runs ----------------------------------------------------------------------------------
+
+COUNTED = sb.sliding(600, every=60)
+QUESTIONS = {
+    "rows": (sb.TopK(k=3, by="x", window=COUNTED, per="name"), SCHEMA),
+    "pairs": (sb.TopKPairs(k=3, by="abs(a.x - b.x)", window=COUNTED), SCHEMA),
+    "across": (
+        sb.TopKAcross(k=3, id="id", value="x", stream="name", streams=["a", "b"], bounds=(0, 1), window=COUNTED),
+        SCHEMA,
+    ),
+    "subscriptions": (
+        sb.TopKForEach(k=3, queries=PEOPLE, by="abs(x - q.x)", key="id", window=COUNTED),
+        SCHEMA,
+    ),
+    "joins": (
+        sb.JoinAggregate(
+            inputs={"a": sb.sliding(600, on="t"), "b": sb.sliding(600, on="t")},
+            on="a.id = b.id",
+            aggregates={"n": "COUNT(*)"},
+            every=60,
+        ),
+        {"a": SCHEMA, "b": SCHEMA},
+    ),
+}
+
+
+@pytest.mark.parametrize("problem", registry.problems())
+def test_what_explain_prints_is_what_a_session_runs(problem: str) -> None:
+    query, schema = QUESTIONS[problem]
+    session = query.open(schema)
+    shown = sb.explain(query).plan
+    assert session.plan.algorithm == shown.algorithm == session.algorithm
+    assert session.plan.why == shown.why
+    assert {each.algorithm for each in session.plan.considered} == {each.algorithm for each in shown.considered}
+    resumed = query.open(schema, session.snapshot())
+    assert (resumed.plan.algorithm, resumed.plan.why) == (shown.algorithm, "it took the snapshot")

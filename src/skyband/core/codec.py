@@ -18,6 +18,7 @@ from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import plain_batch
 from skyband.core.operator import Ints, Operator
+from skyband.core.plan import Plan
 from skyband.core.snapshots import Part
 from skyband.core.stats import Stats
 from skyband.errors import InvalidQuery, SkybandError
@@ -62,14 +63,14 @@ class Codec(Protocol[B, A]):
     # -- the operator ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def choose(self, saved: str | None) -> str:
-        """The algorithm that runs: the one that took the snapshot, the one asked for, or the cheapest."""
+    def choose(self, saved: str | None) -> Plan:
+        """What runs: the algorithm that took the snapshot, the one asked for, or the cheapest."""
 
     @abstractmethod
     def open(self, algorithm: str, rows: RowStore | None) -> Operator[B, A, Any]:
         """Its operator, which the codec goes on to know, as it does the rows that are kept for answers."""
 
-    def replan(self) -> tuple[str, Operator[B, A, Any]] | None:
+    def replan(self) -> tuple[Plan, Operator[B, A, Any]] | None:
         """After a push: another algorithm that has become cheaper, and its operator, which goes on from here."""
         return None
 

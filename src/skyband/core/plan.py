@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+TOOK_SNAPSHOT = "it took the snapshot"
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -29,6 +31,11 @@ class Plan:
     assumed: bool  # nobody said how many rows a window holds, or what the inputs are like
     considered: tuple[Choice, ...]
     pairs: float = 0.0  # expected to be held, if scores come in random order
+
+    @classmethod
+    def fixed(cls, algorithm: str, why: str) -> Plan:
+        """Where nothing else can be considered."""
+        return cls(algorithm, why, math.nan, math.nan, math.nan, False, ())
 
     @property
     def base(self) -> str:

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
+from skyband.core.codec import Codec
 from skyband.core.distribution import Distribution
 from skyband.core.draft import Draft, Step
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import in_panes
+from skyband.core.session import Session
 from skyband.windows import Window
 
 if TYPE_CHECKING:
@@ -113,10 +115,15 @@ class Problem(ABC, Generic[Q]):
 
     # -- in this process -------------------------------------------------------------------------------------------
 
+    session: ClassVar[type[Session]] = Session  # with what users may do only to queries of this kind
+
     @abstractmethod
-    def open(self, query: Q, schema: Any, state: bytes | None = None, *, external_clock: bool = False) -> Any:
-        """The session of a query over rows of `schema` (of several inputs: schemas by name), or one that goes on from a
-        snapshot. With an external clock only `advance` closes windows."""
+    def codec(self, query: Q, schema: Any) -> Codec[Any, Any]:
+        """The query bound to rows of `schema`; of several inputs, schemas by name."""
+
+    def open(self, query: Q, schema: Any, state: bytes | None = None) -> Any:
+        """The session of a query over rows of `schema`, or one that goes on from a snapshot."""
+        return self.session(self.codec(query, schema), state)
 
     @abstractmethod
     def start(self, data: Any, query: Q) -> Running:

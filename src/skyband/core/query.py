@@ -93,6 +93,7 @@ def _further_parameters(check: Callable[..., Any]) -> tuple[str, ...]:
 class Query:
     """Base of all queries: makes a frozen dataclass of a class whose fields are options."""
 
+    problem: ClassVar[str]  # the package under `problems/` that answers it
     _options: ClassVar[tuple[QueryOption, ...]]
 
     def __init_subclass__(cls) -> None:

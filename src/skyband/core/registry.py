@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from skyband.core.options import declared
 from skyband.core.problem import Problem
+from skyband.core.query import Query
 from skyband.errors import InvalidQuery
 
 S = TypeVar("S")  # what the problem calls a query in numbers
@@ -53,20 +54,24 @@ def problems() -> Mapping[str, Problem[Any]]:
     """Every problem, by name."""
     package = importlib.import_module("skyband.problems")
     names = [found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg]
-    found = [importlib.import_module(f"{package.__name__}.{name}.problem").PROBLEM for name in names]
-    return {each.name: each for each in found}
+    return {name: _problem(name) for name in names}
+
+
+@cache
+def _problem(name: str) -> Problem[Any]:
+    found: Problem[Any] = importlib.import_module(f"skyband.problems.{name}.problem").PROBLEM
+    return found
 
 
 def is_query(value: object) -> bool:
     """Is it a query of any problem?"""
-    return any(isinstance(value, problem.query) for problem in problems().values())
+    return isinstance(value, Query)
 
 
 def problem_of(query: object) -> Problem[Any]:
     """The problem that `query` is of. Nothing else dispatches on the kind of a query."""
-    for problem in problems().values():
-        if isinstance(query, problem.query):
-            return problem
+    if isinstance(query, Query):
+        return _problem(query.problem)
     raise InvalidQuery(f"A query such as sb.TopK(…) is needed, got {type(query).__name__}.")
 
 

@@ -19,6 +19,7 @@ from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import whole_batch
 from skyband.core.encoding.times import Jumps, as_ticks, with_times
 from skyband.core.operator import Arrays, Ints, Operator
+from skyband.core.plan import Plan
 from skyband.core.stats import Stats
 from skyband.errors import InvalidQuery, SessionFailed, SkybandError, SnapshotCorrupt, SnapshotMismatch
 from skyband.windows import FOREVER, Span, parse_span, span_ticks, whole_number
@@ -87,19 +88,19 @@ class Session:
     """
 
     query: SessionQuery
-    algorithm: str  # what runs: asked for, chosen, or what the snapshot was taken of
+    plan: Plan  # what runs and why: as EXPLAIN prints it, or the algorithm that took the snapshot
     schema: Any  # of the rows that are pushed; by input, where there are several
     in_order: bool = False  # do all rows come in the order of their times? Whoever pushes them may know
     _changing = False  # the current call has begun to change what is held
     _failure: BaseException | None = None  # what stopped a call while it did
 
-    def __init__(self, codec: Codec[Any, Any], state: bytes | None = None) -> None:
-        """From a snapshot, exactly where that one stopped."""
+    def __init__(self, codec: Codec[Any, Any], state: bytes | None = None, plan: Plan | None = None) -> None:
+        """From a snapshot, exactly where that one stopped. `plan` is what to run, if it has been chosen already."""
         self._codec = codec
         self.query, self.schema = codec.query, codec.schema
         self._fingerprint = codec.fingerprint + (" with an external clock" if codec.external_clock else "")
         saved = None if state is None else self._read_snapshot(state)
-        self.algorithm = self._chosen(None if saved is None else saved.algorithm)
+        self.plan = self._planned(None if saved is None else saved.algorithm, plan)
         self._rows = None if codec.kept is None else RowStore(codec.kept, dense=codec.holds_window)
         self._kept_names = None if codec.kept is None else codec.kept.names
         self._operator: Operator[Any, Any, Any] = codec.open(self.algorithm, self._rows)
@@ -109,6 +110,11 @@ class Session:
         self._rows_in = self._rows_null_time = self._rows_jumped = 0
         if saved is not None:
             self._restore(saved)
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that runs, with its options; of a join, the plan's name."""
+        return self.plan.algorithm
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -170,7 +176,7 @@ class Session:
         result = self._table(answer)
         codec.compact()
         if (planned := codec.replan()) is not None:
-            self.algorithm, self._operator = planned
+            self.plan, self._operator = planned
         return result
 
     @entry
@@ -303,9 +309,9 @@ class Session:
             )
         return saved
 
-    def _chosen(self, saved: str | None) -> str:
+    def _planned(self, saved: str | None, given: Plan | None) -> Plan:
         try:
-            return self._codec.choose(saved)
+            return self._codec.choose(saved) if saved is not None or given is None else given
         except InvalidQuery as error:
             if saved is None:
                 raise

@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from skyband.core.distribution import by_pane
+from skyband.core.plan import Plan
 from skyband.core.stats import Stats
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import functions
@@ -61,6 +62,7 @@ class Recipe(ABC):
     changes: bool  # does it say what changed, rather than the answers of closed windows?
     is_spread: bool  # over several buckets; else there is only bucket 0
     fingerprint: str  # of the query as the user asked it, and its columns
+    plan: Plan  # what buckets run, unless their snapshots were taken by something else
 
     def __getstate__(self) -> dict[str, Any]:
         """With the user's functions that expressions in it call."""

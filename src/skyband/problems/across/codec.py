@@ -16,6 +16,7 @@ from skyband.core.encoding.rows import RowStore, column_of
 from skyband.core.encoding.schemas import check_keys, check_schema, is_value, plain_schema, stored
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Codes, Floats, Ints
+from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
 from skyband.core.stats import Stats
@@ -85,8 +86,8 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
                 f"A value must be a number, but column {query.value!r} is {self.schema.field(query.value).type}."
             )
 
-    def choose(self, saved: str | None) -> str:
-        return plan(self._spec, self.query.algorithm).algorithm if saved is None else saved
+    def choose(self, saved: str | None) -> Plan:
+        return plan(self._spec, self.query.algorithm) if saved is None else Plan.fixed(saved, TOOK_SNAPSHOT)
 
     def open(self, algorithm: str, rows: RowStore | None) -> AcrossOperator:
         self._operator = find(algorithm, "across").open(self._spec)

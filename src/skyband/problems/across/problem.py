@@ -29,6 +29,7 @@ class Across(OneWindowProblem[TopKAcross]):
 
     name = "across"
     query = TopKAcross
+    session = AcrossSession
     takes_bounds = True
 
     def title(self, query: TopKAcross) -> str:
@@ -56,10 +57,8 @@ class Across(OneWindowProblem[TopKAcross]):
             return FROM_THE_START
         return Distribution(True, f"over buckets by {query.id}, merged for each window")
 
-    def open(
-        self, query: TopKAcross, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-    ) -> AcrossSession:
-        return AcrossSession(AcrossCodec(query, schema, external_clock=external_clock), state)
+    def codec(self, query: TopKAcross, schema: pa.Schema) -> AcrossCodec:
+        return AcrossCodec(query, schema)
 
     def start(self, data: Any, query: TopKAcross) -> Running:
         return embedded.start(data, query)

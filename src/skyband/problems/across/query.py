@@ -19,6 +19,7 @@ from skyband.core.checks import (
 )
 from skyband.core.emit import Emit, mode_of
 from skyband.core.query import Converted, Emits, Length, Query, option
+from skyband.core.registry import problem_of
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.problems.across.combining import Combine, resolve
 from skyband.windows import Window, whole_number
@@ -137,6 +138,8 @@ class TopKAcross(Query):
     Haghani, Michel, Aberer: Evaluating top-k queries over incomplete data streams. CIKM 2009.
     """
 
+    problem = "across"
+
     k: int = option(check_k, "How many objects an answer shows.", sql="LIMIT k")
     id: str = option(_column("id"), "The column that says which object a row is about.", sql="FULL JOIN … USING (id)")
     value: str = option(
@@ -246,7 +249,4 @@ class TopKAcross(Query):
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> AcrossSession:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
-        from skyband.problems.across.codec import AcrossCodec
-        from skyband.problems.across.session import AcrossSession
-
-        return AcrossSession(AcrossCodec(self, schema), state)
+        return problem_of(self).open(self, schema, state)

@@ -49,7 +49,7 @@ class AcrossRecipe(Recipe):
     query: TopKAcross
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> AcrossSession:
-        return AcrossSession(BucketCodec(self.query, self.schema, external_clock=external_clock), state)
+        return AcrossSession(BucketCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
 
     def gatherer(self) -> Gatherer:
         return CountingGatherer(self)
@@ -142,7 +142,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
     added = [stream] if stream == STREAM else []
     whole = arrow_schema(df.drop(*added).schema)
     check_order(query.window, whole)
-    plan(specify(query, whole), query.algorithm)  # refuses an algorithm that cannot answer
+    chosen = plan(specify(query, whole), query.algorithm)
     ticks = query.window.ticks(whole, query.lateness)
     # There is one watermark for all streams, that of the first: so it waits as long as any may be behind.
     ticks = replace(ticks, lateness=ticks.lateness + idle_ticks(query, whole))
@@ -162,6 +162,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
         changes=not gives_windows(query.emit),
         is_spread=PROBLEM.distribution(query).is_spread,
         fingerprint=query.fingerprint(whole),
+        plan=chosen,
         # Asked of a bucket: a column names the stream of each row, and Spark does the waiting.
         query=replace_unchecked(query, stream=stream, lateness=None, idle_after=None, max_jump=None),
     )

@@ -13,6 +13,7 @@ from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_schema, plain_batch, plain_schema
 from skyband.core.operator import Codes, Ints
+from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.snapshots import Part
 from skyband.errors import AggregateOverflow, InvalidQuery, SkybandError, SnapshotMismatch
 from skyband.problems.joins.algorithms.recompute import NAME as RECOMPUTE
@@ -21,7 +22,7 @@ from skyband.problems.joins.columns import bind
 from skyband.problems.joins.costs import Statistics
 from skyband.problems.joins.operator import Answer, Batch, JoinOperator, Rows
 from skyband.problems.joins.output import GroupsOutput
-from skyband.problems.joins.planning import better, choose, open_plan, specify
+from skyband.problems.joins.planning import better, open_plan, plan, specify
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.reading import Read, RowReader
 from skyband.windows import Span, Ticks
@@ -69,16 +70,15 @@ class JoinsCodec(Codec[Batch, Answer]):
         self._compacted = 0  # so many had come when it was last asked which cells are gone
         self._look_at = _LOOK_AT  # when so many have come, it is time to look for a better plan
 
-    def choose(self, saved: str | None) -> str:
+    def choose(self, saved: str | None) -> Plan:
         is_free = saved is not None and self.query.plan is None
-        chosen = str(saved) if is_free else choose(self.query, self._spec)
-        if saved is not None and (saved == RECOMPUTE) != (chosen == RECOMPUTE):
-            raise SnapshotMismatch(f"This snapshot was taken by {saved!r}; {chosen!r} cannot read it.")
-        self._algorithm = chosen
+        chosen = Plan.fixed(str(saved), TOOK_SNAPSHOT) if is_free else plan(self.query, spec=self._spec)
+        if saved is not None and (saved == RECOMPUTE) != (chosen.algorithm == RECOMPUTE):
+            raise SnapshotMismatch(f"This snapshot was taken by {saved!r}; {chosen.algorithm!r} cannot read it.")
         return chosen
 
     def open(self, algorithm: str, rows: RowStore | None) -> JoinOperator:
-        self._operator = open_plan(algorithm, self.query, self._spec)
+        self._algorithm, self._operator = algorithm, open_plan(algorithm, self.query, self._spec)
         return self._operator
 
     def statistics(self) -> dict[str, Statistics]:
@@ -89,20 +89,20 @@ class JoinsCodec(Codec[Batch, Answer]):
             for name, known in zip(self.query.names, self._operator.known(), strict=True)
         }
 
-    def replan(self) -> tuple[str, JoinOperator] | None:
+    def replan(self) -> tuple[Plan, JoinOperator] | None:
         """A plan that has become so much cheaper that the switch pays; the answer stays the same."""
         if self.query.plan is not None or self._seen < self._look_at or not self._operator.moments:
             return None
         self._look_at = self._seen + max(_LOOK_AT, 4 * self._operator.rows_held())
-        name = better(self._algorithm, self.query, self._spec, list(self.statistics().values()))
+        found = better(self._algorithm, self.query, self._spec, self.statistics())
         self._operator.age()
-        if name is None:
+        if found is None:
             return None
         # What is saved is the live rows, from which any plan can go on.
         state = self._operator.state()
-        self._algorithm, self._operator = name, open_plan(name, self.query, self._spec)
+        self.open(found.algorithm, None)
         self._operator.restore(state)
-        return name, self._operator
+        return found, self._operator
 
     # -- rows come in ------------------------------------------------------------------------------------------------
 

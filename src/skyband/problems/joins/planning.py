@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -76,20 +76,11 @@ def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[tuple[int, ...] |
     return tuple(None if named else spec.as_one(i) for i in range(len(spec.inputs)))
 
 
-def choose(query: JoinAggregate, spec: Spec) -> str:
-    """The plan to begin with: the one asked for, or one that suits what is assumed of the inputs."""
-    if query.plan is not None:
-        find_for(query.plan, query.names, spec)
-        return query.plan
-    return plan(query, spec=spec).algorithm
-
-
-def better(name: str, query: JoinAggregate, spec: Spec, inputs: Sequence[Statistics]) -> str | None:
+def better(name: str, query: JoinAggregate, spec: Spec, known: Mapping[str, Statistics]) -> ChosenPlan | None:
     """A plan that is worth the switch, now that the inputs are known; None: stay."""
-    running = _considered(with_statistics(find(name, query.names), query.names, inputs), spec)
-    choices = (_considered(each, spec) for each in candidates(spec, query.names, inputs))
-    found = cheapest(choice for choice in choices if not choice.refused)
-    return found.algorithm if running.ns > WORTH * found.ns else None
+    running = _considered(with_statistics(find(name, query.names), query.names, list(known.values())), spec)
+    found = plan(query, known, spec)
+    return found if running.ns > WORTH * found.ns else None
 
 
 def _considered(algorithm: JoinAlgorithm, spec: Spec) -> Choice:

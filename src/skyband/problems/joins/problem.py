@@ -33,6 +33,7 @@ class Joins(Problem[JoinAggregate]):
 
     name = "joins"
     query = JoinAggregate
+    session = JoinSession
     chooses = "plan"
 
     def title(self, query: JoinAggregate) -> str:
@@ -82,15 +83,8 @@ class Joins(Problem[JoinAggregate]):
     def key(self, query: JoinAggregate) -> tuple[str, ...]:
         return "window_end", *(name.column for name in query.parsed_group_by()), "rank"
 
-    def open(
-        self,
-        query: JoinAggregate,
-        schema: Mapping[str, pa.Schema] | pa.Schema,
-        state: bytes | None = None,
-        *,
-        external_clock: bool = False,
-    ) -> JoinSession:
-        return JoinSession(JoinsCodec(query, query.schemas(schema), external_clock=external_clock), state)
+    def codec(self, query: JoinAggregate, schema: Mapping[str, pa.Schema] | pa.Schema) -> JoinsCodec:
+        return JoinsCodec(query, query.schemas(schema))
 
     def start(self, data: Any, query: JoinAggregate) -> Running:
         return embedded.start(data, query)

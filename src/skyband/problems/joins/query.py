@@ -13,6 +13,7 @@ from skyband.core import checks
 from skyband.core.checks import check_lateness, check_window, text, texts
 from skyband.core.emit import Emit, mode_of
 from skyband.core.query import Converted, Emits, Length, Names, Query, option
+from skyband.core.registry import problem_of
 from skyband.errors import InvalidQuery
 from skyband.expressions.aggregates import Aggregate, Name, read_aggregate, read_equality, read_name
 from skyband.windows import Span, Window, parse_span
@@ -176,6 +177,8 @@ class JoinAggregate(Query):
     Tran, Lee: Transformation of continuous aggregation join queries over data streams. JCSE 2009.
     """
 
+    problem = "joins"
+
     inputs: Converted[Inputs | StreamInput | Window, tuple[tuple[str, StreamInput | Relation], ...]] = option(
         _check_inputs,
         "By name: `stream_input(window, where=…)` or `relation(where=…)`; a window alone is a stream without a filter. "
@@ -287,10 +290,7 @@ class JoinAggregate(Query):
 
     def open(self, schema: Mapping[str, pa.Schema] | pa.Schema, state: bytes | None = None) -> JoinSession:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
-        from skyband.problems.joins.codec import JoinsCodec
-        from skyband.problems.joins.session import JoinSession
-
-        return JoinSession(JoinsCodec(self, self.schemas(schema)), state)
+        return problem_of(self).open(self, schema, state)
 
     def schemas(self, schema: Mapping[str, pa.Schema] | pa.Schema) -> dict[str, pa.Schema]:
         """The schema of each input, by name."""

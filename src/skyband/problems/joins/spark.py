@@ -34,6 +34,7 @@ from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import BoundInput, BoundJoin, bind
 from skyband.problems.joins.distribution import Partitioning, spread
 from skyband.problems.joins.output import GroupsOutput
+from skyband.problems.joins.planning import plan, specify
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 from skyband.problems.joins.spark_panes import PaneGatherer, Panes, of_all, of_panes, panes_of
 from skyband.problems.joins.spark_rows import (
@@ -66,7 +67,7 @@ class JoinRecipe(Recipe):
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
         codec = JoinsCodec(self.query, self.schemas, external_clock=external_clock)
-        session = BucketOfJoins(codec, state, self.keys, self.arguments)
+        session = BucketOfJoins(codec, state, self.plan, self.keys, self.arguments)
         if state is None:
             for name, table in self.relations.items():
                 session.push(table, name)
@@ -299,7 +300,8 @@ def _recipe(
         for source in bound.inputs
     }
     of_bucket = replace_unchecked(asked, having=None, order_by=(), k=None) if how is not None and how.adds_up else asked
-    output = GroupsOutput(of_bucket, bind(of_bucket, schemas)).schema
+    bound_bucket = bind(of_bucket, schemas)
+    output = GroupsOutput(of_bucket, bound_bucket).schema
     streams = [source for source in bound.inputs if not source.is_relation]
     cells = {source.name: dict.fromkeys((*source.joined, *source.grouped)) for source in streams}
     kinds = {name: {column: str(schemas[name].field(column).type) for column in mine} for name, mine in cells.items()}
@@ -317,6 +319,7 @@ def _recipe(
         changes=not gives_windows(query.emit),
         is_spread=how is not None,
         fingerprint=query.fingerprint(schemas),
+        plan=plan(of_bucket, spec=specify(of_bucket, bound_bucket)),
         query=of_bucket,
         columns=columns,
         keys=keys,

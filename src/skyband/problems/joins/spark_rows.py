@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from skyband.core.encoding.schemas import whole_batch
 from skyband.core.encoding.times import with_times
+from skyband.core.plan import Plan
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.part import WEIGHT
@@ -172,8 +173,10 @@ class JoinGatherer(Gatherer):
 class BucketOfJoins(JoinSession):
     """A join session that takes the rows of all its streams at once, in numbers."""
 
-    def __init__(self, codec: JoinsCodec, state: bytes | None, keys: Names, arguments: Mapping[str, int]) -> None:
-        super().__init__(codec, state)
+    def __init__(
+        self, codec: JoinsCodec, state: bytes | None, plan: Plan, keys: Names, arguments: Mapping[str, int]
+    ) -> None:
+        super().__init__(codec, state, plan)
         self._keys, self._arguments = keys, arguments
 
     def push(self, rows: Any, input: str | None = None) -> pa.Table:

@@ -21,6 +21,7 @@ from skyband.dialect.reading import (
     with_aliases_resolved,
 )
 from skyband.dialect.statement import Statement
+from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 
 _POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
@@ -74,7 +75,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     narrow = {
         alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
     }
-    output = statement.attempt(lambda: query.open(narrow).output_schema)
+    output = statement.attempt(lambda: JoinsCodec(query, narrow).output_schema)
     return QuerySpec(query, rows, _shown(output, query, shown))
 
 

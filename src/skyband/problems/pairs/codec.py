@@ -17,6 +17,7 @@ from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Floats, Ints
+from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
 from skyband.errors import InvalidExpression, SkybandError
@@ -75,8 +76,8 @@ class PairsCodec(Codec[Batch, Answer]):
             if names
         ]
 
-    def choose(self, saved: str | None) -> str:
-        return plan(self._spec, self.query.algorithm).algorithm if saved is None else saved
+    def choose(self, saved: str | None) -> Plan:
+        return plan(self._spec, self.query.algorithm) if saved is None else Plan.fixed(saved, TOOK_SNAPSHOT)
 
     def open(self, algorithm: str, rows: RowStore | None) -> PairOperator:
         assert rows is not None, "answers show rows"

@@ -17,7 +17,6 @@ from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
-from skyband.core.session import Session
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
@@ -72,10 +71,8 @@ class Pairs(OneWindowProblem[TopKPairs]):
         why = "over a triangle of buckets, in one of which any two rows meet; merged for each window"
         return Distribution(True, why)
 
-    def open(
-        self, query: TopKPairs, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-    ) -> Session:
-        return Session(PairsCodec(query, schema, external_clock=external_clock), state)
+    def codec(self, query: TopKPairs, schema: pa.Schema) -> PairsCodec:
+        return PairsCodec(query, schema)
 
     def start(self, data: Any, query: TopKPairs) -> Running:
         return embedded.start(data, query)

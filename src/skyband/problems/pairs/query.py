@@ -11,6 +11,7 @@ from skyband.core import checks
 from skyband.core.checks import as_given, check_lateness, check_window
 from skyband.core.emit import check_emit
 from skyband.core.query import Emits, Length, Names, Query, option
+from skyband.core.registry import problem_of
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import pairs
 from skyband.windows import Window
@@ -72,6 +73,8 @@ class TopKPairs(Query):
     TKDE 2014.
     """
 
+    problem = "pairs"
+
     k: int = option(_check_k, "How many pairs a window shows.", sql="LIMIT k")
     by: str | Callable[..., Any] = option(
         _check_by,
@@ -129,7 +132,4 @@ class TopKPairs(Query):
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
-        from skyband.core.session import Session
-        from skyband.problems.pairs.codec import PairsCodec
-
-        return Session(PairsCodec(self, schema), state)
+        return problem_of(self).open(self, schema, state)

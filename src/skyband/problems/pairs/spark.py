@@ -49,7 +49,7 @@ class PairsRecipe(Recipe):
     query: TopKPairs  # what a bucket is asked
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
-        return Session(PairsCodec(self.query, self.schema, external_clock=external_clock), state)
+        return Session(PairsCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
 
     def gatherer(self) -> Gatherer:
         return CopyGatherer(self)
@@ -87,7 +87,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
     ticks = query.window.ticks(schema, query.lateness)
     score = pair_expressions.bind(query.by, query.where, query.ascending, schema)
     scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
-    plan(specify(query, schema, scoring), query.algorithm)  # refuses an algorithm that cannot answer
+    chosen = plan(specify(query, schema, scoring), query.algorithm)
     is_spread = PROBLEM.distribution(query).is_spread
     added = [pa.field(ROW, pa.int64())] if is_spread else []
     where = query.where
@@ -109,6 +109,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
         changes=not gives_windows(query.emit),
         is_spread=is_spread,
         fingerprint=query.fingerprint(schema),
+        plan=chosen,
         query=asked,
     )
 

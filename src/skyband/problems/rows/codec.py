@@ -18,6 +18,7 @@ from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
 from skyband.core.encoding.scores import Scores
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Answer, Floats, Ints
+from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
 from skyband.errors import InvalidQuery
@@ -75,12 +76,12 @@ class RowsCodec(Codec[Batch, Answer]):
         self.output_schema = self._outputs.emitted.schema
         self._groups = GroupCodes(pa.schema([self.plain.field(name) for name in query.per])) if query.per else None
 
-    def choose(self, saved: str | None) -> str:
+    def choose(self, saved: str | None) -> Plan:
         if saved is None:
-            return plan(self._spec, self.query.algorithm, expect=self.query.expect).algorithm
+            return plan(self._spec, self.query.algorithm, expect=self.query.expect)
         if broken := breaks_promise(find(saved, "rows"), self._spec):
             raise InvalidQuery(f"Now {broken}.")
-        return saved
+        return Plan.fixed(saved, TOOK_SNAPSHOT)
 
     def open(self, algorithm: str, rows: RowStore | None) -> RowOperator:
         self._operator = find(algorithm, "rows").open(self._spec)
@@ -147,8 +148,8 @@ class ViewsCodec(RowsCodec):
         self._unranked = 0
         self.output_schema = self._outputs.asked_many.schema
 
-    def choose(self, saved: str | None) -> str:
-        return shared.NAME
+    def choose(self, saved: str | None) -> Plan:
+        return Plan.fixed(shared.NAME, "several queries share what it holds")
 
     def open(self, algorithm: str, rows: RowStore | None) -> Any:
         self._operator = shared.open(ManySpec(self.window, scoring_of(subscriptions.GIVEN), WINDOWS))

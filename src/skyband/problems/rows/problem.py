@@ -16,7 +16,6 @@ from skyband.core.emit import code_of
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
-from skyband.core.session import Session
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.errors import InvalidQuery
@@ -65,10 +64,8 @@ class Rows(OneWindowProblem[TopK]):
     def groups(self, query: TopK) -> tuple[str, ...]:
         return query.per
 
-    def open(
-        self, query: TopK, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-    ) -> Session:
-        return Session(RowsCodec(query, schema, external_clock=external_clock), state)
+    def codec(self, query: TopK, schema: pa.Schema) -> RowsCodec:
+        return RowsCodec(query, schema)
 
     def start(self, data: Any, query: TopK) -> Running:
         return embedded.start(data, query)

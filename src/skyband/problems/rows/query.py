@@ -20,6 +20,7 @@ from skyband.core.checks import (
 )
 from skyband.core.emit import check_emit
 from skyband.core.query import Emits, Length, Names, Query, option
+from skyband.core.registry import problem_of
 from skyband.errors import UnknownColumn
 from skyband.expressions import check_text
 from skyband.windows import Window
@@ -55,6 +56,8 @@ class TopK(Query):
 
     Pripužić, Podnar Žarko, Aberer: Time- and space-efficient sliding window top-k query processing. TODS 2015.
     """
+
+    problem = "rows"
 
     k: int = option(check_k, "How many rows a window shows.", sql="LIMIT k")
     by: str | Callable[..., Any] = option(
@@ -126,7 +129,4 @@ class TopK(Query):
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
-        from skyband.core.session import Session
-        from skyband.problems.rows.codec import RowsCodec
-
-        return Session(RowsCodec(self, schema), state)
+        return problem_of(self).open(self, schema, state)

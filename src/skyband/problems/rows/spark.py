@@ -47,7 +47,7 @@ class TopKRecipe(Recipe):
     text: str = "the score"  # as the user wrote it
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
-        return Session(RowsCodec(self.query, self.schema, external_clock=external_clock), state)
+        return Session(RowsCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
 
     def gatherer(self) -> Gatherer:
         return CandidateGatherer(self)
@@ -110,7 +110,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
             "ad_hoc=True is about a session in this process, which can be asked; on Spark there is none."
         )
     ticks = query.window.ticks(schema, query.lateness)
-    plan(specify(query, schema), query.algorithm, expect=query.expect)  # refuses an algorithm that cannot answer
+    chosen = plan(specify(query, schema), query.algorithm, expect=query.expect)
     function, text = None, str(query.by)
     if score is None:
         bound = expressions.bind(query.by, schema)
@@ -146,6 +146,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         changes=not gives_windows(query.emit),
         is_spread=PROBLEM.distribution(query).is_spread and not _ends_for_all(df, query, ticks),
         fingerprint=query.fingerprint(schema),
+        plan=chosen,
         query=asked_of_a_bucket,
         score=function,
         text=text,

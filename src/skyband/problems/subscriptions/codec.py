@@ -18,6 +18,7 @@ from skyband.core.encoding.schemas import check_keys, check_schema, fitted, plai
 from skyband.core.encoding.scores import Scores, is_wide
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Answer, Floats, Ints
+from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, SkybandError
@@ -88,12 +89,12 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         self._of_queries = np.empty((len(score.compared_parameters), 0))  # the numbers of their values, by query
         self.refused = 0  # changes of queries that could not be taken
 
-    def choose(self, saved: str | None) -> str:
+    def choose(self, saved: str | None) -> Plan:
         if saved is not None:
-            return saved
+            return Plan.fixed(saved, TOOK_SNAPSHOT)
         queries = fitted(self.query.queries, self._queries_schema)
         groups = score_groups_of(queries, self._score)
-        return plan(self._spec, len(queries), self.query.algorithm, score_groups=groups).algorithm
+        return plan(self._spec, len(queries), self.query.algorithm, score_groups=groups)
 
     def open(self, algorithm: str, rows: RowStore | None) -> SubscriptionOperator:
         assert rows is not None, "answers show rows"

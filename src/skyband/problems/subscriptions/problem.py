@@ -32,6 +32,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
 
     name = "subscriptions"
     query = TopKForEach
+    session = SubscriptionsSession
 
     def title(self, query: TopKForEach) -> str:
         of = f"{query.for_each}, told apart by {', '.join(query.key)}"
@@ -70,10 +71,8 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
     def groups(self, query: TopKForEach) -> tuple[str, ...]:
         return query.key
 
-    def open(
-        self, query: TopKForEach, schema: pa.Schema, state: bytes | None = None, *, external_clock: bool = False
-    ) -> SubscriptionsSession:
-        return SubscriptionsSession(SubscriptionsCodec(query, schema, external_clock=external_clock), state)
+    def codec(self, query: TopKForEach, schema: pa.Schema) -> SubscriptionsCodec:
+        return SubscriptionsCodec(query, schema)
 
     def start(self, data: Any, query: TopKForEach) -> Running:
         return embedded.start(data, query)

@@ -11,6 +11,7 @@ from skyband.core import checks
 from skyband.core.checks import as_given, check_jump, check_lateness, check_window
 from skyband.core.emit import check_emit
 from skyband.core.query import Converted, Emits, Length, Query, option, replace_unchecked
+from skyband.core.registry import problem_of
 from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
 from skyband.expressions.subscriptions import check_by, filtered, parameter
 from skyband.windows import Window
@@ -136,6 +137,8 @@ class TopKForEach(Query):
     section 6.
     """
 
+    problem = "subscriptions"
+
     queries: Converted[Any, pa.Table] = option(
         as_table,
         "A table with one query a row. `by`, `where`, `k`, `size` and `every` call its columns `q.name`.",
@@ -229,7 +232,4 @@ class TopKForEach(Query):
 
         A snapshot has the queries of its session. Without one, the session begins with the queries given here.
         """
-        from skyband.problems.subscriptions.codec import SubscriptionsCodec
-        from skyband.problems.subscriptions.session import SubscriptionsSession
-
-        return SubscriptionsSession(SubscriptionsCodec(self, schema), state)
+        return problem_of(self).open(self, schema, state)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.core.operator import Ints
+from skyband.core.plan import Plan
 from skyband.core.session import Session, entry
 from skyband.errors import InvalidInput, SkybandError
 from skyband.problems.subscriptions.codec import KINDS, SubscriptionsCodec
@@ -29,8 +30,8 @@ class SubscriptionsSession(Session):
     query: TopKForEach
     _codec: SubscriptionsCodec
 
-    def __init__(self, codec: SubscriptionsCodec, state: bytes | None = None) -> None:
-        super().__init__(codec, state)
+    def __init__(self, codec: SubscriptionsCodec, state: bytes | None = None, plan: Plan | None = None) -> None:
+        super().__init__(codec, state, plan)
         if state is None:
             self.add(self.query.queries)
 

@@ -81,7 +81,9 @@ class SubscriptionRecipe(Recipe):
         query = self.query
         if state is None and self.homes is not None:  # a snapshot has its queries
             query = query.of(query.queries.filter(pa.array(self.homes == bucket)))
-        return SubscriptionsSession(SubscriptionsCodec(query, self.schema, external_clock=external_clock), state)
+        return SubscriptionsSession(
+            SubscriptionsCodec(query, self.schema, external_clock=external_clock), state, self.plan
+        )
 
     def gatherer(self) -> Gatherer:
         return QueriesGatherer(self)
@@ -174,6 +176,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
         changes=not gives_windows(query.emit),
         is_spread=True,
         fingerprint=f"{query.fingerprint(schema)} for {asked}{meeting}",
+        plan=session.plan,
         query=replace_unchecked(query, max_jump=None),  # a bucket does not see all rows
         buckets=buckets,
         homes=None if come_and_go else _homes(df, query.queries, meet_by, buckets),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -348,3 +350,43 @@ def test_times_beyond_what_windows_measure_are_refused(time: int) -> None:
     with pytest.raises(sb.InvalidInput, match=r"'t' has values of ±2\*\*62 or beyond"):
         session.push(rows((time, 1.0, "a")))
     assert session.stats().rows_in == 0
+
+
+# -- threads --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("every", [10, None])
+def test_threads_take_turns(every: int | None) -> None:
+    """Without turns the interpreter crashed: one call grew the arrays that another was writing to."""
+    session = sb.TopK(k=50, by="v", window=sb.sliding(1_000, every=every), ad_hoc=True).open(SCHEMA)
+    rng = np.random.default_rng(3)
+    parts = [[rng.random(int(n)) for n in rng.integers(1, 60, 100)] for _ in range(4)]
+
+    def feed(mine: list[np.ndarray]) -> list[pa.Table]:
+        answers = []
+        for scores in mine:
+            answers.append(session.push(pa.table([[0] * len(scores), scores, ["a"] * len(scores)], schema=SCHEMA)))
+            session.top(k=3, size=10)
+            assert session.stats().rows_held > 0
+        return answers
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        answers = [answer for found in pool.map(feed, parts) for answer in found]
+    pushed = np.concatenate([scores for mine in parts for scores in mine])
+    session.check()
+    assert session.stats().rows_in == len(pushed)
+    assert session.top(k=50).num_rows == 50
+    if every:
+        ends = sorted({end for answer in answers for end in answer["window_end"].to_pylist()})
+        assert ends == list(range(every, len(pushed) + 1, every)), "each window is shown, by one of the calls"
+
+
+def test_a_coroutine_pushes_in_a_thread() -> None:
+    """As docs/top-k.md says."""
+
+    async def fed() -> pa.Table:
+        session = sb.TopK(k=1, by="v", window=sb.tumbling(2)).open(SCHEMA)
+        await asyncio.to_thread(session.push, rows((1, 5.0, "a")))
+        return await asyncio.to_thread(session.push, rows((2, 7.0, "b")))
+
+    assert asyncio.run(fed())["score"].to_pylist() == [7.0]

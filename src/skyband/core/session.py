@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import wraps
+from threading import RLock
 from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -34,28 +35,33 @@ R = TypeVar("R")
 def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """A method that users call. Once one has failed after it set `_changing`, all of them refuse to go on.
 
-    What fails before that, such as a batch with another schema, leaves the session as it was. An interruption by the
-    user counts as a failure, too: it may come anywhere.
+    Threads take turns: one call is done before the next begins. What fails before anything has changed, such as a
+    batch with another schema, leaves the session as it was. An interruption by the user counts as a failure, too: it
+    may come anywhere.
     """
 
     @wraps(method)
     def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self._failure is not None:
-            problem = self._failure
-            raise SessionFailed(
-                f"This session failed before, in the middle of its work ({type(problem).__name__}: {problem}), so what "
-                "it holds is incomplete. Open the query again with its last snapshot, as in query.open(schema, state), "
-                "or start afresh."
-            ) from problem
-        self._changing = False
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException as error:
-            if self._changing:
-                self._failure = error
-            raise
+        with self._turn:
+            if self._failure is not None:
+                raise _failed_before(self._failure) from self._failure
+            self._changing = False
+            try:
+                return method(self, *args, **kwargs)
+            except BaseException as error:
+                if self._changing:
+                    self._failure = error
+                raise
 
     return guarded
+
+
+def _failed_before(problem: BaseException) -> SessionFailed:
+    return SessionFailed(
+        f"This session failed before, in the middle of its work ({type(problem).__name__}: {problem}), so what "
+        "it holds is incomplete. Open the query again with its last snapshot, as in query.open(schema, state), "
+        "or start afresh."
+    )
 
 
 class Arrivals(NamedTuple):
@@ -71,6 +77,8 @@ class Arrivals(NamedTuple):
 
 class Session:
     """A running query: `push` feeds it rows, `top` asks it now, `snapshot` saves it. `query.open(schema)` gives one.
+
+    Several threads may call it: they take turns.
 
     Examples
     --------
@@ -96,6 +104,7 @@ class Session:
 
     def __init__(self, codec: Codec[Any, Any], state: bytes | None = None, plan: Plan | None = None) -> None:
         """From a snapshot, exactly where that one stopped. `plan` is what to run, if it has been chosen already."""
+        self._turn = RLock()  # of the thread whose call it is; a call may call others
         self._codec = codec
         self.query, self.schema = codec.query, codec.schema
         self._fingerprint = codec.fingerprint + (" with an external clock" if codec.external_clock else "")
@@ -251,6 +260,10 @@ class Session:
 
     def stats(self) -> Stats:
         """Counts of rows so far, and of what is held now."""
+        with self._turn:
+            return self._stats()
+
+    def _stats(self) -> Stats:
         late = self._operator.late
         return self._codec.stats_type(
             rows_in=self._rows_in,

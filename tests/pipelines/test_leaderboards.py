@@ -23,8 +23,9 @@ BOARD = 'format = "leaderboard"\nurl = "redis://localhost:6379/0"\nboard = "top"
 KAFKA = 'format = "kafka"\nservers = "localhost:9092"\ntopic = "board"\n'
 
 
-def target(folder: Path, address: str, member: str = "symbol") -> LeaderboardTarget:
-    text = RIGHT.replace(KAFKA, BOARD.replace("redis://localhost:6379/0", address).replace('"symbol"', f'"{member}"'))
+def target(folder: Path, address: str, member: str = "symbol", board: str = "top") -> LeaderboardTarget:
+    sink = BOARD.replace("redis://localhost:6379/0", address).replace('"symbol"', f'"{member}"')
+    text = RIGHT.replace(KAFKA, sink.replace('board = "top"', f'board = "{board}"'))
     pipeline = load(written(folder, text))
     return LeaderboardTarget(pipeline, "top", pipeline.sinks["board"])
 
@@ -46,6 +47,8 @@ class Boards:
         assert "ZADD" in text
 
         def show(keys: list[str], args: list[Any]) -> None:
+            assert len(set(keys)) == 2
+            assert keys[1] not in self.boards, "the end of a board is kept where no board is"
             self.boards[keys[0]] = dict(zip(args[2::2], map(float, args[1::2]), strict=True))
 
         return show
@@ -104,6 +107,52 @@ def test_boards_show_members_as_the_answer_ranks_them(client: Any, tmp_path: Pat
         assert client.zrevrange("top", 0, -1) == expected
 
     shown()
+
+
+HOSTILE = [
+    "OAK",
+    "OAK:window_end",
+    "skyband:window_end:OAK",
+    "{who}",
+    "{symbol}",
+    "%null",
+    "%7Bwho%7D",
+    "None",
+    "",
+    None,
+]
+
+
+def test_no_value_reaches_the_board_of_another(client: Any, tmp_path: Path) -> None:
+    """`OAK:window_end` overwrote what was kept beside the board OAK, and {who} was put in once more."""
+    board = target(tmp_path, client.address, "who", "{symbol}")
+    names = ["OAK", "OAK%3Awindow_end", "skyband%3Awindow_end%3AOAK", "%7Bwho%7D", "%7Bsymbol%7D", "%25null"]
+    names += ["%257Bwho%257D", "None", "", "%null"]
+    for end in (60, 120, 120):
+        rows = [
+            {"window_end": end, "rank": 1, "score": float(end), "symbol": symbol, "who": f"{number} at {end}"}
+            for number, symbol in enumerate(HOSTILE)
+        ]
+        board.write(answers(rows), 0)
+        assert [client.zrevrange(name, 0, -1) for name in names] == [
+            [f"{number} at {end}"] for number in range(len(HOSTILE))
+        ]
+
+
+def test_a_row_without_a_member_ranks_nobody_and_a_score_that_is_no_number_is_last(client: Any, tmp_path: Path) -> None:
+    ranked = [("None", 9.0), (None, 8.0), ("ELM", float("nan")), ("FIR", float("-inf")), ("OAK", 1.0)]
+    rows = [
+        {"window_end": 60, "rank": rank, "score": score, "symbol": symbol}
+        for rank, (symbol, score) in enumerate(ranked, 1)
+    ]
+    target(tmp_path, client.address).write(answers(rows), 0)
+    assert client.zrevrange("top", 0, -1)[:2] == ["None", "OAK"]
+    assert set(client.zrevrange("top", 0, -1)) == {"None", "OAK", "FIR", "ELM"}
+
+
+def test_a_board_with_a_name_of_ours_is_refused(tmp_path: Path) -> None:
+    said = problem(tmp_path, pipeline("skyband:top", "symbol", "BY symbol", "symbol, price"))
+    assert "Names that begin with skyband: are those under which we keep what a board shows" in said
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
 from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
+from skyband.pipelines.leaderboards import RESERVED
 from skyband.pipelines.model import Pipeline, Query, Sink, Source
 from skyband.sql.run import ask
 
@@ -99,6 +100,11 @@ def check_sink(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
 
 def _check_board(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
     """Raise if a member may be in several rankings on one board: which of its ranks counts cannot be known."""
+    if str(sink.board).startswith(RESERVED):
+        raise pipeline.wrong(
+            f"Names that begin with {RESERVED} are those under which we keep what a board shows: choose another.",
+            *("sinks", sink.name, "board"),
+        )
     shown = [(one.text, one.name) for one in spec.shown if one.is_plain]
     tells_apart = {text for text, name in shown if name == sink.member or f"{{{name}}}" in str(sink.board)}
     together = [name for name in problem_of(spec.query).groups(spec.query) if name not in tells_apart]

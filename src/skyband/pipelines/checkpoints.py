@@ -54,22 +54,24 @@ class Checkpoint:
         self._settings = spark._jsc.hadoopConfiguration()
         self.location = f"{folder.rstrip('/')}/{stream}"
         self._note = f"{self.location}.json"
+        self._new = f"{self._note}.new"
 
     def queries(self) -> set[str]:
         """The queries that it was written by; none if there is no such checkpoint."""
-        return set(json.loads(self._read())) if self._exists(self._note) else set()
+        noted = self._noted()
+        return set() if noted is None else set(json.loads(self._read(noted)))
 
     def begin(self, asked: Mapping[str, Asked]) -> bool:
         """Note what is asked; refuse if something else was. True: there is something to go on from."""
         now = json.loads(json.dumps({name: asdict(one) for name, one in asked.items()}))
-        known = self._exists(f"{self.location}/metadata")
-        if known and not self._exists(self._note):
+        known, noted = self._is_known(), self._noted()
+        if known and noted is None:
             raise PipelineChanged(
                 f"{self.location} is a checkpoint that `skyband run` did not write. Name another folder: "
                 'checkpoint = "…".'
             )
-        if known:
-            self._compare(json.loads(self._read()), now)
+        if known and noted is not None:
+            self._compare(json.loads(self._read(noted)), now)
         self._write(json.dumps(now, indent=2) + "\n")
         return known
 
@@ -96,8 +98,18 @@ class Checkpoint:
         path = self._path(place)
         return bool(path.getFileSystem(self._settings).exists(path))
 
-    def _read(self) -> str:
-        path = self._path(self._note)
+    def _is_known(self) -> bool:
+        """Has Spark written a checkpoint there?"""
+        return self._exists(f"{self.location}/metadata")
+
+    def _noted(self) -> str | None:
+        """Where the note is: under its new name if a run was killed between the last two steps of `_write`."""
+        if self._exists(self._note):
+            return self._note
+        return self._new if self._is_known() and self._exists(self._new) else None
+
+    def _read(self, place: str) -> str:
+        path = self._path(place)
         stream = path.getFileSystem(self._settings).open(path)
         try:
             return bytes(stream.readAllBytes()).decode()
@@ -106,7 +118,7 @@ class Checkpoint:
 
     def _write(self, text: str) -> None:
         """Whole or not at all: a new file takes the name when it is done."""
-        path, new = self._path(self._note), self._path(f"{self._note}.new")
+        path, new = self._path(self._note), self._path(self._new)
         files = path.getFileSystem(self._settings)
         stream = files.create(new, True)
         stream.write(text.encode())

@@ -13,6 +13,7 @@ from skyband.api import join_aggregate, top_k, top_k_across, top_k_pairs
 from skyband.core.explain import explain
 from skyband.core.session import Session
 from skyband.core.stats import Stats
+from skyband.core.store import Store
 from skyband.errors import (
     AggregateOverflow,
     EnvironmentProblem,
@@ -60,6 +61,7 @@ __all__ = [
     "SnapshotTooNew",
     "Statistics",
     "Stats",
+    "Store",
     "TooManyGroups",
     "TopK",
     "TopKAcross",

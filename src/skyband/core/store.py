@@ -1,0 +1,168 @@
+"""A place on disk for a session's snapshots: what is read from it was saved whole, whenever the process was killed.
+
+A snapshot is written under a name that nobody reads, flushed to the disk, and only then given its own name, a number
+higher than those before. The last two are kept: if one is damaged later, the one before it is there.
+
+    folder/lock                          of the one process that saves
+    folder/00000000000000000042.state    digest (32 bytes) | snapshot
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import hmac
+import os
+import warnings
+from pathlib import Path
+from typing import Final
+
+from skyband.errors import EnvironmentProblem, InvalidInput, SnapshotCorrupt
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where nothing keeps two processes from saving to one folder
+    fcntl = None  # type: ignore[assignment]
+
+KEPT: Final = 2
+_SUFFIX: Final = ".state"
+_UNNAMED: Final = ".unnamed"
+_DIGEST_SIZE: Final = 32
+
+
+class Store:
+    """A folder that keeps the last two snapshots of one session, through crashes and full disks.
+
+    `save` returns when the snapshot is on the disk. `load` gives back the last one that was saved whole, or None. What
+    came in since then has to be pushed again: `session.stats().rows_in` says how many rows the session has seen.
+
+    Parameters
+    ----------
+    path
+        The folder. It is made if it is not there.
+    key
+        A secret. With one, only snapshots that were saved with the same key are read: use it where others can write
+        to the folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa, skyband as sb
+    >>> query = sb.TopK(k=1, by="price", window=sb.sliding(3, every=3))
+    >>> trades = pa.table({"price": [10, 30, 20]})
+    >>> with tempfile.TemporaryDirectory() as folder, sb.Store(folder) as store:
+    ...     session = query.open(trades.schema, store.load())  # the first time there is nothing to go on from
+    ...     _ = session.push(trades.slice(0, 2))
+    ...     store.save(session.snapshot())
+    ...     again = query.open(trades.schema, store.load())  # as after a crash
+    ...     seen = again.stats().rows_in
+    ...     again.push(trades.slice(seen))["score"].to_pylist()
+    [30]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+        if key is not None and not (isinstance(key, bytes) and 0 < len(key) <= hashlib.blake2b.MAX_KEY_SIZE):
+            raise InvalidInput(f"key must be 1 to {hashlib.blake2b.MAX_KEY_SIZE} bytes, got {type(key).__name__}.")
+        self._folder = Path(path)
+        self._key = key or b""
+        self._lock: int | None = None
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def save(self, state: bytes) -> None:
+        """Keep a snapshot. When this returns it is on the disk; when it raises, those before are as they were."""
+        if not isinstance(state, (bytes, bytearray, memoryview)):
+            raise InvalidInput(
+                f"save takes a snapshot's bytes, as session.snapshot() gives; got {type(state).__name__}."
+            )
+        self._take_lock()
+        numbers = self._numbers()
+        number = numbers[-1] + 1 if numbers else 0
+        unnamed = self._folder / f"{number:020}{_UNNAMED}"
+        _write(unnamed, self._digest(state), state)
+        unnamed.rename(self._file(number))
+        _flush_folder(self._folder)
+        for old in numbers[: 1 - KEPT]:
+            self._file(old).unlink(missing_ok=True)
+
+    def load(self) -> bytes | None:
+        """The last snapshot that was saved; None: there is none.
+
+        If it is damaged, the one before, with a warning. If none is whole, `SnapshotCorrupt` is raised.
+        """
+        problems = []
+        for number in reversed(self._numbers()):
+            content = self._file(number).read_bytes()
+            digest, state = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
+            if hmac.compare_digest(digest, self._digest(state)):
+                if problems:
+                    warnings.warn(f"{' and '.join(problems)}: the snapshot before is used.", stacklevel=2)
+                return state
+            problems.append(f"{self._file(number)} is damaged{', or was saved with another key' if self._key else ''}")
+        if problems:
+            raise SnapshotCorrupt(f"{' and '.join(problems)}. No other snapshot is there: start afresh.")
+        return None
+
+    def close(self) -> None:
+        """Let another process save here."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def _take_lock(self) -> None:
+        """Two that save to one folder would each go on from what the other did."""
+        if self._lock is not None or fcntl is None:
+            return
+        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            raise EnvironmentProblem(
+                f"Another store is saving to {self._folder}. One session has one folder: close() the other one, or "
+                "name another folder."
+            ) from error
+        self._lock = lock
+        for left in self._folder.glob(f"*{_UNNAMED}"):  # of a process that was killed
+            left.unlink()
+
+    def _numbers(self) -> list[int]:
+        names = (file.stem for file in self._folder.glob(f"*{_SUFFIX}"))
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"{number:020}{_SUFFIX}"
+
+    def _digest(self, state: bytes) -> bytes:
+        return hashlib.blake2b(state, digest_size=_DIGEST_SIZE, key=self._key).digest()
+
+
+def _write(place: Path, *parts: bytes) -> None:
+    """All of it, on the disk."""
+    file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        for part in parts:
+            rest = memoryview(part)
+            while rest:
+                rest = rest[os.write(file, rest) :]
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _flush_folder(folder: Path) -> None:
+    """A new name is on the disk when its folder is; Windows has no way to say so."""
+    if os.name == "nt":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

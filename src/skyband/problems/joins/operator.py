@@ -18,6 +18,7 @@ import numpy.typing as npt
 from skyband.core.operator import Codes, Ints, Operator, ShowsNoRows
 from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
+from skyband.windows import Ticks
 
 COUNT, SUM, AVG, MIN, MAX = 0, 1, 2, 3, 4
 FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX}
@@ -64,6 +65,15 @@ class Spec:
     top: int = 0  # > 0: only the best so many groups, and those that tie with the last of them
     top_by: int = 0  # by this aggregate
     ascending: bool = False  # the smallest are the best
+
+    @property
+    def waits(self) -> bool:
+        """Do windows close by the watermark?"""
+        return self.every > 0 and not self.by_count
+
+    def window(self, source: Input) -> Ticks:
+        """The window of an input."""
+        return Ticks(source.size, self.every, self.lateness, self.by_count)
 
     @property
     def grouped_inputs(self) -> tuple[int, ...]:

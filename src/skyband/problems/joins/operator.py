@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.emit import WINDOWS
 from skyband.core.operator import Codes, Ints, Operator, ShowsNoRows
 from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
@@ -59,7 +60,7 @@ class Spec:
     inputs: tuple[Input, ...]
     aggregates: tuple[Aggregate, ...]
     every: int  # 0: an answer with each arrival
-    changes: bool = False  # what changed since the answer before; else all groups of each window
+    emit: int = WINDOWS
     lateness: int = 0  # FOREVER: rows do not move the watermark
     by_count: bool = False  # times are arrivals: of one input only
     top: int = 0  # > 0: only the best so many groups, and those that tie with the last of them
@@ -176,7 +177,7 @@ class Known(NamedTuple):
 
 
 class ShowsGroups(ShowsNoRows):
-    """Of all operators for joins: answers are those of windows and changes."""
+    """Of all operators for joins: they are not asked right now."""
 
     def top(self, k: int, size: int | None) -> Answer:
         raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
@@ -206,7 +207,7 @@ class JoinOperator(Operator[Batch, Answer, Sequence[KeptCells]], Protocol):
         """From now on, what came before counts half as much as what came of late."""
         ...
 
-    def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
+    def live_codes(self) -> tuple[npt.NDArray[np.bool_], ...]:
         """By input and cell: are there rows of it, live or waiting?"""
         ...
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Codes, Ints
 from skyband.core.plain import BEFORE, Held, PlainWindow, closing, read, saved
 from skyband.errors import AggregateOverflow
@@ -173,14 +174,14 @@ class Recompute(ShowsGroups):
         spec, groups, before = self._spec, self._groups(at), self._shown
         groups = self._best(groups) if spec.top else groups
         told = groups
-        if spec.changes and spec.top:
+        if takes_back(spec.emit) and spec.top:
             told = groups if groups != before else {}
             self._lines += [Line(at, self._turns, None, None)] if before and not groups else []
-        elif spec.changes:
+        elif takes_back(spec.emit):
             told = {p: values for p, values in groups.items() if p not in before or repr(before[p]) != repr(values)}
             self._lines += [Line(at, self._turns, parts, None) for parts in before if parts not in groups]
         self._lines += [Line(at, self._turns, parts, values) for parts, values in told.items()]
-        self._shown = groups if spec.changes else {}
+        self._shown = groups if takes_back(spec.emit) else {}
         self._turns += 1
 
     def _best(self, groups: Groups) -> Groups:
@@ -237,7 +238,7 @@ class Recompute(ShowsGroups):
     def age(self) -> None:
         """It does not count what comes: no plan is compared with it."""
 
-    def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
+    def live_codes(self) -> tuple[npt.NDArray[np.bool_], ...]:
         return tuple(
             np.array([cell in used for cell in range(len(cells))], bool)
             for used, cells in zip(self._used(), self._cells, strict=True)
@@ -264,7 +265,7 @@ class Recompute(ShowsGroups):
         self._find_shown()
 
     def _find_shown(self) -> None:
-        groups = self._groups(self._streams[0].closed) if self._spec.changes else {}
+        groups = self._groups(self._streams[0].closed) if takes_back(self._spec.emit) else {}
         self._shown = self._best(groups) if self._spec.top else groups
 
     def check(self) -> None:

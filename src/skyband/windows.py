@@ -96,7 +96,7 @@ class Window:
         """This window in the unit of its column in `schema`."""
         self.check_columns(schema.names)
         column_type = None if self.on is None else schema.field(self.on).type
-        size = FOREVER if self.size is None else span_ticks(self.size, self.on, column_type, "size")
+        size = size_ticks(self.size, self.on, column_type, "size")
         every = 0 if self.every is None else span_ticks(self.every, self.on, column_type, "every")
         late = 0 if lateness is None else span_ticks(lateness, self.on, column_type, "lateness")
         return Ticks(size, every, late, self.by_count)
@@ -214,6 +214,11 @@ def _checked(window: Window) -> Window:
             "Use tumbling(size) or a smaller every."
         )
     return window
+
+
+def size_ticks(size: int | timedelta | None, on: str | None, column_type: pa.DataType | None, what: str) -> int:
+    """As `span_ticks`; None: from the start."""
+    return FOREVER if size is None else span_ticks(size, on, column_type, what)
 
 
 def span_ticks(span: int | timedelta, on: str | None, column_type: pa.DataType | None, what: str) -> int:

@@ -14,18 +14,9 @@ import skyband as sb
 from skyband.core.plan import Plan
 from skyband.problems.joins import costs as join_costs
 from skyband.problems.joins.candidates import name_of
-from skyband.problems.joins.costs import (
-    Constants,
-    Statistics,
-    Stream,
-    Tuning,
-    best,
-    cost,
-    enumerate_plans,
-    groups_of,
-    hashed,
-    nested_loop,
-)
+from skyband.problems.joins.costs import Constants, Statistics, cost, enumerate_plans, groups_of, worth_considering
+from skyband.problems.joins.operator import Plan
+from skyband.study.papers.tran_costs import Stream, Tuning, hashed, nested_loop
 
 PLANS = {"LAP": (False, False), "EAP10": (True, False), "EAP01": (False, True), "EAP11": (True, True)}
 TUNING = Tuning(probe=1.0, window=1.0, group=1.0)
@@ -34,6 +25,15 @@ TUNING = Tuning(probe=1.0, window=1.0, group=1.0)
 def constants_of(**given: float) -> Constants:
     """These constants; the others are nothing."""
     return Constants(**{field.name: given.get(field.name, 0.0) for field in fields(Constants)})
+
+
+def best(inputs: list[Statistics], constants: Constants, *, linear: bool, slide: float = 0.0) -> Plan:
+    """The cheapest of the plans that are worth considering."""
+
+    def estimate(plan: Plan) -> float:
+        return cost(plan, inputs, constants, slide, linear=linear)
+
+    return min(worth_considering(len(inputs), estimate, linear=linear), key=estimate)
 
 
 def stream(groups: float, window: float = 2000) -> Stream:

@@ -51,6 +51,12 @@ def last_ends(time: Ints, size: int, every: int) -> Ints:
     return np.full(len(time), FOREVER) if size >= FOREVER else (time + size) // every * every
 
 
+def earliest_times(first: Ints, last: Ints, size: int, every: int) -> Ints:
+    """The earliest time that is in the windows from the one that ends at `first` to the one that ends at `last`."""
+    times: Ints = first - every
+    return times if size >= FOREVER else np.maximum(times, last - size)
+
+
 def next_due(end: int, every: Ints) -> Ints:
     """When queries with slides of their own are answered next, from the window on that ends at `end`."""
     due: Ints = -(-end // every) * every

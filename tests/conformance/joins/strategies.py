@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from skyband.core.emit import CHANGES, WINDOWS
 from skyband.problems.joins.operator import (
     ALL,
     COUNT,
@@ -96,9 +97,9 @@ def specs(draw: st.DrawFn, *, linear: bool = False) -> Spec:
                 max_size=4,
             )
         )
-    changes = every == 0 or draw(st.booleans())
+    emit = CHANGES if every == 0 or draw(st.booleans()) else WINDOWS
     lateness = draw(st.sampled_from([0, 0, 2, 10])) if every and not by_count else 0
-    return Spec(tuple(inputs), tuple(aggregates), every, changes, lateness, by_count)
+    return Spec(tuple(inputs), tuple(aggregates), every, emit, lateness, by_count)
 
 
 @st.composite

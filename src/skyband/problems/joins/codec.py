@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from skyband.problems.joins.output import GroupsOutput
 from skyband.problems.joins.planning import better, open_plan, plan, specify
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.reading import Read, RowReader
-from skyband.windows import Span, Ticks
+from skyband.windows import Span
 
 _LOOK_AT: Final = 50_000  # rows, before it is worth asking whether another plan would be cheaper
 
@@ -57,8 +58,8 @@ class JoinsCodec(Codec[Batch, Answer]):
         self._bound = bound = bind(query, self.plain)
         self._spec = specify(query, bound, external_clock=external_clock)
         first = bound.inputs[query.names.index(query.streams[0][0])]
-        self.window = Ticks(first.size, bound.every, bound.lateness, bound.by_count)
-        self.on_type = None if bound.by_count else bound.time_type
+        self.window = replace(bound.slide, size=first.size)
+        self.on_type = None if first.on is None else bound.time_type
         self.fingerprint = query.fingerprint(schemas)
         self._output = GroupsOutput(query, bound)
         self.output_schema = self._output.schema
@@ -166,7 +167,7 @@ class JoinsCodec(Codec[Batch, Answer]):
             or self._seen < self._compacted + self._operator.rows_held()
         ):
             return
-        live = self._operator.live_cells()
+        live = self._operator.live_codes()
         if 2 * sum(int(each.sum()) for each in live) < cells:
             kept = [np.flatnonzero(each) for each in live]
             before = [codes.parts()[cells] for codes, cells in zip(self._codes.inputs, kept, strict=True)]

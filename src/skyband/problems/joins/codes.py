@@ -35,12 +35,6 @@ class InputCodes:
         return 1 if self._cells is None else len(self._cells)
 
     @property
-    def columns(self) -> list[str]:
-        """What a cell is a combination of values of."""
-        names: list[str] = self._schema.names
-        return names
-
-    @property
     def keys(self) -> pa.Table:
         """These columns, by cell."""
         assert self._cells is not None

@@ -14,7 +14,7 @@ from skyband.expressions import functions
 from skyband.expressions.aggregates import Aggregate, Argument, Name, bind_argument, bind_filter
 from skyband.expressions.scores import Condition
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
-from skyband.windows import FOREVER, span_ticks
+from skyband.windows import Ticks, Window, size_ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class BoundJoin:
     variable_types: tuple[pa.DataType, ...]
     groups: tuple[tuple[int, str, str], ...]  # for each column of the grouping: input, column, name in the answer
     aggregates: tuple[BoundAggregate, ...]
-    every: int  # in ticks; 0: with each arrival
-    lateness: int
+    slide: Ticks  # that of all windows; each has a size of its own
     time_type: pa.DataType  # of the answer's times
 
     @property
-    def by_count(self) -> bool:
-        return all(each.on is None for each in self.inputs)
+    def every(self) -> int:
+        """In ticks; 0: with each arrival."""
+        return self.slide.every
 
 
 def bind(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> BoundJoin:
@@ -81,7 +81,7 @@ def _bind(query: JoinAggregate, columns: tuple[tuple[str, pa.Schema], ...], _mea
     aggregates = tuple(
         _bind_aggregate(name, aggregate, query, schemas, arguments) for name, aggregate in query.parsed_aggregates()
     )
-    every, lateness, time_type = _times(query, schemas)
+    slide, time_type = _times(query, schemas)
     inputs = tuple(
         _bind_input(query, i, schemas[name], variables[i], groups, tuple(arguments[name]))
         for i, name in enumerate(names)
@@ -89,7 +89,7 @@ def _bind(query: JoinAggregate, columns: tuple[tuple[str, pa.Schema], ...], _mea
     for source in inputs:
         _check_keys(source)
     shown = _group_names(groups, query)
-    return BoundJoin(inputs, types, shown, aggregates, every, lateness, time_type)
+    return BoundJoin(inputs, types, shown, aggregates, slide, time_type)
 
 
 def _resolve(name: Name, schemas: Mapping[str, pa.Schema], what: str) -> tuple[int, str]:
@@ -214,8 +214,8 @@ def _key(argument: Argument) -> tuple[Any, ...]:
     return extreme, inside, argument.is_float, argument.type, argument.is_number
 
 
-def _times(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> tuple[int, int, pa.DataType]:
-    """The slide and the lateness in ticks, and the type of the answer's times."""
+def _times(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> tuple[Ticks, pa.DataType]:
+    """How windows slide, in ticks, and the type of the answer's times."""
     kinds: dict[str, pa.DataType] = {}
     for name, stream in query.streams:
         stream.window.check_columns(schemas[name].names)
@@ -226,12 +226,11 @@ def _times(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> tuple[int,
         said = ", ".join(f"{name} is {kind}" for name, kind in kinds.items())
         raise InvalidQuery(f"The windows of a join measure one time, in one unit, but {said}. Cast one of them.")
     kind = pa.int64() if whole else next(iter(kinds.values()))
-    on = query.window.on
-    every = 0 if query.every is None else span_ticks(query.every, on, None if on is None else kind, "every")
-    late = 0 if query.lateness is None else span_ticks(query.lateness, on, kind, "lateness")
+    first, _ = query.streams[0]
+    slide = Window(None, query.every, query.window.on).ticks(schemas[first], query.lateness)
     if not whole and not pa.types.is_timestamp(kind):
         raise InvalidQuery(f"A window needs a timestamp or integer column, but {next(iter(kinds))} is {kind}.")
-    return every, late, kind
+    return slide, kind
 
 
 def _bind_input(
@@ -243,19 +242,16 @@ def _bind_input(
     arguments: tuple[Argument, ...],
 ) -> BoundInput:
     name, given = query.inputs[i]
-    size, on = FOREVER, None
-    if isinstance(given, StreamInput):
-        on = given.window.on
-        column_type = None if on is None else schema.field(on).type
-        if given.window.size is not None:
-            size = span_ticks(given.window.size, on, column_type, f"the window of {name}")
+    window = given.window if isinstance(given, StreamInput) else None
+    on, size = (None, None) if window is None else (window.on, window.size)
+    column_type = None if on is None else schema.field(on).type
     keep = None if given.where is None else bind_filter(given.where, schema, input=name)
     return BoundInput(
         name,
         schema,
         isinstance(given, Relation),
         on,
-        size,
+        size_ticks(size, on, column_type, f"the window of {name}"),
         keep,
         tuple(variables),
         tuple(variables.values()),

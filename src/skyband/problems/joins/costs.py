@@ -1,4 +1,4 @@
-"""What the plans of a join cost: Tran and Lee's cost functions, and ours, which count what our kernels do.
+"""What the plans of a join cost: as Tran and Lee's cost functions, but counting what our kernels do.
 
 Costs are for the rows that arrive in a unit of time; each comes once and goes once, hence the factor of two everywhere.
 The paper's letters: rate λ, rows of a window w, groups g, selectivity σ (one over the number of join values), matches
@@ -22,7 +22,6 @@ from skyband.problems.joins.operator import Plan, Spec
 
 FILE: Final = "joins"
 MOST_ENUMERATED: Final = 6  # inputs whose plans are all looked at; beyond, inputs are made early one by one
-BUCKETS: Final = 1021  # of the paper's hash tables
 NEAR: Final = 2000.0  # entries and groups that a processor finds in its nearest memory
 ASSUMED_RATE: Final = 10_000.0  # rows a slide
 ASSUMED_ROWS: Final = 100_000.0  # of each input
@@ -176,15 +175,6 @@ def worth_considering(inputs: int, estimate: Callable[[Plan], float], *, linear:
     return found + ([Plan((True,) * inputs, multiply=True)] if linear else [])
 
 
-def best(inputs: Sequence[Statistics], constants: Constants, *, linear: bool, slide: float = 0.0) -> Plan:
-    """The cheapest of the plans that are worth considering."""
-
-    def estimate(plan: Plan) -> float:
-        return cost(plan, inputs, constants, slide, linear=linear)
-
-    return min(worth_considering(len(inputs), estimate, linear=linear), key=estimate)
-
-
 def cache_file() -> Path:
     return cost_files.cache_file(FILE)
 
@@ -204,84 +194,3 @@ def read(path: Path) -> Constants:
 @cache
 def known_constants() -> Constants:
     return cost_files.known(FILE, read)
-
-
-# -- the paper's own ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """The paper's parameters: to probe a tuple, to update a window, and to find and update a group."""
-
-    probe: float
-    window: float
-    group: float
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """An input in the paper's letters."""
-
-    rate: float
-    window: float
-    groups: float
-    selectivity: float
-
-    @property
-    def matches(self) -> float:  # m
-        return self.selectivity * self.window
-
-    @property
-    def matches_early(self) -> float:  # n
-        return min(self.window * self.selectivity, self.groups)
-
-    @property
-    def entries(self) -> float:  # α of this stream
-        return min(self.window, self.groups / self.selectivity)
-
-    @property
-    def buckets(self) -> float:
-        return min(1 / self.selectivity, BUCKETS)
-
-
-def generic(
-    first: Stream,
-    second: Stream,
-    early: tuple[bool, bool],
-    update: float,
-    find: Sequence[float],
-    group: Sequence[float],
-) -> float:
-    """Equations 15 to 18: `find` and `group` are the costs in the window or set, and of the set, of each stream; the
-    last of `group` is the output's."""
-    streams, total = (first, second), 0.0
-    for k, stream in enumerate(streams):
-        other = streams[1 - k]
-        found = other.matches_early if early[1 - k] else other.matches
-        total += stream.rate * (update + find[1 - k] + found * group[2] + early[k] * group[k])
-    return total
-
-
-def nested_loop(first: Stream, second: Stream, early: tuple[bool, bool], tuning: Tuning) -> float:
-    """Equations 19 to 22. (Two of the printed subscripts of B, in equation 20, are taken as in the others.)"""
-    finds = [
-        2 * (s.entries if is_early else s.window) * tuning.probe
-        for s, is_early in zip((first, second), early, strict=True)
-    ]
-    return generic(first, second, early, 2 * tuning.window, finds, _groups(first, second, tuning))
-
-
-def hashed(first: Stream, second: Stream, early: tuple[bool, bool], tuning: Tuning) -> float:
-    """Equations 23 to 26."""
-    finds = [
-        2 * (s.entries if is_early else s.window) / s.buckets * tuning.probe
-        for s, is_early in zip((first, second), early, strict=True)
-    ]
-    return generic(first, second, early, 2 * tuning.window, finds, _groups(first, second, tuning))
-
-
-def _groups(first: Stream, second: Stream, tuning: Tuning) -> list[float]:
-    """What it costs to find and update a group of each stream's set, and of the output's."""
-    output = min(first.window, first.groups) * min(second.window, second.groups) / min(first.groups, BUCKETS)
-    sets = [s.entries / s.buckets for s in (first, second)]
-    return [2 * size * tuning.group for size in (*sets, output)]

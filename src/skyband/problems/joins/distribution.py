@@ -15,7 +15,6 @@ import pyarrow as pa
 from skyband.core.emit import gives_changes, gives_windows
 from skyband.problems.joins.columns import BoundAggregate, BoundInput, BoundJoin
 from skyband.problems.joins.query import JoinAggregate
-from skyband.windows import FOREVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Partitioning:
 
 def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
     """How to spread the rows of a join; None: one bucket takes all."""
-    if query.every is None or (query.order_by and gives_changes(query.emit)) or shows_without_rows(query, bound):
+    if query.every is None or (query.order_by and gives_changes(query.emit)) or shows_without_rows(query):
         return None
     streams = [source for source in bound.inputs if not source.is_relation]
     shared = [v for v in range(len(bound.variable_types)) if all(v in source.variables for source in streams)]
@@ -49,10 +48,9 @@ def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
     )
 
 
-def shows_without_rows(query: JoinAggregate, bound: BoundJoin) -> bool:
+def shows_without_rows(query: JoinAggregate) -> bool:
     """Is there a window from the start on, which is shown even when no row comes?"""
-    streams = (source for source in bound.inputs if not source.is_relation)
-    return gives_windows(query.emit) and any(source.size == FOREVER for source in streams)
+    return gives_windows(query.emit) and any(stream.window.size is None for _, stream in query.streams)
 
 
 def _column(source: BoundInput, variable: int) -> str | None:

@@ -15,9 +15,11 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.emit import WINDOWS
 from skyband.core.operator import Codes, Ints, Operator, ShowsNoRows
 from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
+from skyband.windows import Ticks
 
 COUNT, SUM, AVG, MIN, MAX = 0, 1, 2, 3, 4
 FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX}
@@ -58,12 +60,21 @@ class Spec:
     inputs: tuple[Input, ...]
     aggregates: tuple[Aggregate, ...]
     every: int  # 0: an answer with each arrival
-    changes: bool = False  # what changed since the answer before; else all groups of each window
+    emit: int = WINDOWS
     lateness: int = 0  # FOREVER: rows do not move the watermark
     by_count: bool = False  # times are arrivals: of one input only
     top: int = 0  # > 0: only the best so many groups, and those that tie with the last of them
     top_by: int = 0  # by this aggregate
     ascending: bool = False  # the smallest are the best
+
+    @property
+    def waits(self) -> bool:
+        """Do windows close by the watermark?"""
+        return self.every > 0 and not self.by_count
+
+    def window(self, source: Input) -> Ticks:
+        """The window of an input."""
+        return Ticks(source.size, self.every, self.lateness, self.by_count)
 
     @property
     def grouped_inputs(self) -> tuple[int, ...]:
@@ -166,7 +177,7 @@ class Known(NamedTuple):
 
 
 class ShowsGroups(ShowsNoRows):
-    """Of all operators for joins: answers are those of windows and changes."""
+    """Of all operators for joins: they are not asked right now."""
 
     def top(self, k: int, size: int | None) -> Answer:
         raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
@@ -196,7 +207,7 @@ class JoinOperator(Operator[Batch, Answer, Sequence[KeptCells]], Protocol):
         """From now on, what came before counts half as much as what came of late."""
         ...
 
-    def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
+    def live_codes(self) -> tuple[npt.NDArray[np.bool_], ...]:
         """By input and cell: are there rows of it, live or waiting?"""
         ...
 

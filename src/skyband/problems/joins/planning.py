@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from skyband.core.chooser import BY_NAME, cheapest
-from skyband.core.emit import gives_changes
+from skyband.core.emit import code_of
 from skyband.core.plan import Choice
 from skyband.core.plan import Plan as ChosenPlan
 from skyband.errors import InvalidQuery
@@ -41,9 +41,9 @@ def specify(query: JoinAggregate, bound: BoundJoin, *, external_clock: bool = Fa
         inputs,
         aggregates,
         bound.every,
-        gives_changes(query.emit),
-        FOREVER if external_clock else bound.lateness,
-        bound.by_count,
+        code_of(query.emit),
+        FOREVER if external_clock else bound.slide.lateness,
+        bound.slide.by_count,
     )
     ranked_by = ranked(query)
     if ranked_by is None:

@@ -71,7 +71,7 @@ class Joins(Problem[JoinAggregate]):
         bound = bind(query, schemas)
         how = spread(query, bound)
         if how is None:
-            lasts = shows_without_rows(query, bound)
+            lasts = shows_without_rows(query)
             return FROM_THE_START if lasts else Distribution(False, f"in one place: {_why_not(query)}")
         by = ", ".join(f"{name}.{column}" for name, columns in how.columns.items() for column in columns)
         if how.adds_up:

@@ -17,7 +17,7 @@ class Read(NamedTuple):
     """Rows of an input whose cells have no codes yet."""
 
     rows: Rows  # the cell of each is 0, or UNMATCHED
-    keys: pa.RecordBatch  # the rows that match: in them are the columns that cells are combinations of
+    keys: pa.RecordBatch  # the rows that match, with the columns that cells are combinations of, and at least one
 
     @property
     def unmatched(self) -> int:
@@ -51,6 +51,5 @@ class RowReader:
     def encode(self, i: int, read: Read) -> Rows:
         """The same rows with codes for their cells, which are remembered."""
         rows, keys = read
-        if self._codes.inputs[i].columns:  # else there is one cell
-            rows.cell[rows.cell != UNMATCHED] = self._codes.inputs[i].encode(keys)
+        rows.cell[rows.cell != UNMATCHED] = self._codes.inputs[i].encode(keys)
         return rows

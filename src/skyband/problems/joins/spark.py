@@ -47,7 +47,7 @@ from skyband.problems.joins.spark_rows import (
     argument,
     shared,
 )
-from skyband.windows import FOREVER, Ticks, Window
+from skyband.windows import Window
 
 KEY: Final = PREFIX + "key"
 KEEP: Final = PREFIX + "keep"
@@ -119,7 +119,7 @@ class Resolved:
 def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     """Aggregates by group over a join of the streams of `data`, all batch or all streaming, and its relations.
 
-    A streaming result is written in append mode, or in update mode with emit="changes".
+    A streaming result is written in append mode if its answers are final, and else in update mode.
     """
     join = resolve(data, query)
     if join.recipe.panes is not None:
@@ -142,7 +142,7 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
     schemas = {name: arrow_schema(data[name].schema) for name in streams}
     schemas |= {name: table.schema for name, table in relations.items()}
     bound = bind(query, query.schemas(schemas))
-    if bound.by_count:
+    if query.window.on is None:
         raise InvalidQuery("On Spark a join measures time: give the window on='…', the column that holds it.")
     # Without a slide every row moves the windows, also one that is filtered out.
     filters = {source.name: _filter(source) for source in bound.inputs if not source.is_relation and query.every}
@@ -311,7 +311,7 @@ def _recipe(
     rows = {called: schemas[name].field(column).type for name, mine in keys.items() for column, called in mine.items()}
     return JoinRecipe(
         window=Window(None, query.every, TIME),
-        ticks=Ticks(FOREVER, bound.every, bound.lateness, by_count=False),
+        ticks=bound.slide,
         schema=pa.schema({INPUT: pa.int32(), TIME: bound.time_type, **dict.fromkeys(numbers, pa.int64()), **rows}),
         added=(),
         output=output,

@@ -26,12 +26,12 @@ from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import BUCKET, PREFIX, bucket_of_hash, quoted
+from skyband.kernels.panes import shape_of
 from skyband.problems.joins.columns import BoundInput, BoundJoin
 from skyband.problems.joins.operator import ADDED, HIGHEST_FLOAT, LOWEST, LOWEST_FLOAT
 from skyband.problems.joins.planning import coalesces
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.spark_rows import INPUT, TIME, VALID, Names, argument, by_input, shared, with_all
-from skyband.windows import FOREVER
 
 if TYPE_CHECKING:
     from skyband.problems.joins.spark import JoinRecipe
@@ -149,7 +149,7 @@ def _pane(source: BoundInput, bound: BoundJoin) -> Column:
     every, whole, time = sf.lit(bound.every), pa.types.is_integer(bound.time_type), quoted(str(source.on))
     ticks = time.cast("long") if whole else sf.unix_micros(time)
     since = sf.pmod(ticks, every)  # a window ended
-    rest = 0 if source.size >= FOREVER else source.size % bound.every
+    rest = shape_of(source.size, bound.every).rest
     if rest:
         since = sf.least(since, sf.pmod(since + sf.lit(rest), every))  # or one began
     return ticks - since if whole else sf.timestamp_micros(ticks - since)

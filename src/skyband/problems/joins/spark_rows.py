@@ -190,7 +190,8 @@ class BucketOfJoins(JoinSession):
     def _in_numbers(self, i: int, table: pa.Table) -> Read:
         name = self.query.names[i]
         names, weight = self._keys[name], table.column(WEIGHT).to_numpy()
-        keys = whole_batch(table.select(list(names.values())).rename_columns(list(names)))
+        # With a column that is always there: without any a batch has no rows.
+        keys = whole_batch(table.select([INPUT, *names.values()]).rename_columns([INPUT, *names]))
         numbers = [table.column(argument(a)).to_numpy() for a in range(self._arguments[name])]
         rows = Rows(
             times_of(table.column(TIME)),
@@ -199,5 +200,4 @@ class BucketOfJoins(JoinSession):
             table.column(VALID).to_numpy(),
             weight if (weight > 1).any() else None,
         )
-        # Without columns a batch has no rows, whatever was selected from.
-        return Read(rows, keys.filter(pa.array(rows.cell != UNMATCHED)) if names else keys)
+        return Read(rows, keys.filter(pa.array(rows.cell != UNMATCHED)))

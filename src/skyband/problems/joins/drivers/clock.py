@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.clock import WindowClock
+from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.problems.joins.drivers.lifetimes import (
     Coming,
-    Numbers,
-    Queue,
+    ExpiryQueue,
+    NumberPool,
     coalesced,
     in_both,
     in_order,
@@ -42,13 +43,13 @@ class Moves(NamedTuple):
     silent: bool = False  # nothing of it is to be shown
 
 
-class Schedule:
+class JoinClock:
     def __init__(self, spec: Spec, *, coalesce: bool = False) -> None:
         self._spec = spec
         self._as_one = tuple(spec.as_one(i) if coalesce else None for i in range(len(spec.inputs)))
         self.late = 0
-        self.slots = Numbers()
-        self.queues = tuple(Queue() for _ in spec.inputs)
+        self.slots = NumberPool()
+        self.queues = tuple(ExpiryQueue() for _ in spec.inputs)
         # By input: windows have the same ends, but each input has its own size, and has come as far as its rows say.
         self._clocks = tuple(_clock_of(spec, source) for source in spec.inputs)
         self._arrivals = 0
@@ -116,7 +117,7 @@ class Schedule:
             n = int(np.searchsorted(waiting.start, target, side="right"))
             coming.append(waiting.take(slice(0, n)))
             self._waiting[source] = waiting.take(slice(n, None))
-        shown = np.zeros(0, np.int64) if self._spec.changes else self._shown(coming, target)
+        shown = np.zeros(0, np.int64) if takes_back(self._spec.emit) else self._shown(coming, target)
         slots = self._enter(coming)
         going, lasts = self._leave(target)
         ends = [last + every for last in lasts]
@@ -149,7 +150,7 @@ class Schedule:
 
         With changes, of the earliest in which a row comes or goes.
         """
-        if self._spec.changes:
+        if takes_back(self._spec.emit):
             ends = [int(rows.start[0]) for rows in self._waiting if len(rows.start)]
             ends += [int(queue.last[0]) + self._spec.every for queue in self.queues if len(queue)]
             return min((end for end in ends if end < FOREVER), default=None)

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyband.core.clock import first_ends, last_ends
+from skyband.core.clock import earliest_times, first_ends, last_ends
 from skyband.core.operator import Ints
 from skyband.problems.joins.drivers.kernels import NONE, coalesce
 from skyband.problems.joins.operator import ADDED, Rows
-from skyband.windows import FOREVER
 
 _MOST = 2.0**62  # no sum of values may reach it
 
@@ -80,13 +79,16 @@ def one_for_each_pane(rows: Rows, ways: tuple[int, ...], size: int, every: int) 
     weight = np.ones(len(rows.time), np.int64) if rows.weight is None else rows.weight
     windows = windows_of(rows.time, size, every)
     some = coalesced(Coming(*windows, rows.cell.astype(np.int64), rows.arguments, rows.valid, weight), ways)
-    time = some.start - every  # the earliest that is in these windows
-    if size < FOREVER:
-        time = np.maximum(time, some.last - size)
-    return Rows(time, some.cell.astype(np.int32), some.arguments, some.valid, some.weight)
+    return Rows(
+        earliest_times(some.start, some.last, size, every),
+        some.cell.astype(np.int32),
+        some.arguments,
+        some.valid,
+        some.weight,
+    )
 
 
-class Queue:
+class ExpiryQueue:
     """Live rows of one input, by their slots, the first to go first."""
 
     def __init__(self) -> None:
@@ -142,7 +144,7 @@ class Queue:
         self._begin, self._end = 0, len(self)
 
 
-class Numbers:
+class NumberPool:
     """Small whole numbers to be taken and given back."""
 
     def __init__(self) -> None:

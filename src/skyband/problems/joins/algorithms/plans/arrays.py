@@ -52,7 +52,7 @@ AGGREGATES = 1
 PARTS = 2  # inputs with columns of the grouping
 STAIRS = 3  # staircases of a group: MIN and MAX
 STAIRS_WIDE = 4  # of an entry
-CHANGES = 5  # 1: show what changed
+TAKES_BACK = 5  # 1: show what is new, and take back what is gone; else all groups
 COALESCE = 6  # 1: join what a moment changed of an entry, all at once
 TOP, TOP_BY, ASCENDING = 7, 8, 9
 # Where the rows of the program start that describe …

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.core.emit import takes_back
 from skyband.core.operator import Ints
 from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.graph import Graph
@@ -117,7 +118,7 @@ def config_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool
         (arrays.PARTS, len(spec.grouped_inputs)),
         (arrays.STAIRS, len(stairs)),
         (arrays.STAIRS_WIDE, max(by_input)),
-        (arrays.CHANGES, spec.changes),
+        (arrays.TAKES_BACK, takes_back(spec.emit)),
         (arrays.COALESCE, coalesce),
         (arrays.TOP, spec.top),
         (arrays.TOP_BY, spec.top_by),

@@ -25,7 +25,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
 )
 from skyband.problems.joins.algorithms.plans.config import Config, Term, moved
 from skyband.problems.joins.algorithms.plans.graph import Graph
-from skyband.problems.joins.drivers.lifetimes import Numbers
+from skyband.problems.joins.drivers.lifetimes import NumberPool
 from skyband.problems.joins.operator import Cells, Spec
 
 
@@ -54,7 +54,7 @@ class EntryTable:
         self._spec, self._graph, self._early, self._config = spec, graph, early, config
         self._indexes = sum(len(graph.indexes(i)) for i in range(len(spec.inputs)))
         self._keys = [Keys(len(domain)) for domain in graph.domains]
-        self._numbers = Numbers()
+        self._numbers = NumberPool()
         self._numbers.take(1)  # entry 0 is none
         # By input and cell: its entry while it has rows, or 0.
         self._cells = [np.zeros(0, np.int64) for _ in spec.inputs]

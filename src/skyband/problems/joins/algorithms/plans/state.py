@@ -24,7 +24,7 @@ from skyband.problems.joins.algorithms.plans.kernels.matching import (
 )
 from skyband.problems.joins.algorithms.plans.kernels.running import line_up, run, write_rows
 from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
-from skyband.problems.joins.drivers.clock import Moves, Schedule
+from skyband.problems.joins.drivers.clock import JoinClock, Moves
 from skyband.problems.joins.drivers.lifetimes import Coming
 from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, KeptCells, Known, Plan, ShowsGroups, Spec
 
@@ -54,7 +54,7 @@ class Joined(ShowsGroups):
         self._graph = graph_of(spec)
         self._terms = terms_of(spec)
         self._config = config_of(spec, self._graph, self._terms, coalesce=plan.multiply)
-        self._schedule = Schedule(spec, coalesce=plan.multiply)
+        self._clock = JoinClock(spec, coalesce=plan.multiply)
         self._counters = np.zeros(arrays.COUNTERS, np.int64)  # by name: see arrays.py
         self._counters[[arrays.TAU, arrays.KTH]] = arrays.MISSING
         self._turns = 0  # moments so far
@@ -74,7 +74,7 @@ class Joined(ShowsGroups):
 
     @property
     def late(self) -> int:
-        return self._schedule.late
+        return self._clock.late
 
     @property
     def unranked(self) -> int:
@@ -92,7 +92,7 @@ class Joined(ShowsGroups):
         streams = list(batch.rows)
         for source, rows in enumerate(batch.rows):
             if rows is not None and self.spec.inputs[source].relation:
-                self._run(self._schedule.load(source, rows))
+                self._run(self._clock.load(source, rows))
                 streams[source] = None
         order = batch.order
         if order is not None:
@@ -100,33 +100,33 @@ class Joined(ShowsGroups):
             order = order[~np.isin(order, relations)]
         batch = batch._replace(rows=tuple(streams), order=order)
         if self.spec.every == 0:
-            return self._run(self._schedule.arrive(batch))
-        self._schedule.wait(batch)
-        return self._close(self._schedule.watermark())
+            return self._run(self._clock.arrive(batch))
+        self._clock.wait(batch)
+        return self._close(self._clock.watermark())
 
     def advance(self, watermark: int) -> Answer:
         return self._close(watermark)
 
     def next_close(self) -> int | None:
-        return self._schedule.next_close() if self.spec.every else None
+        return self._clock.next_close() if self.spec.every else None
 
     def finish(self) -> Answer:
-        if self.spec.every == 0 or self.spec.by_count:
+        if not self.spec.waits:
             return self._run(None)
-        return self._close(self._schedule.last_end())
+        return self._close(self._clock.last_end())
 
     def parts(self, groups: Ints) -> Codes:
         return self._groups.parts(groups)
 
     def rows_held(self) -> int:
-        return self._schedule.rows_held
+        return self._clock.rows_held
 
     def groups_live(self) -> int:
         return int(self._counters[LIVING])
 
     def known(self) -> tuple[Known, ...]:
         found = []
-        for source, queue in enumerate(self._schedule.queues):
+        for source, queue in enumerate(self._clock.queues):
             counts = self._entries.count(source, queue.slot)
             found.append(Known(float(self._pace[1 + source]), self._weight[source], *counts))
         return tuple(found)
@@ -138,20 +138,20 @@ class Joined(ShowsGroups):
     def age(self) -> None:
         self._pace /= 2
 
-    def live_cells(self) -> tuple[npt.NDArray[np.bool_], ...]:
+    def live_codes(self) -> tuple[npt.NDArray[np.bool_], ...]:
         found = []
-        for source, queue in enumerate(self._schedule.queues):
+        for source, queue in enumerate(self._clock.queues):
             live = np.zeros(self._entries.cells(source), bool)
             live[self._entries.cell_of_slot[queue.slot]] = True
-            live[self._schedule.waiting[source].cell] = True
+            live[self._clock.waiting[source].cell] = True
             found.append(live)
         return tuple(found)
 
     def state(self) -> Arrays:
-        saved = self._schedule.state() | self._entries.state()
+        saved = self._clock.state() | self._entries.state()
         saved["turns"] = np.array([self._turns])
         saved["pace"] = self._pace.copy()
-        for source, queue in enumerate(self._schedule.queues):
+        for source, queue in enumerate(self._clock.queues):
             saved |= {
                 f"live {source} last": queue.last.copy(),
                 f"live {source} cell": self._entries.cell_of_slot[queue.slot],
@@ -165,7 +165,7 @@ class Joined(ShowsGroups):
 
     def restore(self, state: Arrays) -> None:
         """Everything else follows from the rows that are live: sums are exact, whatever the order they came in."""
-        self._schedule.restore(state)
+        self._clock.restore(state)
         self._turns = int(state["turns"][0])
         self._pace = state["pace"].copy()
         for source in range(len(self.spec.inputs)):
@@ -177,7 +177,7 @@ class Joined(ShowsGroups):
                 # Who saved no scales took decimals for float64.
                 assert tuple(state[f"live {source} scales"].tolist()) == self.spec.inputs[source].scales
             live.append(Coming(np.full(len(last), BEFORE), last, *rest))
-        self._run(self._schedule.revive(live))
+        self._run(self._clock.revive(live))
 
     def compact(self, kept: Sequence[KeptCells]) -> None:
         saved = self.state()
@@ -200,7 +200,7 @@ class Joined(ShowsGroups):
         return self._slots[slots, first : first + len(self.spec.inputs[source].floats)]
 
     def _close(self, watermark: int) -> Answer:
-        return self._run(self._schedule.close(watermark) if watermark > BEFORE else None)
+        return self._run(self._clock.close(watermark) if watermark > BEFORE else None)
 
     def _add_cells(self, source: int, cells: Cells) -> None:
         self._entries.add_cells(source, cells)
@@ -248,7 +248,7 @@ class Joined(ShowsGroups):
 
     def _seat(self, moves: Moves) -> None:
         """Give each row that comes a slot and an entry."""
-        limit = self._schedule.slots.limit
+        limit = self._clock.slots.limit
         if limit > len(self._slots):
             self._slots = longer(self._slots, max(limit, 2 * len(self._slots)))
         for source, (rows, slots) in enumerate(zip(moves.coming, moves.slots, strict=True)):
@@ -324,10 +324,10 @@ class Joined(ShowsGroups):
         counters = self._counters
         assert counters[arrays.LISTED] == counters[WRITTEN] == 0, "nothing is left undone"
         self._groups.check()
-        for queue in self._schedule.queues:
+        for queue in self._clock.queues:
             assert (np.diff(queue.last) >= 0).all(), "rows go in order"
         if not self._alone:
-            live = [queue.slot for queue in self._schedule.queues]
+            live = [queue.slot for queue in self._clock.queues]
             self._entries.check(live, self._slots[:, arrays.R_ENTRY], self._slots[:, arrays.R_WEIGHT])
 
 

@@ -16,7 +16,6 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     AGGREGATES,
     ASCENDING,
     BROKEN,
-    CHANGES,
     DIRTY,
     FIRST_TURN,
     GROUP_SUMS,
@@ -54,6 +53,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     T_PLAIN,
     T_SCALE,
     T_TO,
+    TAKES_BACK,
     TAU,
     TERM_ROWS,
     TOP,
@@ -111,7 +111,7 @@ def settle(config, program, groups, lists, group_stairs, moments, turn, records,
             enlist(groups, lists, counters, group, live)
         if config[TOP]:
             rank(config, program, groups, lists, counters, group, was_live)
-        elif config[CHANGES] and not counters[SILENT]:
+        elif config[TAKES_BACK] and not counters[SILENT]:
             record(config, groups, moments, turn, records, counters, group)
     counters[TOUCHED] = 0
 
@@ -201,9 +201,9 @@ def record(config, groups, moments, turn, records, counters, group):
 def emit(config, groups, lists, moments, turn, records, scratch, counters):
     """What a moment shows beyond what changed: the living groups, or the best k of them."""
     if config[TOP]:
-        if not config[CHANGES] or counters[DIRTY]:
+        if not config[TAKES_BACK] or counters[DIRTY]:
             emit_best(config, groups, lists, moments, turn, records, counters)
-    elif not config[CHANGES]:
+    elif not config[TAKES_BACK]:
         for i in range(counters[LIVING]):
             record(config, groups, moments, turn, records, counters, lists[L_LIVING, i])
 
@@ -250,7 +250,7 @@ def emit_best(config, groups, lists, moments, turn, records, counters):
     for i in range(n):
         if groups[lists[L_RESERVE, i], SCORE] >= worst:
             record(config, groups, moments, turn, records, counters, lists[L_RESERVE, i])
-    if n == 0 and config[CHANGES]:
+    if n == 0 and config[TAKES_BACK]:
         record(config, groups, moments, turn, records, counters, np.int64(NONE))
     # With fewer than k groups, any that comes or goes is seen.
     counters[KTH] = worst if n >= k else MISSING

@@ -147,7 +147,6 @@ def extent(values, valid, bit, is_float):
     return low, high
 
 
-TEN_TO_NINE = 10**9  # the largest power of ten that is one limb
 EXACT = 1 << 53  # up to here float64 has every whole number
 LEAD = 62  # bits of a number that decide, with one more for the rest, which float64 is nearest
 LEAST_NORMAL, LEAST_BIT = -1022, -1074  # exponents

@@ -1,0 +1,224 @@
+"""Windows and emit, defined: what docs/semantics.md promises, in lists and loops that can be checked against it.
+
+    docs/semantics.md                                                       here
+    a window ends at a multiple of `every`                                  `PlainWindow.end_after`
+    it holds end - size <= value < end                                      `PlainWindow.holds`
+    without `every`, or asked now, there are the values after now - size    `PlainWindow.last`
+    the watermark is the largest value seen minus `lateness`                `PlainWindow.arrive`
+    a row counts in those of its windows that are open when it comes        `Held.first`
+    a row is late if every window that would hold it has closed             `PlainWindow.arrive`
+    a window closes when the watermark reaches its end                      `closing`
+    at the end of the input every window by value that holds a row closes   `PlainWindow.last_end`
+    windows, changes and entries show these rows of each answer             `PlainEmit.show`
+
+By count the value of a row is its number, from 0. The `recompute` of every problem is built on this module and adds
+what a row is, which of them are the best, and how an answer is written. All algorithms are compared with it. So it
+shares nothing with `core/clock.py`; it keeps every row that a window may still show, and it is slow.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
+from skyband.core.operator import Arrays
+from skyband.windows import FOREVER, Ticks
+
+RowT = TypeVar("RowT")
+ItemT = TypeVar("ItemT")  # what is ranked: a row, a pair of rows, an object
+
+BEFORE: Final = -2 * FOREVER  # before every value, and every watermark
+
+
+class Held(NamedTuple, Generic[RowT]):
+    """A row that some window may still show."""
+
+    row: RowT
+    value: int  # what the window measures
+    first: int  # the end of the first window that holds it and was open when it came
+
+
+class PlainWindow(Generic[RowT]):
+    """The rows of one window, in a list, in arrival order."""
+
+    def __init__(self, window: Ticks) -> None:
+        self.size = math.inf if window.size >= FOREVER else window.size
+        self.lateness = math.inf if window.lateness >= FOREVER else window.lateness
+        self.every, self.by_count = window.every, window.by_count
+        self.rows: list[Held[RowT]] = []
+        self.late = 0
+        self.unranked = 0
+        self.arrivals = 0
+        self.now = BEFORE  # the largest value seen
+        self.watermark = BEFORE
+        self.closed = BEFORE  # the end of the last window that has closed
+
+    # -- which rows a window holds ------------------------------------------------------------------------------------
+
+    def end_after(self, value: int) -> int:
+        """The end of the first window that ends later than this."""
+        return (value // self.every + 1) * self.every
+
+    def holds(self, end: int, held: Held[Any]) -> bool:
+        """Does the row count in the window that ends here?"""
+        return end - self.size <= held.value < end and held.first <= end
+
+    def live(self, end: int) -> list[RowT]:
+        """The rows of the window that ends here."""
+        return [held.row for held in self.rows if self.holds(end, held)]
+
+    def last(self, size: float) -> list[RowT]:
+        """The rows of the last `size` right now."""
+        return [held.row for held in self.rows if held.value > self.now - size]
+
+    def asked(self, size: int | None, *, showing: bool) -> tuple[int, list[RowT]]:
+        """What an answer right now is called, and its rows: of the last `size`, or of the window that closes next."""
+        if size is None and self.every:
+            end = self.next_end(showing=showing)
+            return (BEFORE, []) if end is None else (end, self.live(end))
+        return self.moment, self.last(self.size if size is None else size)
+
+    @property
+    def moment(self) -> int:
+        """What an answer right now is called, where none is due with a slide: by count, arrivals so far."""
+        return self.arrivals if self.by_count else self.now
+
+    # -- rows come ----------------------------------------------------------------------------------------------------
+
+    def arrive(self, row: RowT | None, value: int, reached: int | None = None) -> bool:
+        """Take a row in; was it in time? None: it has no score, so it takes its place, and no window shows it.
+
+        `reached` is how far the input has come, where that is not the largest value seen.
+        """
+        value = self.arrivals if self.by_count else value
+        self.arrivals += 1
+        self.now = max(self.now, value)
+        if self.lateness < math.inf:  # else windows close only when somebody says so
+            self.watermark = max(self.watermark, (self.now if reached is None else reached) - int(self.lateness))
+        if self.every:
+            first = self.end_after(max(value, self.watermark, self.closed))
+            in_time = first - self.size <= value
+        else:
+            first = self.now
+            in_time = value > self.now - self.size
+        self.late += not in_time
+        if in_time and row is not None:
+            self.rows.append(Held(row, value, first))
+        elif in_time:
+            self.unranked += 1
+        return in_time
+
+    # -- windows close ------------------------------------------------------------------------------------------------
+
+    @property
+    def due(self) -> int:
+        """Windows that end here or before close now: by count a window closes with its last row, not with the next."""
+        return self.arrivals if self.by_count else self.watermark
+
+    def next_end(self, *, showing: bool) -> int | None:
+        """The end of the earliest open window that holds a row; `showing`: or that takes back what is shown now."""
+        following = self.end_after(self.closed)
+        ends = [max(held.first, following) for held in self.rows if self.holds(max(held.first, following), held)]
+        return min([*ends, following] if showing else ends, default=None)
+
+    def last_end(self, held: Held[Any]) -> int:
+        """The end of the last window that holds the row; of a landmark, of the first: later ones have nothing new."""
+        if self.size == math.inf:
+            return held.first
+        return (held.value + int(self.size)) // self.every * self.every
+
+    def forget_before(self, end: int) -> None:
+        """Forget rows that are neither in the window that ends here, nor in a later one, nor in the last `size`."""
+        self.rows = [
+            held
+            for held in self.rows
+            if held.value > self.now - self.size or (self.every and self.holds(max(held.first, end), held))
+        ]
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> list[Any]:
+        return [self.late, self.unranked, self.arrivals, self.now, self.watermark, self.closed, self.rows]
+
+    def restore(self, state: Sequence[Any], read_row: Callable[[Sequence[Any]], RowT]) -> None:
+        self.late, self.unranked, self.arrivals, self.now, self.watermark, self.closed, rows = state
+        self.rows = [Held(read_row(row), value, first) for row, value, first in rows]
+
+
+def closing(windows: Sequence[PlainWindow[Any]], until: int, showing: Callable[[], bool]) -> Iterator[int]:
+    """The ends of the windows that close now, one after the other: those that end at `until` or before.
+
+    Windows of several inputs close together. One without rows is passed over, unless it takes back what is shown.
+    """
+    while ends := [end for each in windows if (end := each.next_end(showing=showing())) is not None]:
+        if min(ends) > until:
+            break
+        yield min(ends)
+        for each in windows:
+            each.closed = min(ends)
+    for each in windows:
+        each.closed = max(each.closed, until // each.every * each.every)
+
+
+class Line(NamedTuple, Generic[ItemT]):
+    """A line of an answer."""
+
+    at: int
+    group: int
+    rank: int
+    item: ItemT
+    change: np.int8
+
+
+class PlainEmit(Generic[ItemT]):
+    """What is said of each answer. `key` says which items are the same: in rows and pairs, their arrivals."""
+
+    def __init__(self, emit: int, key: Callable[[ItemT], tuple[int, ...]]) -> None:
+        self._emit, self._key = emit, key
+        self.shown: dict[int, list[ItemT]] = {}  # with changes, by group: the last answer, if it is not empty
+        self.entered: set[tuple[int, ...]] = set()  # with entries: what has been shown
+        self.lines: list[Line[ItemT]] = []
+
+    def show(self, at: int, group: int, best: list[ItemT]) -> None:
+        """These are the best now: say of them what the query asks for."""
+        entering = [Line(at, group, rank, item, ENTER) for rank, item in enumerate(best, 1)]
+        if is_once(self._emit):
+            entering = [line for line in entering if self._key(line.item) not in self.entered]
+            self.entered |= self._keys(best)
+        elif takes_back(self._emit):
+            before = self.shown.pop(group, [])
+            then, now = self._keys(before), self._keys(best)
+            leaving = [Line(at, group, rank, item, LEAVE) for rank, item in enumerate(before, 1)]
+            self.lines += [line for line in leaving if self._key(line.item) not in now]
+            entering = [line for line in entering if self._key(line.item) not in then]
+            if best:
+                self.shown[group] = best
+        self.lines += entering
+
+    def _keys(self, items: list[ItemT]) -> set[tuple[int, ...]]:
+        return {self._key(item) for item in items}
+
+    def all_shown(self) -> list[ItemT]:
+        return [item for items in self.shown.values() for item in items]
+
+    def replace(self, change: Callable[[ItemT], ItemT]) -> None:
+        self.shown = {group: [change(item) for item in items] for group, items in self.shown.items()}
+
+
+def saved(what: Any) -> Arrays:
+    """As JSON in an array of bytes, from which numbers come back as they were."""
+    return {"plain": np.frombuffer(json.dumps(what).encode(), np.uint8).copy()}
+
+
+def read(state: Arrays) -> Any:
+    """What was saved, with tuples for lists."""
+    return _as_tuples(json.loads(state["plain"].tobytes()))
+
+
+def _as_tuples(what: Any) -> Any:
+    return tuple(map(_as_tuples, what)) if isinstance(what, list) else what

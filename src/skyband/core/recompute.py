@@ -1,0 +1,202 @@
+"""The operator that the `recompute` of a problem is: it finds the best of a window anew whenever an answer is due.
+
+Windows and emit are those of `core/plain.py`. A problem adds what a row is, which items are best, and how an answer is
+written. Joins have several inputs and no ranking of rows, so theirs is not built on this operator, but on the same
+windows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from skyband.core.emit import ENTER
+from skyband.core.operator import Arrays, Ints
+from skyband.core.plain import Held, Line, PlainEmit, PlainWindow, closing, read, saved
+from skyband.windows import Ticks
+
+
+class Row(Protocol):
+    @property
+    def position(self) -> int: ...
+
+
+RowT = TypeVar("RowT", bound=Row)
+ItemT = TypeVar("ItemT")  # what is ranked: a row, a pair of rows, an object
+BatchT = TypeVar("BatchT")
+AnswerT = TypeVar("AnswerT")
+
+
+class Arrival(NamedTuple, Generic[RowT]):
+    """A row of a batch."""
+
+    row: RowT | None  # None: it has no score
+    value: int  # what the window measures; a window that counts does so by itself
+    group: int = 0
+    reached: int | None = None  # how far the input has come, where that is not the largest value seen
+
+
+class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
+    def __init__(
+        self,
+        window: Ticks,
+        k: int,
+        emit: int,
+        read_row: Callable[[Sequence[Any]], RowT],
+        read_item: Callable[[Sequence[Any]], ItemT],
+    ) -> None:
+        """`read_row` and `read_item` make a row and an item of what was saved of its fields."""
+        self._ticks, self._k, self._read_row, self._read_item = window, k, read_row, read_item
+        self._waits = window.every > 0 and not window.by_count  # windows close by the watermark
+        self._counts = window.by_count  # the rows of each group, in a window of its own; by value there is one for all
+        self.windows: dict[int, PlainWindow[RowT]] = {}
+        self.emit: PlainEmit[ItemT] = PlainEmit(emit, self.key)
+
+    # -- what a problem says of itself --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def arrivals(self, batch: BatchT) -> Iterator[Arrival[RowT]]:
+        """The rows of a batch."""
+
+    @abstractmethod
+    def ranked(self, rows: list[RowT]) -> list[ItemT]:
+        """What these rows of one group make, best first."""
+
+    @abstractmethod
+    def answer(self, lines: Sequence[Line[ItemT]]) -> AnswerT:
+        """Lines in arrays."""
+
+    @abstractmethod
+    def key(self, item: ItemT) -> tuple[int, ...]:
+        """Which item it is: if answers show rows, the arrivals of its rows."""
+
+    def group_of(self, row: RowT) -> int:
+        return 0
+
+    # -- the protocol -------------------------------------------------------------------------------------------------
+
+    @property
+    def late(self) -> int:
+        return sum(window.late for window in self.windows.values())
+
+    @property
+    def unranked(self) -> int:
+        return sum(window.unranked for window in self.windows.values())
+
+    def push(self, batch: BatchT) -> AnswerT:
+        for row, value, group, reached in self.arrivals(batch):
+            window = self._window_of(group)
+            in_time = window.arrive(row, value, reached)
+            if window.every:
+                self._close(group, window.due)
+            elif in_time:
+                self._show(group, *window.asked(None, showing=False))
+                window.forget_before(window.now)
+        return self._take_answer()
+
+    def advance(self, watermark: int) -> AnswerT:
+        self._close(0, watermark)
+        return self._take_answer()
+
+    def finish(self) -> AnswerT:
+        if self._waits and (window := self._window_of(0)).arrivals:
+            # The latest row is in the last window, also if it has no score and so is not held.
+            latest: Held[Any] = Held(None, window.now, window.end_after(window.now))
+            self._close(0, max(map(window.last_end, [*window.rows, latest])))
+        return self._take_answer()
+
+    def next_close(self) -> int | None:
+        return self._window_of(0).next_end(showing=self._is_showing(0)) if self._waits else None
+
+    def top(self, k: int, size: int | None = None) -> AnswerT:
+        found = []
+        for group in sorted({self.group_of(row) for row in self.rows()}):
+            at, rows = self._window_of(group).asked(size, showing=self._is_showing(group))
+            best = self.ranked([row for row in rows if self.group_of(row) == group])[:k]
+            found += [Line(at, group, rank, item, ENTER) for rank, item in enumerate(best, 1)]
+        return self.answer(found)
+
+    def held(self) -> Ints:
+        shown = {position for item in self.emit.all_shown() for position in self.key(item)}
+        return np.array(sorted({row.position for row in self.rows()} | shown), np.int64)
+
+    def rows_held(self) -> int:
+        return len(self.held())
+
+    def state(self) -> Arrays:
+        windows = [(group, window.state()) for group, window in self.windows.items()]
+        return saved((windows, list(self.emit.shown.items()), sorted(self.emit.entered)))
+
+    def restore(self, state: Arrays) -> None:
+        windows, shown, entered = read(state)
+        self.windows = {}
+        for group, window in windows:
+            self._window_of(group).restore(window, self._read_row)
+        self.emit.shown = {group: [self._read_item(item) for item in items] for group, items in shown}
+        self.emit.entered, self.emit.lines = set(entered), []
+
+    def check(self) -> None:
+        for window in self.windows.values():
+            positions = [held.row.position for held in window.rows]
+            assert positions == sorted(set(positions)), "rows are held once each, in arrival order"
+
+    # -- windows close, answers are shown -----------------------------------------------------------------------------
+
+    def _window_of(self, group: int) -> PlainWindow[RowT]:
+        return self.windows.setdefault(group if self._counts else 0, PlainWindow(self._ticks))
+
+    def _is_showing(self, group: int) -> bool:
+        """Did the window show something that the next one may have to take back?"""
+        return group in self.emit.shown if self._counts else bool(self.emit.shown)
+
+    def _close(self, group: int, until: int) -> None:
+        window = self._window_of(group)
+        for end in closing([window], until, lambda: self._is_showing(group)):
+            self._show(group, end, window.live(end))
+        window.forget_before(window.end_after(window.closed))
+
+    def _show(self, group: int, at: int, rows: list[RowT]) -> None:
+        """The answer now is the best of these rows; by value, of each group."""
+        groups = {group} if self._counts else {*map(self.group_of, rows), *self.emit.shown}
+        for each in sorted(groups):
+            best = self.ranked([row for row in rows if self.group_of(row) == each])[: self._k]
+            self.emit.show(at, each, best)
+
+    def _take_answer(self) -> AnswerT:
+        lines, self.emit.lines = self.emit.lines, []
+        held = {row.position for row in self.rows()}
+        self.emit.entered = {key for key in self.emit.entered if held.issuperset(key)}
+        return self.answer(lines)
+
+    # -- codes are given anew -----------------------------------------------------------------------------------------
+
+    def rows(self) -> list[RowT]:
+        """All rows that are held."""
+        return [held.row for window in self.windows.values() for held in window.rows]
+
+    def replace_rows(self, change: Callable[[RowT], RowT]) -> None:
+        for window in self.windows.values():
+            window.rows = [held._replace(row=change(held.row)) for held in window.rows]
+
+    def groups(self) -> set[int]:
+        """Those that have rows, or are shown, or whose rows are counted."""
+        return {*map(self.group_of, self.rows()), *self.emit.shown, *(self.windows if self._counts else ())}
+
+    def rename_groups(self, code: Mapping[int, int]) -> None:
+        self.emit.shown = {code[group]: items for group, items in self.emit.shown.items()}
+        if self._counts:
+            self.windows = {code[group]: window for group, window in self.windows.items()}
+
+
+def live(codes: set[int]) -> npt.NDArray[np.bool_]:
+    """By code: is it one of these?"""
+    return np.array([code in codes for code in range(max(codes, default=-1) + 1)], np.bool_)
+
+
+def measured(time: Ints, first: int, count: int) -> Iterable[int]:
+    """What the window measures of the rows of a batch: by count there are no times, but arrivals."""
+    return time.tolist() if len(time) else range(first, first + count)

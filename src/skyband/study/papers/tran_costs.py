@@ -1,0 +1,87 @@
+"""The cost functions of Tran and Lee, JCSE 2009, as the paper states them. The planner has its own, of our kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+BUCKETS: Final = 1021  # of the paper's hash tables
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The paper's parameters: to probe a tuple, to update a window, and to find and update a group."""
+
+    probe: float
+    window: float
+    group: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An input in the paper's letters."""
+
+    rate: float
+    window: float
+    groups: float
+    selectivity: float
+
+    @property
+    def matches(self) -> float:  # m
+        return self.selectivity * self.window
+
+    @property
+    def matches_early(self) -> float:  # n
+        return min(self.window * self.selectivity, self.groups)
+
+    @property
+    def entries(self) -> float:  # α of this stream
+        return min(self.window, self.groups / self.selectivity)
+
+    @property
+    def buckets(self) -> float:
+        return min(1 / self.selectivity, BUCKETS)
+
+
+def generic(
+    first: Stream,
+    second: Stream,
+    early: tuple[bool, bool],
+    update: float,
+    find: Sequence[float],
+    group: Sequence[float],
+) -> float:
+    """Equations 15 to 18: `find` and `group` are the costs in the window or set, and of the set, of each stream; the
+    last of `group` is the output's."""
+    streams, total = (first, second), 0.0
+    for k, stream in enumerate(streams):
+        other = streams[1 - k]
+        found = other.matches_early if early[1 - k] else other.matches
+        total += stream.rate * (update + find[1 - k] + found * group[2] + early[k] * group[k])
+    return total
+
+
+def nested_loop(first: Stream, second: Stream, early: tuple[bool, bool], tuning: Tuning) -> float:
+    """Equations 19 to 22. (Two of the printed subscripts of B, in equation 20, are taken as in the others.)"""
+    finds = [
+        2 * (s.entries if is_early else s.window) * tuning.probe
+        for s, is_early in zip((first, second), early, strict=True)
+    ]
+    return generic(first, second, early, 2 * tuning.window, finds, _groups(first, second, tuning))
+
+
+def hashed(first: Stream, second: Stream, early: tuple[bool, bool], tuning: Tuning) -> float:
+    """Equations 23 to 26."""
+    finds = [
+        2 * (s.entries if is_early else s.window) / s.buckets * tuning.probe
+        for s, is_early in zip((first, second), early, strict=True)
+    ]
+    return generic(first, second, early, 2 * tuning.window, finds, _groups(first, second, tuning))
+
+
+def _groups(first: Stream, second: Stream, tuning: Tuning) -> list[float]:
+    """What it costs to find and update a group of each stream's set, and of the output's."""
+    output = min(first.window, first.groups) * min(second.window, second.groups) / min(first.groups, BUCKETS)
+    sets = [s.entries / s.buckets for s in (first, second)]
+    return [2 * size * tuning.group for size in (*sets, output)]

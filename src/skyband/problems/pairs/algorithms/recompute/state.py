@@ -112,7 +112,7 @@ class Recompute:
     def rows_held(self) -> int:
         return len(self.held())
 
-    def live_colours(self, which: int) -> npt.NDArray[np.bool_]:
+    def live_codes(self, which: int) -> npt.NDArray[np.bool_]:
         live = {int(row.colours[which]) for row in self._rows}
         return np.array([code in live for code in range(max(live, default=-1) + 1)], np.bool_)
 

@@ -36,7 +36,7 @@ class Rows(NamedTuple):
         return self.map(lambda column: column[which])
 
     def followed_by(self, more: Rows) -> Rows:
-        columns: list[Any] = [np.concatenate(both) for both in zip(self, more, strict=True)]
+        columns: list[Any] = [np.concatenate([mine, theirs]) for mine, theirs in zip(self, more, strict=True)]
         return Rows(*columns)
 
 

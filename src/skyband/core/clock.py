@@ -73,9 +73,8 @@ class WindowClock:
     def __init__(self, window: Ticks, *, streams: int = 1, idle_after: int = 0) -> None:
         """`idle_after`: with several streams, how far one may be behind the others and still be waited for."""
         self.window = window
-        self.endless = window.size >= FOREVER
-        self.slides = window.every > 0  # answers are due when windows close, else with each arrival
-        self.waits = self.slides and not window.by_count  # windows close by the watermark
+        self.endless, self.slides = window.endless, window.slides
+        self.waits = window.closes_by_value
         self.late = 0  # rows dropped because every window that would hold them had closed
         self.unranked = 0  # rows that took their place in a window, but have no score
         self.arrivals = 0
@@ -175,6 +174,10 @@ class WindowClock:
         every = self.window.every
         # A landmark window holds all rows; what is new is what makes another one worth closing.
         return (time // every + 1) * every if self.endless else (time + self.window.size) // every * every
+
+    def starts_at(self, now: Ints) -> Ints:
+        """Without a slide: the first time that the window holds when `now` is each of these."""
+        return np.full(len(now), EARLIEST) if self.endless else now - (self.window.size - 1)
 
     def arrived(self, now: Now) -> Now:
         """Without a slide: what the answer is called when `now` is this."""

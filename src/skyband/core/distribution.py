@@ -40,3 +40,10 @@ def by_its_rows(ticks: Ticks) -> bool:
 def shows_without_rows(ticks: Ticks, emit: str | None) -> bool:
     """Is a window shown even where its key has no new row? So is one from the start on: see `FROM_THE_START`."""
     return by_pane(ticks) and ticks.size == FOREVER and gives_windows(emit)
+
+
+def merged_by_window(ticks: Ticks, emit: str | None, how: str) -> Distribution:
+    """Over buckets, as `how` says, if what they answer about each window can be merged."""
+    if not by_pane(ticks) or not gives_windows(emit):
+        return Distribution(False, "in one place: answers do not come window by window")
+    return FROM_THE_START if shows_without_rows(ticks, emit) else Distribution(True, how)

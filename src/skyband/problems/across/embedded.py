@@ -23,13 +23,8 @@ from skyband.problems.across.session import AcrossSession
 from skyband.windows import Window
 
 
-def top_k_across(data: Any, query: TopKAcross) -> Any:
-    """The answers of `query` over one stream, over one in which a column names the source, or over a mapping."""
-    return start(data, query).answer()
-
-
 def start(data: Any, query: TopKAcross) -> Running:
-    """The same, as it runs."""
+    """The answers of `query` over one stream, over one in which a column names the source, or over a mapping."""
     if isinstance(data, Mapping):
         return _start_all(data, query)
     if query.stream is None and len(query.streams) > 1:
@@ -41,7 +36,7 @@ def start(data: Any, query: TopKAcross) -> Running:
 
 
 def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
-    by = query.window.order if query.window.by_count else query.window.on
+    by = query.window.on or query.window.order
     if by is None:
         raise InvalidQuery(
             "In a window of arrivals over several streams, which row arrived first? Name the column that says it, as "

@@ -46,10 +46,6 @@ class AcrossSpec:
     def streams(self) -> int:
         return len(self.low)
 
-    @property
-    def slides_with_each_arrival(self) -> bool:
-        return self.window.every == 0
-
 
 class AcrossBatch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
@@ -57,7 +53,7 @@ class AcrossBatch(NamedTuple):
     stream: Codes  # which stream it came on
     code: Codes  # which object it is about
     value: Floats  # within the stream's bounds; NaN says nothing
-    time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
+    time: Ints  # what the window measures, within ±2**62; empty in a window of arrivals
     first: int
     codes: int  # how many objects have a number
     key: Ints = NO_KEYS  # for those who want it: a number that is always the same for an object; else empty

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from skyband.core.plan import Choice, Plan
 from skyband.core.registry import algorithms_of
 from skyband.problems.across.operator import ONCE, REPEAT_CODES, AcrossSpec
 from skyband.problems.across.query import TopKAcross
-from skyband.windows import FOREVER, Ticks, span_ticks
+from skyband.windows import Ticks, span_ticks
 
 ASSUMED_WINDOW_ROWS: Final = 1_000_000  # of a window by value, when nobody says how many rows it holds
 
@@ -21,7 +20,7 @@ ASSUMED_WINDOW_ROWS: Final = 1_000_000  # of a window by value, when nobody says
 def specify(query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> AcrossSpec:
     """`query` over rows of `schema`, in numbers."""
     ticks, idle_after = query.window.ticks(schema, query.lateness), idle_ticks(query, schema)
-    return in_numbers(query, replace(ticks, lateness=FOREVER) if external_clock else ticks, idle_after)
+    return in_numbers(query, ticks.with_outside_watermark() if external_clock else ticks, idle_after)
 
 
 def idle_ticks(query: TopKAcross, schema: pa.Schema) -> int:

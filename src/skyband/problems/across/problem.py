@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
+from skyband.core.distribution import Distribution, merged_by_window
 from skyband.core.draft import Draft
-from skyband.core.emit import gives_windows
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
@@ -50,12 +49,9 @@ class Across(OneWindowProblem[TopKAcross]):
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
 
     def distribution(self, query: TopKAcross, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
-        ticks = ticks_of(query.window)
-        if not by_pane(ticks) or not gives_windows(query.emit):
-            return Distribution(False, "in one place: answers do not come window by window")
-        if shows_without_rows(ticks, query.emit):
-            return FROM_THE_START
-        return Distribution(True, f"over buckets by {query.id}, merged for each window")
+        return merged_by_window(
+            ticks_of(query.window), query.emit, f"over buckets by {query.id}, merged for each window"
+        )
 
     def codec(self, query: TopKAcross, schema: pa.Schema) -> AcrossCodec:
         return AcrossCodec(query, schema)

@@ -135,7 +135,7 @@ class PairsCodec(Codec[Batch, Answer]):
         for which, codes in enumerate(self._colours):
             codes.compact(
                 self.few_codes,
-                partial(self._operator.live_colours, which),
+                partial(self._operator.live_codes, which),
                 partial(self._operator.compact, which=which),
             )
         self._columns.forget()

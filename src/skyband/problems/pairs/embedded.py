@@ -16,13 +16,8 @@ from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.query import TopKPairs
 
 
-def top_k_pairs(data: Any, query: TopKPairs) -> Any:
-    """The answers of `query` over Arrow data, in the kind of the data."""
-    return start(data, query).answer()
-
-
 def start(data: Any, query: TopKPairs) -> Running:
-    """The same, as it runs."""
+    """The answers of `query` over Arrow data, as it runs."""
     return run(data, query.open, query.window)
 
 

@@ -33,17 +33,13 @@ class Spec:
     emit: int = WINDOWS
     views: tuple[View, ...] = ()  # of several queries over one skyband; `k` and `window` are the largest of theirs
 
-    @property
-    def slides_with_each_arrival(self) -> bool:
-        return self.window.every == 0
-
 
 class Batch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
 
     columns: Floats  # by column that the score reads, then by row: floats, or the bits of whole numbers and labels
     colours: Floats  # by colour that the score compares (same=, different=), then by row: a small whole number each
-    time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
+    time: Ints  # what the window measures, within ±2**62; empty in a window of arrivals
     first: int
 
 
@@ -63,8 +59,8 @@ class Answer(NamedTuple):
 
     @classmethod
     def of(cls, records: npt.NDArray[Any], view: Codes | None = None) -> Answer:
-        """An answer from records of type ANSWER."""
-        return cls(**{name: np.ascontiguousarray(records[name]) for name in ANSWER.names or ()}, view=view)
+        """An answer from records of type ANSWER, which may be written over afterwards."""
+        return cls(**{name: records[name].copy() for name in ANSWER.names or ()}, view=view)
 
     @classmethod
     def joined(cls, answers: Sequence[Answer]) -> Answer:
@@ -109,7 +105,7 @@ class PairOperator(Operator[Batch, Answer, Ints], Protocol):
         """
         ...
 
-    def live_colours(self, which: int) -> npt.NDArray[np.bool_]:
+    def live_codes(self, which: int) -> npt.NDArray[np.bool_]:
         """By code of one of the colours: does a live row have it?"""
         ...
 

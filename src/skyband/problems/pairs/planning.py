@@ -17,7 +17,6 @@ from skyband.problems.pairs.costs import PairCosts, kind_of, known_pair_costs
 from skyband.problems.pairs.drivers.scoring import Scoring
 from skyband.problems.pairs.operator import Spec
 from skyband.problems.pairs.query import TopKPairs
-from skyband.windows import FOREVER
 
 ASSUMED_WINDOW_ROWS = 10_000  # of a window by value, when nobody says how many rows it holds
 
@@ -25,9 +24,7 @@ ASSUMED_WINDOW_ROWS = 10_000  # of a window by value, when nobody says how many 
 def specify(query: TopKPairs, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
     """`query` over rows of `schema`, in numbers."""
     ticks = query.window.ticks(schema, query.lateness)
-    if external_clock:
-        ticks = replace(ticks, lateness=FOREVER)
-    return Spec(query.k, ticks, scoring, code_of(query.emit))
+    return Spec(query.k, ticks.with_outside_watermark() if external_clock else ticks, scoring, code_of(query.emit))
 
 
 def plan(

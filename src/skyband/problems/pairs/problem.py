@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
+from skyband.core.distribution import Distribution, merged_by_window
 from skyband.core.draft import Draft
-from skyband.core.emit import code_of, gives_windows
+from skyband.core.emit import code_of
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
@@ -61,15 +61,10 @@ class Pairs(OneWindowProblem[TopKPairs]):
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
 
     def distribution(self, query: TopKPairs, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
-        ticks = ticks_of(query.window)
-        if not by_pane(ticks) or not gives_windows(query.emit):
-            return Distribution(False, "in one place: answers do not come window by window")
-        if shows_without_rows(ticks, query.emit):
-            return FROM_THE_START
+        how = "over a triangle of buckets, in one of which any two rows meet; merged for each window"
         if query.same:
-            return Distribution(True, f"over buckets by {', '.join(query.same)}, merged for each window")
-        why = "over a triangle of buckets, in one of which any two rows meet; merged for each window"
-        return Distribution(True, why)
+            how = f"over buckets by {', '.join(query.same)}, merged for each window"
+        return merged_by_window(ticks_of(query.window), query.emit, how)
 
     def codec(self, query: TopKPairs, schema: pa.Schema) -> PairsCodec:
         return PairsCodec(query, schema)

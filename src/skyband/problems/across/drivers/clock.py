@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.clock import WindowClock
+from skyband.core.clock import EARLIEST, WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Codes, Floats, Ints
 from skyband.problems.across.drivers.kernels.steps import interleave, slide
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
-from skyband.windows import FOREVER
 
 
 class Rows(NamedTuple):
@@ -33,8 +32,12 @@ class Rows(NamedTuple):
         columns: list[Any] = [change(column) for column in self]
         return Rows(*columns)
 
-    def take(self, which: Ints) -> Rows:
+    def take(self, which: Ints | slice) -> Rows:
         return self.map(lambda column: column[which])
+
+    def followed_by(self, more: Rows) -> Rows:
+        columns: list[Any] = [np.concatenate([mine, theirs]) for mine, theirs in zip(self, more, strict=True)]
+        return Rows(*columns)
 
 
 class Steps(NamedTuple):
@@ -48,32 +51,32 @@ _NONE = np.empty(0, np.int64)
 _NO_ROWS = Rows(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), _NONE, _NONE, _NONE)
 
 
-class Schedule:
+class StepClock:
     """Rows in, steps out."""
 
     def __init__(self, spec: AcrossSpec) -> None:
         self.spec = spec
-        self._windows = WindowClock(spec.window, streams=spec.streams, idle_after=spec.idle_after)
-        self._longest = -FOREVER  # by value, with a slide: the last moment of any row that has begun
+        self._clock = WindowClock(spec.window, streams=spec.streams, idle_after=spec.idle_after)
+        self._longest = EARLIEST  # by value, with a slide: the last moment of any row that has begun
         self._shown = False  # did the last answer show something?
         self._waiting = _NO_ROWS  # by value, with a slide: rows whose first window is still open, by its end
         self._begins = _NONE  # that end
 
     @property
     def late(self) -> int:
-        return self._windows.late
+        return self._clock.late
 
     @property
     def unranked(self) -> int:
-        return self._windows.unranked
+        return self._clock.unranked
 
     # -- rows and time ------------------------------------------------------------------------------------------------
 
     def push(self, batch: AcrossBatch) -> Steps:
-        clock, n = self._windows, len(batch.value)
+        clock, n = self._clock, len(batch.value)
         if not n:
             return self._nothing()
-        measured, first = clock.measured(batch.time, n), clock.arrivals
+        measured, first = self.measured(batch), clock.arrivals
         now = clock.now_after(measured)
         closed = clock.closed_after(clock.slowest_after(now, batch.time, batch.stream)) if clock.waits else now
         position = batch.first + np.arange(n, dtype=np.int64)
@@ -94,35 +97,46 @@ class Schedule:
         return Steps(rows, clock.arrived(now), np.arange(len(now), dtype=np.int64), each=True)
 
     def advance(self, watermark: int) -> Steps:
-        return self._close(self._windows.watermark_end(watermark))
+        return self._close(self._clock.watermark_end(watermark))
 
     def finish(self) -> Steps:
-        return self._close(self._windows.finish_end) if self._windows.waits else self._nothing()
+        return self._close(self._clock.finish_end) if self._clock.waits else self._nothing()
 
     def next_close(self) -> int | None:
         """By value, with a slide: the end of the earliest open window that has something to show."""
-        if not self._windows.waits:
+        if not self._clock.waits:
             return None
-        following = self._windows.next_end
+        following = self._clock.next_end
         if self._longest >= following or (takes_back(self.spec.emit) and self._shown):
             return following
         return int(self._begins[0]) if len(self._begins) else None
 
+    def measured(self, batch: AcrossBatch) -> Ints:
+        """What the window measures of rows that come next."""
+        return self._clock.measured(batch.time, len(batch.value))
+
+    def live_from(self) -> int:
+        """Rows before this are not among the last of the window's size."""
+        return self._clock.start_of(self._clock.now + 1)
+
     def now(self) -> int:
         """The clock of the answer that is asked for right now: with a slide, of the window that closes next."""
-        return self._windows.answered_at(self.next_close) or 0
+        return self._clock.answered_at(self.next_close) or 0
 
     def until_now(self) -> Steps:
         """The rows that wait for the window that closes next, and one that says nothing but moves the clock there.
 
-        The schedule stays as it is.
+        The clock stays as it is.
         """
         end = self.now()
         count = int(np.searchsorted(self._begins, end, side="right"))
         none = _NO_ROWS.map(lambda column: np.zeros(1, column.dtype))._replace(value=np.full(1, np.nan))
-        first = self._waiting.map(lambda column: column[:count])
-        joined: list[Any] = [np.concatenate([old, new]) for old, new in zip(first, none, strict=True)]
-        return Steps(Rows(*joined), np.full(count + 1, end), np.arange(count + 1), each=False)
+        return Steps(
+            self._waiting.take(slice(count)).followed_by(none),
+            np.full(count + 1, end),
+            np.arange(count + 1),
+            each=False,
+        )
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -131,7 +145,7 @@ class Schedule:
         n, every = len(rows.time), self.spec.window.every
         steps = n + (first + n) // every - first // every
         clock, row = np.empty(steps, np.int64), np.empty(steps, np.int64)
-        slide(first, every, rows.last, clock, row)
+        slide(first, every, n, clock, row)
         return Steps(rows, clock, row, each=False)
 
     def _wait(self, rows: Rows, begins: Ints, unranked: npt.NDArray[np.bool_]) -> None:
@@ -139,11 +153,10 @@ class Schedule:
         if unranked.any():
             kept = np.flatnonzero(~unranked)
             rows, begins = rows.take(kept), begins[kept]
-        self._windows.begin(rows.time)
+        self._clock.begin(rows.time)
         if len(self._begins):
             begins = np.concatenate([self._begins, begins])
-            joined: list[Any] = [np.concatenate([old, new]) for old, new in zip(self._waiting, rows, strict=True)]
-            rows = Rows(*joined)
+            rows = self._waiting.followed_by(rows)
         if len(begins) > 1 and (begins[1:] < begins[:-1]).any():
             order = np.argsort(begins, kind="stable")
             rows, begins = rows.take(order), begins[order]
@@ -151,9 +164,9 @@ class Schedule:
 
     def _close(self, until: int) -> Steps:
         """The steps that close the windows up to `until`."""
-        closed, every = self._windows.closed, self.spec.window.every
+        closed, every = self._clock.closed, self.spec.window.every
         count = int(np.searchsorted(self._begins, until, side="right"))
-        begins, rows = self._begins[:count], self._waiting.map(lambda column: column[:count])
+        begins, rows = self._begins[:count], self._waiting.take(slice(count))
         lingers = takes_back(self.spec.emit)
         room = 0
         while True:
@@ -164,7 +177,7 @@ class Schedule:
             if needed <= room:
                 break
             room = needed
-        self._longest, self._shown, self._windows.closed = int(longest), bool(shown), until
+        self._longest, self._shown, self._clock.closed = int(longest), bool(shown), until
         self._begins = self._begins[count:].copy()
         self._waiting = self._waiting.map(lambda column: column[count:].copy())
         return Steps(rows, clock[:needed], row[:needed], each=False)
@@ -174,7 +187,7 @@ class Schedule:
 
     # -- state --------------------------------------------------------------------------------------------------------
 
-    def recode(self, code_of: Codes) -> None:
+    def compact(self, code_of: Codes) -> None:
         """Objects have other numbers now."""
         self._waiting = self._waiting._replace(code=code_of[self._waiting.code])
 
@@ -187,14 +200,14 @@ class Schedule:
 
     def state(self) -> Arrays:
         return {
-            "window_clock": self._windows.state(),
+            "window_clock": self._clock.state(),
             "steps": np.array([self._longest, self._shown], np.int64),
             "begins": self._begins.copy(),
             **{f"waiting_{name}": column.copy() for name, column in self._waiting._asdict().items()},
         }
 
     def restore(self, state: Arrays) -> None:
-        self._windows.restore(state["window_clock"])
+        self._clock.restore(state["window_clock"])
         self._longest, shown = (int(number) for number in state["steps"])
         self._shown = bool(shown)
         self._begins = state["begins"].copy()

@@ -1,11 +1,12 @@
 """What algorithms that execute steps have in common: batches become steps, steps become answers.
 
-An algorithm adds its state and a kernel that executes steps; see `schedule.py` for what these are.
+An algorithm adds its state and a kernel that executes steps; see `clock.py` for what these are.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +14,13 @@ import numpy.typing as npt
 
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Codes, Ints, ShowsNoRows
-from skyband.problems.across.drivers.clock import Schedule, Steps
+from skyband.problems.across.drivers.clock import StepClock, Steps
 from skyband.problems.across.drivers.kernels.emit import Out, Shown, new_out, new_shown
 from skyband.problems.across.drivers.kernels.scoring import scoring_of
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
 
 CHUNK = 1 << 16  # steps between two looks at the state from outside
+_SHOWN = ("code", "score", "time", "values")  # what is remembered of the last answer
 
 
 class Config(NamedTuple):
@@ -29,16 +31,17 @@ class Config(NamedTuple):
     each: bool  # an answer is due after each row
 
 
-class Stepping(ShowsNoRows, ABC):
+class StepDriver(ShowsNoRows, ABC):
     """An operator, but for what an algorithm keeps and does at each step."""
 
-    repeated = 0
     wants_keys = False
     recall = 1.0
+    _s: Any  # what the algorithm keeps: a named tuple of arrays
+    _kernel: Callable[..., tuple[int, int]]  # what executes steps
 
     def __init__(self, spec: AcrossSpec) -> None:
         self.spec = spec
-        self._schedule = Schedule(spec)
+        self._steps = StepClock(spec)
         self._scoring = scoring_of(spec)
         self._codes = 0  # objects there is room for
         self._shown = new_shown(0, 0, spec.streams)
@@ -46,87 +49,98 @@ class Stepping(ShowsNoRows, ABC):
 
     # -- what an algorithm says ---------------------------------------------------------------------------------------
 
+    @property
     @abstractmethod
-    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
-        """Execute steps [step, end) as far as there is room; return the first not executed, and how much is written."""
+    def repeated(self) -> int: ...
 
     @abstractmethod
     def _grow(self, codes: int) -> None:
         """Make room for so many objects."""
 
     @abstractmethod
-    def _reserve(self, rows: int) -> None:
-        """Make room for so many rows more."""
-
-    @abstractmethod
     def _rank_now(self, clock: int) -> int:
         """Write the best objects at `clock`, where the last step was, to the top; return how many there are."""
+
+    @abstractmethod
+    def _rows_kept(self) -> int: ...
 
     @abstractmethod
     def _live(self) -> npt.NDArray[np.bool_]:
         """By object: is something kept of it?"""
 
     @abstractmethod
-    def _recode(self, kept: Ints, code_of: Codes) -> None:
+    def _compact(self, kept: Ints, code_of: Codes) -> None:
         """Object kept[i] becomes object i; code_of says it the other way round."""
 
     @abstractmethod
-    def _state(self) -> Arrays: ...
-
-    @abstractmethod
-    def _restore(self, state: Arrays) -> None: ...
+    def _in_use(self) -> Arrays:
+        """What is in use of each array of the state."""
 
     @abstractmethod
     def check(self) -> None: ...
 
-    @abstractmethod
-    def rows_held(self) -> int: ...
+    def _reserve(self, rows: int) -> None:
+        """Make room for so many rows more."""
+        return
+
+    def _prepare(self) -> None:
+        """Before steps are executed: make room for what one of them may need."""
+        return
+
+    def _config(self, each: bool) -> Any:
+        return Config(self.spec.k, self.spec.emit, each)
+
+    def _make_room_for(self, saved: Arrays) -> None:
+        """Make room for what `_in_use` gave, in a state that is as good as new."""
+        return
 
     # -- the protocol -------------------------------------------------------------------------------------------------
 
     @property
     def late(self) -> int:
-        return self._schedule.late
+        return self._steps.late
 
     @property
     def unranked(self) -> int:
-        return self._schedule.unranked
+        return self._steps.unranked
 
     def push(self, batch: AcrossBatch) -> AcrossAnswer:
         self._make_room(batch.codes)
-        return self._run(self._schedule.push(batch))
+        return self._run(self._steps.push(batch))
 
     def advance(self, watermark: int) -> AcrossAnswer:
-        return self._run(self._schedule.advance(watermark))
+        return self._run(self._steps.advance(watermark))
 
     def next_close(self) -> int | None:
-        return self._schedule.next_close()
+        return self._steps.next_close()
 
     def finish(self) -> AcrossAnswer:
-        return self._run(self._schedule.finish())
+        return self._run(self._steps.finish())
 
     def top(self, k: int, size: int | None = None) -> AcrossAnswer:
-        if self._schedule.rows_waiting() or self.spec.window.every:
+        asked, now = self, self._steps.now()
+        if self.spec.window.slides:
             # Rows of the window that closes next may be outlived by an earlier window: ask a copy.
-            copy = type(self)(self.spec)
-            copy.restore(self.state())
-            copy._run(copy._schedule.until_now())
-            found = copy._rank_now(self._schedule.now())
-            return _top_of(copy._shown, min(found, k), self._schedule.now(), copy.recall)
-        found = self._rank_now(self._schedule.now())
-        return _top_of(self._shown, min(found, k), self._schedule.now(), self.recall)
+            asked = type(self)(self.spec)
+            asked.restore(self.state())
+            asked._run(asked._steps.until_now())
+        found = min(asked._rank_now(now), k)
+        return _top_of(asked._shown, found, now, asked.recall)
+
+    def rows_held(self) -> int:
+        return self._rows_kept() + self._steps.rows_waiting()
 
     def live_codes(self) -> npt.NDArray[np.bool_]:
         live = self._live()
-        live[self._schedule.codes()] = True
+        live[self._steps.codes()] = True
         live[self._shown.code[: self._shown.number[0]]] = True
         return live
 
     def compact(self, kept: Ints) -> None:
         code_of = np.full(self._codes, -1, np.int32)
         code_of[kept] = np.arange(len(kept), dtype=np.int32)
-        self._schedule.recode(code_of)
-        self._recode(kept, code_of)
+        self._steps.compact(code_of)
+        self._compact(kept, code_of)
         self._codes = len(kept)
         count = self._shown.number[0]
         self._shown.code[:count] = code_of[self._shown.code[:count]]
@@ -135,25 +149,29 @@ class Stepping(ShowsNoRows, ABC):
     def state(self) -> Arrays:
         count = self._shown.number[0]
         return {
-            **self._schedule.state(),
-            "codes": np.array([self._codes, self.repeated], np.int64),
-            "shown_code": self._shown.code[:count].copy(),
-            "shown_score": self._shown.score[:count].copy(),
-            "shown_time": self._shown.time[:count].copy(),
-            "shown_values": self._shown.values[:count].copy(),
+            **self._steps.state(),
+            "codes": np.array([self._codes], np.int64),
+            **{f"shown_{name}": getattr(self._shown, name)[:count].copy() for name in _SHOWN},
             **self._state(),
         }
 
     def restore(self, state: Arrays) -> None:
-        self._schedule.restore(state)
-        codes, self.repeated = (int(number) for number in state["codes"])
-        self._make_room(codes)
-        count = len(state["shown_code"])
-        self._shown.number[0] = count
-        self._shown.code[:count] = state["shown_code"]
-        self._shown.score[:count], self._shown.time[:count] = state["shown_score"], state["shown_time"]
-        self._shown.values[:count] = state["shown_values"].reshape(count, self.spec.streams)
+        self._steps.restore(state)
+        self._make_room(int(state["codes"][0]))
+        count = self._shown.number[0] = len(state["shown_code"])
+        for name in _SHOWN:
+            getattr(self._shown, name)[:count] = state[f"shown_{name}"]
         self._restore(state)
+
+    def _state(self) -> Arrays:
+        """What the algorithm keeps."""
+        return {f"own_{name}": array.copy() for name, array in self._in_use().items()}
+
+    def _restore(self, state: Arrays) -> None:
+        saved = {name: state[f"own_{name}"] for name in self._s._fields if f"own_{name}" in state}
+        self._make_room_for(saved)
+        for name, array in saved.items():
+            getattr(self._s, name)[tuple(slice(length) for length in array.shape)] = array
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -165,7 +183,7 @@ class Stepping(ShowsNoRows, ABC):
         if entries > len(self._shown.code):
             before, self._shown = self._shown, new_shown(entries, room, self.spec.streams)
             count = self._shown.number[0] = before.number[0]
-            for name in ("code", "score", "time", "values"):
+            for name in _SHOWN:
                 getattr(self._shown, name)[:count] = getattr(before, name)[:count]
         self._shown = self._shown._replace(mark=np.zeros(room, np.int8))
         self._grow(room)
@@ -187,6 +205,12 @@ class Stepping(ShowsNoRows, ABC):
         answers.append(_copied(self._out, written))
         joined: list[Any] = [np.concatenate(columns) for columns in zip(*answers, strict=True)]
         return AcrossAnswer(*joined)
+
+    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
+        """Execute steps [step, end) as far as there is room; return the first not executed, and how much is written."""
+        self._prepare()
+        what = self._config(steps.each), self._scoring, steps.rows, steps.clock, steps.row
+        return self._kernel(*what, step, end, self._s, self._shown, self._out, written)
 
 
 def _writable(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

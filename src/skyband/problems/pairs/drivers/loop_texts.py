@@ -1,11 +1,14 @@
 """The texts of the loops over pairs, with places in them for the lines of a score.
 
-A line such as `{SCORE}` stands for the lines that `scoring.py` makes of the score. Rows lie in the columns of one array
-in their order, so of rows i < j it is i that is `a`. A pair that colours or `where` rule out does not fit.
+A line such as `{SCORE}` stands for the lines that `scoring.py` makes of the score, and one such as `<MEET>` for a part
+that several loops have. Rows lie in the columns of one array in their order, so of rows i < j it is i that is `a`. A
+pair that colours or `where` rule out does not fit.
 """
 
 from __future__ import annotations
 
+import re
+from textwrap import indent
 from typing import Final
 
 BLOCK: Final = 512  # pairs that are compared together: long enough to vectorise, short enough to look again
@@ -16,8 +19,68 @@ TILE: Final = 1024  # rows of the window that a batch of new rows meets while th
 
 SIZES: Final = {"BLOCK": BLOCK, "SHORT": SHORT, "NEAR": NEAR, "STEPS": STEPS, "TILE": TILE}
 
+# Parts that several loops have.
+_MEET_OLDER: Final = """
+while i < STOP:
+    q = (i - tile) // block
+    stop = min(tile + (q + 1) * block, STOP)
+    {SLICE}
+    {SUM_A}
+    limits, lowest = limit[i:stop], least[q]
+    hits = 0
+    for x in range(len(limits)):
+        {VARY_A}
+        {SCORE}
+        hits += (s >= lowest) & fits
+    if hits > 0:
+        if n + stop - i > room:
+            return n, i
+        for x in range(len(limits)):
+            {VARY_A}
+            {SCORE}
+            if (s >= limits[x]) & fits:
+                row[n], other[n], score[n] = i + x, fixed, s
+                n += 1
+    i = stop
+"""
+_PARTS: Final = {
+    # The least limit of each block of a tile, which is mostly that of all of its rows.
+    "LEAST_LIMITS": """
+q = 0
+for i in range(tile, tile_end, block):
+    limits = limit[i : min(i + block, tile_end)]
+    lowest, same = limits[0], 0
+    for x in range(len(limits)):
+        same += limits[x] == lowest
+    if same < len(limits):
+        lowest = np.inf
+        for x in range(len(limits)):
+            if limits[x] < lowest:
+                lowest = limits[x]
+    least[q] = lowest
+    q += 1
+""",
+    # The fixed row meets the rows from i on, all older, in blocks.
+    "MEET_OLDER": _MEET_OLDER.replace("STOP", "final"),
+    "MEET_OLDER_OF_TILE": _MEET_OLDER.replace("STOP", "tile_end"),
+    # The fixed row meets the row i, which may be older or younger.
+    "MEET": """
+if (i < heads[j]) | (i == fixed):
+    continue
+older, younger = min(i, fixed), max(i, fixed)
+{OLDER}
+{YOUNGER}
+{SCORE}
+if (s >= limit[older]) & fits:
+    if n == room:
+        return -1
+    row[n], other[n], by[n], score[n] = older, younger, j, s
+    n += 1
+""",
+}
 
-LOOPS: Final = {
+
+_TEXTS: Final = {
     # New rows [first, first + m) against the rows before them. heads[j]: where the partners of the j-th begin. Pairs
     # (row, other) with an old row whose score reaches the row's limit are written out; those of two new rows all are,
     # into `inner`. Returns how many were written and, if the room for them ran out, the old row to go on with; that
@@ -32,44 +95,12 @@ def sweep(columns, colours, limit, first, heads, start, least, row, other, score
     while tile < first:
         block = BLOCK if tile < fine else SHORT
         tile_end = min(tile + TILE, fine if tile < fine else first)
-        q = 0
-        for i in range(tile, tile_end, block):
-            limits = limit[i : min(i + block, tile_end)]
-            lowest, same = limits[0], 0
-            for x in range(len(limits)):
-                same += limits[x] == lowest
-            if same < len(limits):
-                lowest = np.inf
-                for x in range(len(limits)):
-                    if limits[x] < lowest:
-                        lowest = limits[x]
-            least[q] = lowest
-            q += 1
+        <LEAST_LIMITS>
         for j in range(m):
             fixed = first + j
             {FIX_B}
             i = max(tile, heads[j])
-            while i < tile_end:
-                q = (i - tile) // block
-                stop = min(tile + (q + 1) * block, tile_end)
-                {SLICE}
-                {SUM_A}
-                limits, lowest = limit[i:stop], least[q]
-                hits = 0
-                for x in range(len(limits)):
-                    {VARY_A}
-                    {SCORE}
-                    hits += (s >= lowest) & fits
-                if hits > 0:
-                    if n + stop - i > room:
-                        return n, i
-                    for x in range(len(limits)):
-                        {VARY_A}
-                        {SCORE}
-                        if (s >= limits[x]) & fits:
-                            row[n], other[n], score[n] = i + x, fixed, s
-                            n += 1
-                i = stop
+            <MEET_OLDER_OF_TILE>
         tile = tile_end
     for j in range(1, m):
         fixed = first + j
@@ -95,39 +126,12 @@ def sweep_late(columns, colours, limit, at, heads, start, end, last, least, row,
     while tile < end:
         block = BLOCK if tile < fine else SHORT
         tile_end = min(tile + TILE, fine if tile < fine else end)
-        q = 0
-        for i in range(tile, tile_end, block):
-            limits = limit[i : min(i + block, tile_end)]
-            lowest = np.inf
-            for x in range(len(limits)):
-                lowest = limits[x] if limits[x] < lowest else lowest
-            least[q] = lowest
-            q += 1
+        <LEAST_LIMITS>
         for j in range(m):
-            fixed = at[j]
+            fixed, begun = at[j], n
             {FIX_B}
             i, final = max(tile, heads[j]), min(tile_end, fixed)
-            while i < final:
-                q = (i - tile) // block
-                stop = min(tile + (q + 1) * block, final)
-                {SLICE}
-                {SUM_A}
-                limits, lowest = limit[i:stop], least[q]
-                hits = 0
-                for x in range(len(limits)):
-                    {VARY_A}
-                    {SCORE}
-                    hits += (s >= lowest) & fits
-                if hits > 0:
-                    if n + stop - i > room:
-                        return n, i
-                    for x in range(len(limits)):
-                        {VARY_A}
-                        {SCORE}
-                        if (s >= limits[x]) & fits:
-                            row[n], other[n], by[n], score[n] = i + x, fixed, j, s
-                            n += 1
-                i = stop
+            <MEET_OLDER>
             {FIX_A}
             i, lowest, final = max(tile, fixed + 1), limit[fixed], min(tile_end, last)
             while i < final:
@@ -146,9 +150,11 @@ def sweep_late(columns, colours, limit, at, heads, start, end, last, least, row,
                         {VARY_B}
                         {SCORE}
                         if (s >= lowest) & fits:
-                            row[n], other[n], by[n], score[n] = fixed, i + x, j, s
+                            row[n], other[n], score[n] = fixed, i + x, s
                             n += 1
                 i = stop
+            for f in range(begun, n):
+                by[f] = j
         tile = tile_end
     return n, end
 """,
@@ -204,17 +210,7 @@ def walk(columns, colours, limit, order, value, count, odd, base, at, heads, rea
         seen[0] += len(odd) + (0 if finite else count)
         for r in range(len(odd) + (0 if finite else count)):
             i = (odd[r] if r < len(odd) else order[0, r - len(odd)]) - base
-            if (i < heads[j]) | (i == fixed):
-                continue
-            older, younger = min(i, fixed), max(i, fixed)
-            {OLDER}
-            {YOUNGER}
-            {SCORE}
-            if (s >= limit[older]) & fits:
-                if n == room:
-                    return -1
-                row[n], other[n], by[n], score[n] = older, younger, j, s
-                n += 1
+            <MEET>
         while finite:
             # Every row that was not met is no better, in any list, than the next one there.
             for c in range(lists):
@@ -288,17 +284,7 @@ def meet(columns, colours, limit, order, starts, odd, base, at, heads, row, othe
             start, end = starts[colour], starts[colour + 1]
         for r in range(start, end + len(odd)):
             i = (order[r] if r < end else odd[r - end]) - base
-            if (i < heads[j]) | (i == fixed):
-                continue
-            older, younger = min(i, fixed), max(i, fixed)
-            {OLDER}
-            {YOUNGER}
-            {SCORE}
-            if (s >= limit[older]) & fits:
-                if n == room:
-                    return -1
-                row[n], other[n], by[n], score[n] = older, younger, j, s
-                n += 1
+            <MEET>
     return n
 """,
     # Every new pair is scored, in the order in which `sweep` does it, and that is all: the lower bound.
@@ -325,3 +311,11 @@ def score_all(columns, colours, first, heads, out):
         tile = tile_end
 """,
 }
+
+
+def _put_together(text: str) -> str:
+    """The text, in which a line that is `<NAME>` stands for the part of that name, indented alike."""
+    return re.sub(r"( *)<(\w+)>\n", lambda found: indent(_PARTS[found[2]].strip("\n") + "\n", found[1]), text)
+
+
+LOOPS: Final = {name: _put_together(text) for name, text in _TEXTS.items()}

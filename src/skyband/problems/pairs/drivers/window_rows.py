@@ -8,29 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Floats, Ints
-from skyband.kernels.compiling import kernel
+from skyband.problems.pairs.drivers.kernels.rows import open_gaps
 
 SPARE = 16  # room is made for one row in so many beside those of the window: as much is moved when it is used up
-
-
-@kernel
-def open_gaps(columns, colours, limit, time, position, places, tail):  # type: ignore[no-untyped-def]
-    """Make room for one row before each of these places, ascending: rows behind s of them move up by s."""
-    stop = tail
-    for s in range(len(places), 0, -1):
-        start = places[s - 1]
-        for table in (columns, colours):
-            for c in range(len(table)):
-                for i in range(stop - 1, start - 1, -1):
-                    table[c, i + s] = table[c, i]
-        for i in range(stop - 1, start - 1, -1):
-            limit[i + s] = limit[i]
-            time[i + s] = time[i]
-            position[i + s] = position[i]
-        # No pair has the new row as its older one yet, so what the next row's pairs must reach is right for it too.
-        new = start + s - 1
-        limit[new] = limit[new + 1] if new + 1 < tail + len(places) else -np.inf
-        stop = start
 
 
 class Rows(NamedTuple):
@@ -68,17 +48,17 @@ class Rows(NamedTuple):
 class WindowRows:
     """Live rows are [head, tail) of each array. A row's number is its index plus `base`: it stays as rows move down.
 
-    `limit` is for algorithms that keep one number a row: what a pair with that older row must reach. By count, arrivals
-    are numbers, so neither times nor positions are stored.
+    `limit` is for algorithms that keep one number a row: what a pair with that older row must reach. `timed`: rows have
+    times, and may come out of order; otherwise arrivals are numbers, and neither times nor positions are stored.
     """
 
-    def __init__(self, width: int, colours: int, by_count: bool, room: int = 64) -> None:
-        self.by_count = by_count
+    def __init__(self, width: int, colours: int, *, timed: bool, room: int = 64) -> None:
+        self.timed = timed
         self.base = self.head = self.tail = 0
         self.columns = np.empty((width, room))
         self.colours = np.empty((colours, room))
-        self.time = np.empty(0 if by_count else room, np.int64)
-        self.position = np.empty(0 if by_count else room, np.int64)
+        self.time = np.empty(room if timed else 0, np.int64)
+        self.position = np.empty(room if timed else 0, np.int64)
         self.limit = np.empty(room)
 
     @property
@@ -87,7 +67,7 @@ class WindowRows:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self._arrays())
+        return sum(array.nbytes for array in self._arrays().values())
 
     def append(self, rows: Rows) -> None:
         """Rows that come after all others."""
@@ -95,10 +75,10 @@ class WindowRows:
         end = self.tail + rows.length
         self.columns[:, self.tail : end] = rows.columns
         self.colours[:, self.tail : end] = rows.colours
-        if self.by_count:
-            assert not rows.length or rows.position[0] == self.base + self.tail, "arrivals are numbers"
-        else:
+        if self.timed:
             self.time[self.tail : end], self.position[self.tail : end] = rows.time, rows.position
+        else:
+            assert not rows.length or rows.position[0] == self.base + self.tail, "arrivals are numbers"
         self.limit[self.tail : end] = -np.inf
         self.tail = end
 
@@ -129,19 +109,36 @@ class WindowRows:
             high[i] = low[i] + np.searchsorted(self.position[low[i] : high[i]], position[i], "right")
         return high
 
+    def follow(self, time: Ints) -> bool:
+        """Do rows of these times, one after the other, come after all others?"""
+        if not self.timed:
+            return True
+        return bool((not self.count or time[0] >= self.time[self.tail - 1]) and (time[1:] >= time[:-1]).all())
+
     def first_at(self, time: int) -> int:
         """The index of the first live row of this time or a later one."""
-        if self.by_count:
-            return min(max(time - self.base, self.head), self.tail)
-        return self.head + int(np.searchsorted(self.time[self.head : self.tail], time, "left"))
+        return int(self.firsts_at(np.array([time]))[0])
+
+    def firsts_at(self, time: Ints) -> Ints:
+        """As `first_at`, for each of these times."""
+        if self.timed:
+            return self.head + np.searchsorted(self.time[self.head : self.tail], time, "left")
+        return np.clip(time, self.base + self.head, self.base + self.tail) - self.base
 
     def times(self) -> Ints:
-        if self.by_count:
-            return np.arange(self.base + self.head, self.base + self.tail)
-        return self.time[self.head : self.tail]
+        if self.timed:
+            return self.time[self.head : self.tail]
+        return np.arange(self.base + self.head, self.base + self.tail)
 
     def positions(self) -> Ints:
-        return self.times() if self.by_count else self.position[self.head : self.tail]
+        return self.position[self.head : self.tail] if self.timed else self.times()
+
+    def times_of(self, numbers: Ints) -> Ints:
+        return self.time[numbers - self.base] if self.timed else numbers
+
+    def positions_of(self, numbers: Ints) -> Ints:
+        """When the rows of these numbers arrived."""
+        return self.position[numbers - self.base] if self.timed else numbers
 
     def reserve(self, more: int) -> None:
         """Make room behind the last row: by moving all down if enough have left, else by growing."""
@@ -150,41 +147,32 @@ class WindowRows:
             return
         enough = self.count + more + self.count // SPARE
         head, tail = self.head, self.tail
-        if enough <= room:
-            for array in self._arrays():
-                array[..., : tail - head] = array[..., head:tail].copy()
-        else:
-            for name in ("columns", "colours", "limit", *(() if self.by_count else ("time", "position"))):
-                old = getattr(self, name)
-                new = np.empty((*old.shape[:-1], enough + 64), old.dtype)
-                new[..., : tail - head] = old[..., head:tail]
-                setattr(self, name, new)
+        for name, array in self._arrays().items():
+            live = array[..., head:tail]
+            if enough <= room:
+                array[..., : tail - head] = live.copy()
+            else:
+                longer = np.empty((*array.shape[:-1], enough + 64), array.dtype)
+                longer[..., : tail - head] = live
+                setattr(self, name, longer)
         self.base += head
         self.head, self.tail = 0, tail - head
 
     def state(self) -> Arrays:
         live = slice(self.head, self.tail)
-        return {
-            "columns": self.columns[:, live].copy(),
-            "colours": self.colours[:, live].copy(),
-            "limit": self.limit[live].copy(),
-            "time": self.time[live].copy(),
-            "position": self.position[live].copy(),
-            "base": np.array([self.base + self.head], np.int64),
-        }
+        saved: Arrays = {name: array[..., live].copy() for name, array in self._arrays().items()}
+        return saved | {"base": np.array([self.base + self.head], np.int64)}
 
     def restore(self, state: Arrays) -> None:
-        self.columns, self.colours = state["columns"].copy(), state["colours"].copy()
-        self.limit, self.time, self.position = (state[name].copy() for name in ("limit", "time", "position"))
+        for name in self._arrays():
+            setattr(self, name, state[name].copy())
         self.base, self.head, self.tail = int(state["base"][0]), 0, self.columns.shape[1]
 
     def check(self) -> None:
         assert 0 <= self.head <= self.tail <= self.columns.shape[1], "live rows are inside the arrays"
-        if not self.by_count:
-            live = slice(self.head, self.tail)
-            order = np.lexsort((self.position[live], self.time[live]))
-            assert (order == np.arange(self.count)).all(), "rows are in order of time, then of arrival"
+        order = np.lexsort((self.positions(), self.times()))
+        assert (order == np.arange(self.count)).all(), "rows are in order of time, then of arrival"
 
-    def _arrays(self) -> list[npt.NDArray[Any]]:
-        arrays: list[npt.NDArray[Any]] = [self.columns, self.colours, self.limit]
-        return arrays if self.by_count else [*arrays, self.time, self.position]
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        names = ("columns", "colours", "limit", *(("time", "position") if self.timed else ()))
+        return {name: getattr(self, name) for name in names}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import kernel, part
-from skyband.problems.across.drivers.kernels.emit import show
+from skyband.problems.across.drivers.kernels.ascending import insert, remove
+from skyband.problems.across.drivers.kernels.emit import rank_in_top, show
 from skyband.problems.across.drivers.kernels.slots import (
     best_score,
     current_score,
@@ -28,30 +29,13 @@ SIZE, CLOCK, REPEATED, GONE, NUMBERS = range(5)
 
 
 @part
-def _insert(keys, instances, size, key, instance):
-    i = np.searchsorted(keys[:size], key)
-    for j in range(size, i, -1):
-        keys[j], instances[j] = keys[j - 1], instances[j - 1]
-    keys[i], instances[i] = key, instance
-
-
-@part
-def _remove(keys, instances, size, key, instance):
-    i = np.searchsorted(keys[:size], key)
-    while instances[i] != instance:
-        i += 1
-    for j in range(i, size - 1):
-        keys[j], instances[j] = keys[j + 1], instances[j + 1]
-
-
-@part
 def _leave(state, instance):
     """Take an instance out of the lists; its object is forgotten with its last one."""
     slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
     code, s = instance // streams, instance % streams
     for which in range(TIME):
-        _remove(state.keys[which], state.lists[which], numbers[SIZE], state.score[which, instance], instance)
-    _remove(state.moments, state.lists[TIME], numbers[SIZE], slots[code, s].last, instance)
+        remove(state.keys[which], state.lists[which], numbers[SIZE], state.score[which, instance], instance)
+    remove(state.moments, state.lists[TIME], numbers[SIZE], slots[code, s].last, instance)
     numbers[SIZE] -= 1
     slots[code, s].held = 0
 
@@ -111,9 +95,9 @@ def _score(state, instance, scoring):
 def _enter(state, instance):
     streams, size = state.slots.shape[1], state.numbers[SIZE]
     for which in range(TIME):
-        _insert(state.keys[which], state.lists[which], size, state.score[which, instance], instance)
+        insert(state.keys[which], state.lists[which], size, state.score[which, instance], instance)
     last = state.slots[instance // streams, instance % streams].last
-    _insert(state.moments, state.lists[TIME], size, last, instance)
+    insert(state.moments, state.lists[TIME], size, last, instance)
     state.numbers[SIZE] += 1
 
 
@@ -123,10 +107,10 @@ def _update(state, instance, scoring, k):
     size = state.numbers[SIZE]
     floor, ceiling = state.score[CURRENT, instance], state.score[BEST, instance]
     for which in range(TIME):
-        _remove(state.keys[which], state.lists[which], size, state.score[which, instance], instance)
+        remove(state.keys[which], state.lists[which], size, state.score[which, instance], instance)
     _score(state, instance, scoring)
     for which in range(TIME):
-        _insert(state.keys[which], state.lists[which], size - 1, state.score[which, instance], instance)
+        insert(state.keys[which], state.lists[which], size - 1, state.score[which, instance], instance)
     _compare(state, instance, floor, ceiling, k)
 
 
@@ -188,16 +172,7 @@ def rank(state, k, shown):
         if known:
             continue
         time, position = latest_row(slots, code, clock)
-        i = found
-        while i > 0 and score == top_score[i - 1] and is_later(time, position, top[0, i - 1], top[1, i - 1]):
-            i -= 1
-        if i == k:
-            continue
-        found = min(found + 1, k)
-        for j in range(found - 1, i, -1):
-            top_code[j], top_score[j] = top_code[j - 1], top_score[j - 1]
-            top[0, j], top[1, j] = top[0, j - 1], top[1, j - 1]
-        top_code[i], top_score[i], top[0, i], top[1, i] = code, score, time, position
+        found = rank_in_top(shown, top, found, k, code, score, time, position)
     for i in range(found):
         shown.top_time[i] = top[0, i]
         write_values(slots, top_code[i], clock, shown.top_values, i)

@@ -24,11 +24,9 @@ from skyband.problems.across.algorithms.early_aggregation.kernels import (
     SIZE,
     TIME,
 )
-from skyband.problems.across.drivers.clock import Steps
-from skyband.problems.across.drivers.kernels.slots import SLOT, best_score, current_score, new_slots
-from skyband.problems.across.drivers.step_driver import Config, Stepping
+from skyband.problems.across.drivers.kernels.slots import START, best_score, current_score, new_slots, with_room
+from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import AcrossSpec
-from skyband.windows import FOREVER
 
 
 class State(NamedTuple):
@@ -44,11 +42,14 @@ class State(NamedTuple):
     numbers: Ints  # single numbers, by the names in `kernels`
 
 
-class EarlyAggregation(Stepping):
+class EarlyAggregation(StepDriver):
+    _s: State
+    _kernel = staticmethod(kernels.execute)
+
     def __init__(self, spec: AcrossSpec) -> None:
         super().__init__(spec)
         numbers = np.zeros(NUMBERS, np.int64)
-        numbers[CLOCK] = -FOREVER
+        numbers[CLOCK] = START
         self._s = State(
             new_slots(0, spec.streams),
             np.zeros((2, 0)),
@@ -66,38 +67,20 @@ class EarlyAggregation(Stepping):
     def repeated(self) -> int:
         return int(self._s.numbers[REPEATED])
 
-    @repeated.setter
-    def repeated(self, count: int) -> None:
-        self._s.numbers[REPEATED] = count
-
-    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
+    def _prepare(self) -> None:
         if self._s.numbers[SIZE] == len(self._s.moments):
             self._widen(2 * len(self._s.moments))
-        config = Config(self.spec.k, self.spec.emit, steps.each)
-        return kernels.execute(
-            config,
-            self._scoring,
-            steps.rows,
-            steps.clock,
-            steps.row,
-            step,
-            end,
-            self._s,
-            self._shown,
-            self._out,
-            written,
-        )
 
     def _grow(self, codes: int) -> None:
         streams, known = self.spec.streams, len(self._s.slots)
-        slots = new_slots(codes, streams)
-        slots[:known] = self._s.slots
         score, dominators = np.zeros((2, codes * streams)), np.zeros(codes * streams, np.int64)
         score[:, : known * streams], dominators[: known * streams] = self._s.score, self._s.dominators
         who = np.zeros((codes * streams, min(self.spec.k, codes)), np.int32)
         who[: known * streams, : self._s.who.shape[1]] = self._s.who
         top = np.zeros((2, len(self._shown.code)), np.int64)
-        self._s = self._s._replace(slots=slots, score=score, dominators=dominators, who=who, top=top)
+        self._s = self._s._replace(
+            slots=with_room(self._s.slots, codes), score=score, dominators=dominators, who=who, top=top
+        )
 
     def _widen(self, room: int) -> None:
         size = self._s.numbers[SIZE]
@@ -107,27 +90,24 @@ class EarlyAggregation(Stepping):
         lists[:, :size] = self._s.lists[:, :size]
         self._s = self._s._replace(keys=keys, moments=moments, lists=lists, gone=gone)
 
-    def _reserve(self, rows: int) -> None:
-        pass
-
     def _rank_now(self, clock: int) -> int:
         kernels.expire(self._s, max(clock, int(self._s.numbers[CLOCK])))
         return int(kernels.rank(self._s, self.spec.k, self._shown))
 
-    def rows_held(self) -> int:
-        return int(self._s.numbers[SIZE]) + self._schedule.rows_waiting()
+    def _rows_kept(self) -> int:
+        return int(self._s.numbers[SIZE])
 
     # -- state --------------------------------------------------------------------------------------------------------
 
     def _live(self) -> npt.NDArray[np.bool_]:
         return np.asarray((self._s.slots["held"] != 0).any(axis=1))
 
-    def _recode(self, kept: Ints, code_of: Codes) -> None:
+    def _compact(self, kept: Ints, code_of: Codes) -> None:
         streams, size = self.spec.streams, self._s.numbers[SIZE]
         instances = (kept[:, np.newaxis] * streams + np.arange(streams)).ravel()
         lists = self._s.lists
         lists[:, :size] = code_of[lists[:, :size] // streams].astype(np.int64) * streams + lists[:, :size] % streams
-        who = self._s.who[instances]
+        who = self._s.who[instances, : len(kept)]
         # What is dominated by an object that is gone is gone too; other entries are left over from others.
         who = np.maximum(code_of[np.minimum(who, len(code_of) - 1)], 0).astype(np.int32)
         self._s = self._s._replace(
@@ -137,32 +117,14 @@ class EarlyAggregation(Stepping):
             who=np.ascontiguousarray(who),
         )
 
-    def _state(self) -> Arrays:
+    def _in_use(self) -> Arrays:
         size = self._s.numbers[SIZE]
-        return {
-            "numbers": self._s.numbers.copy(),
-            "slots": self._s.slots.copy(),
-            "score": self._s.score.copy(),
-            "dominators": self._s.dominators.copy(),
-            "who": self._s.who.copy(),
-            "keys": self._s.keys[:, :size].copy(),
-            "moments": self._s.moments[:size].copy(),
-            "lists": self._s.lists[:, :size].copy(),
-        }
+        of_objects = {name: getattr(self._s, name) for name in ("numbers", "slots", "score", "dominators", "who")}
+        of_lists = {name: getattr(self._s, name)[..., :size] for name in ("keys", "moments", "lists")}
+        return of_objects | of_lists
 
-    def _restore(self, state: Arrays) -> None:
-        slots = state["slots"].astype(SLOT).reshape(-1, self.spec.streams)
-        instances, size = slots.size, int(state["numbers"][SIZE])
-        self._s.numbers[:] = state["numbers"]
-        self._s.slots[: len(slots)] = slots
-        self._s.score[:, :instances] = state["score"].reshape(2, instances)
-        self._s.dominators[:instances] = state["dominators"]
-        who = state["who"].reshape(instances, -1) if instances else state["who"].reshape(0, 0)
-        self._s.who[:instances, : who.shape[1]] = who[:, : self._s.who.shape[1]]
-        self._widen(max(64, 2 * size))
-        self._s.keys[:, :size] = state["keys"].reshape(2, size)
-        self._s.moments[:size] = state["moments"]
-        self._s.lists[:, :size] = state["lists"].reshape(LISTS, size)
+    def _make_room_for(self, saved: Arrays) -> None:
+        self._widen(max(64, 2 * len(saved["moments"])))
 
     # -- invariants ---------------------------------------------------------------------------------------------------
 

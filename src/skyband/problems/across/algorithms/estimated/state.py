@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import Arrays
+from skyband.core.operator import Arrays, Ints
 from skyband.problems.across.algorithms.estimated.sketches import Sketches
 from skyband.problems.across.algorithms.staircase.state import Staircase
+from skyband.problems.across.drivers.kernels.slots import START
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
-from skyband.windows import FOREVER
 
 MOST_STREAMS = 10  # every set of streams has chances of its own
 
@@ -21,45 +21,36 @@ class Estimated(Staircase):
     def __init__(self, spec: AcrossSpec, *, patience: int = 64) -> None:
         super().__init__(spec, patience=patience)
         self._sketches = Sketches(spec.streams)
-        self._rows = 0  # arrivals so far
-        self._latest = -FOREVER  # the largest time, or arrival, so far
 
     def push(self, batch: AcrossBatch) -> AcrossAnswer:
         """In short pieces: chances are those of the rows before."""
         answers = []
         for first in range(0, max(len(batch.value), 1), self._patience):
             part = batch.part(first, first + self._patience)
+            times = self._steps.measured(part)
             answers.append(super().push(part))
-            self._learn(part)
+            if len(times):
+                self._learn(part, times)
         joined = [np.concatenate(columns) for columns in zip(*answers, strict=True)]
         return AcrossAnswer(*joined)
 
-    def _learn(self, batch: AcrossBatch) -> None:
-        n = len(batch.value)
-        clock = self._rows + np.arange(n, dtype=np.int64) if self.spec.window.by_count else batch.time.copy()
-        self._rows += n
-        if not n:
-            return
-        self._latest = max(self._latest, int(clock.max()))
+    def _learn(self, batch: AcrossBatch, times: Ints) -> None:
         key = batch.key if len(batch.key) else batch.code.astype(np.int64)
         says = ~np.isnan(batch.value)
-        self._sketches.add(batch.stream[says], key[says], clock[says])
-        endless = self.spec.window.size == FOREVER
-        since = -FOREVER if endless else self._latest - self.spec.window.size + 1
+        self._sketches.add(batch.stream[says], key[says], times[says])
+        since = max(self._steps.live_from(), int(START))
         self._scoring = self._scoring._replace(chance=self._sketches.chances(since))
 
     def _state(self) -> Arrays:
         return {
             **super()._state(),
             "sketches": self._sketches.clocks.copy(),
-            "learnt": np.array([self._rows, self._latest], np.int64),
             "chance": self._scoring.chance.copy(),
         }
 
     def _restore(self, state: Arrays) -> None:
         super()._restore(state)
         self._sketches.clocks[:] = state["sketches"].reshape(self._sketches.clocks.shape)
-        self._rows, self._latest = (int(number) for number in state["learnt"])
         self._scoring = self._scoring._replace(chance=state["chance"].reshape(-1, self.spec.streams).copy())
 
     def check(self) -> None:

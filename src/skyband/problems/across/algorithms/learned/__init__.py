@@ -18,7 +18,6 @@ from skyband.problems.across.algorithms.learned.state import MOST_K, MOST_STREAM
 from skyband.problems.across.algorithms.staircase import expected_rows as exact_rows
 from skyband.problems.across.algorithms.staircase import refuses as refused_by_staircase
 from skyband.problems.across.operator import AcrossSpec
-from skyband.windows import FOREVER
 
 NAME = "learned"
 
@@ -26,7 +25,7 @@ NAME = "learned"
 def refuses(spec: AcrossSpec) -> str | None:
     if not spec.recall:
         return "it needs recall=, the share of objects that is enough"
-    if spec.window.size == FOREVER:
+    if spec.window.endless:
         return "nothing leaves a window from the start on, so it never knows what it is worth to hold an object"
     if spec.k > MOST_K:
         return f"it looks ahead for at most {MOST_K:,} objects, and k is {spec.k:,}"

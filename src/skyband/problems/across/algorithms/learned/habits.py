@@ -27,7 +27,7 @@ from skyband.problems.across.algorithms.learned.kernels.retention import (
     Learnt,
 )
 from skyband.problems.across.operator import AcrossSpec
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 LOOKS: Final = 20  # how often a window all objects are looked at, at most
 FEWEST_ROWS: Final = 180  # between two looks
@@ -88,11 +88,11 @@ class Habits:
             figures=figures,
         )
         self._octaves = np.log2(np.arange(k + 1, 4 * k + 1) / k)  # of ranks below k
-        self.began = FOREVER  # the clock's first moment
-        self.looked = FOREVER  # its moment at the last look
+        self.began = NEVER  # the clock's first moment
+        self.looked = NEVER  # its moment at the last look
         self.pace = np.zeros(2)  # how much the clock moved on, and rows came, with less and less weight
         # At the last looks: what was foreseen to be needed at which moments; and how often it was, by moment and step.
-        self.foreseen_at = np.full((LOOKS, MOMENTS), -FOREVER)
+        self.foreseen_at = np.full((LOOKS, MOMENTS), -NEVER)
         self.foreseen = np.zeros((LOOKS, *self.learnt.needed.shape))
         self.came_true = np.zeros_like(self.learnt.needed)
         self.past = np.full((2, LOOKS // 2), np.nan)  # at the last looks: the clock, and the k-th best score
@@ -215,7 +215,7 @@ class Habits:
         facts[:, :before] = self.learnt.facts
         self.learnt = self.learnt._replace(facts=facts)
 
-    def recode(self, kept: Ints) -> None:
+    def compact(self, kept: Ints) -> None:
         self.learnt = self.learnt._replace(facts=np.ascontiguousarray(self.learnt.facts[:, kept]))
 
     def state(self) -> Arrays:

@@ -35,7 +35,7 @@ from skyband.problems.across.algorithms.staircase.state import Staircase
 from skyband.problems.across.drivers.clock import Steps
 from skyband.problems.across.drivers.kernels.slots import current_score, new_slots
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 MOST_STREAMS: Final = 63
 MOST_K: Final = 4096
@@ -73,9 +73,9 @@ class Learned(Staircase):
 
     def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
         figures, window = self._habits.learnt.figures, self.spec.window
-        if self._habits.began == FOREVER:
+        if self._habits.began == NEVER:
             self._habits.began = self._habits.looked = int(steps.clock[step])
-        rows = window.size / figures[TICKS] if window.by_count or figures[LOOKED] else 0.0
+        rows = window.size / figures[TICKS] if window.known_rows or figures[LOOKED] else 0.0
         after = max(FEWEST_ROWS, int(rows / LOOKS))
         alarm = self._shadow.numbers[MISSING] >= self._seen.alarm_at and figures[BAR] > 0
         if figures[ROWS] - figures[LOOKED] >= after or alarm:
@@ -141,7 +141,7 @@ class Learned(Staircase):
             self._clock(),
             habits.learnt,
             self._scoring,
-            int(then) if known else -FOREVER,
+            int(then) if known else -NEVER,
             level if known else 0.0,
             self.spec.window.size,
             current,
@@ -201,10 +201,6 @@ class Learned(Staircase):
 
     # -- state --------------------------------------------------------------------------------------------------------
 
-    def rows_held(self) -> int:
-        self._prune()
-        return self._held + self._schedule.rows_waiting()
-
     def rows_on_record(self) -> int:
         """How many rows that were let go the shadow knows of."""
         return int(self._shadow.numbers[RECORDS])
@@ -216,9 +212,9 @@ class Learned(Staircase):
         prints[: len(self._shadow.prints)] = self._shadow.prints
         self._shadow = self._shadow._replace(prints=prints)
 
-    def _recode(self, kept: Ints, code_of: Codes) -> None:
-        super()._recode(kept, code_of)
-        self._habits.recode(kept)
+    def _compact(self, kept: Ints, code_of: Codes) -> None:
+        super()._compact(kept, code_of)
+        self._habits.compact(kept)
         self._shadow = self._shadow._replace(prints=self._shadow.prints[kept])
 
     def _state(self) -> Arrays:

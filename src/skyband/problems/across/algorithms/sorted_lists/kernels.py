@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import kernel, part
+from skyband.problems.across.drivers.kernels.ascending import insert, remove
 from skyband.problems.across.drivers.kernels.emit import show
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, score
 from skyband.problems.across.drivers.kernels.slots import (
@@ -20,23 +21,6 @@ from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 # Rows of `best`, and the numbers that change.
 CODE, TIME, POSITION = range(3)
 ROWS, VIEW, LIVE, CLOCK, REPEATED, RECOMPUTED, NUMBERS = range(7)
-
-
-@part
-def _insert(keys, codes, size, key, code):
-    i = np.searchsorted(keys[:size], key, side="right")
-    for j in range(size, i, -1):
-        keys[j], codes[j] = keys[j - 1], codes[j - 1]
-    keys[i], codes[i] = key, code
-
-
-@part
-def _remove(keys, codes, size, key, code):
-    i = np.searchsorted(keys[:size], key)
-    while codes[i] != code:
-        i += 1
-    for j in range(i, size - 1):
-        keys[j], codes[j] = keys[j + 1], codes[j + 1]
 
 
 # -- the view: always the best of all objects, but not always as many as wanted ---------------------------------------
@@ -122,7 +106,7 @@ def expire(state, clock, scoring):
         if slot.last != state.moments[e]:
             continue  # another row has taken its place
         whole = numbers[VIEW] == numbers[LIVE]
-        _remove(state.keys[s], state.codes[s], state.sizes[s], slot.value, code)
+        remove(state.keys[s], state.codes[s], state.sizes[s], slot.value, code)
         state.sizes[s] -= 1
         slot.last = NEVER
         numbers[LIVE] -= not _is_known(state.slots, code)
@@ -144,12 +128,12 @@ def _take(rows, r, clock, state, scoring):
     if not taken:
         return
     if known:
-        _remove(state.keys[s], state.codes[s], state.sizes[s], old, code)
+        remove(state.keys[s], state.codes[s], state.sizes[s], old, code)
         state.sizes[s] -= 1
     numbers[LIVE] += not alive
-    _insert(state.keys[s], state.codes[s], state.sizes[s], rows.value[r], code)
+    insert(state.keys[s], state.codes[s], state.sizes[s], rows.value[r], code)
     state.sizes[s] += 1
-    _insert(state.moments, state.instances, numbers[ROWS], rows.last[r], code * slots.shape[1] + s)
+    insert(state.moments, state.instances, numbers[ROWS], rows.last[r], code * slots.shape[1] + s)
     numbers[ROWS] += 1
     _change(state, code, clock, whole, scoring)
 

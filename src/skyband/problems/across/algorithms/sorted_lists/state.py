@@ -10,11 +10,9 @@ import numpy.typing as npt
 from skyband.core.operator import Arrays, Codes, Floats, Ints
 from skyband.problems.across.algorithms.sorted_lists import kernels
 from skyband.problems.across.algorithms.sorted_lists.kernels import CLOCK, CODE, LIVE, NUMBERS, REPEATED, ROWS, VIEW
-from skyband.problems.across.drivers.clock import Steps
-from skyband.problems.across.drivers.kernels.slots import NEVER, SLOT, current_score, new_slots
-from skyband.problems.across.drivers.step_driver import Config, Stepping
+from skyband.problems.across.drivers.kernels.slots import NEVER, START, current_score, new_slots, with_room
+from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import AcrossSpec
-from skyband.windows import FOREVER
 
 
 class State(NamedTuple):
@@ -29,11 +27,14 @@ class State(NamedTuple):
     numbers: Ints  # single numbers, by the names in `kernels`
 
 
-class SortedLists(Stepping):
+class SortedLists(StepDriver):
+    _s: State
+    _kernel = staticmethod(kernels.execute)
+
     def __init__(self, spec: AcrossSpec) -> None:
         super().__init__(spec)
         numbers = np.zeros(NUMBERS, np.int64)
-        numbers[CLOCK] = -FOREVER
+        numbers[CLOCK] = START
         self._s = State(
             new_slots(0, spec.streams),
             np.zeros((spec.streams, 0)),
@@ -50,33 +51,11 @@ class SortedLists(Stepping):
     def repeated(self) -> int:
         return int(self._s.numbers[REPEATED]) if not self.spec.repeat else 0
 
-    @repeated.setter
-    def repeated(self, count: int) -> None:
-        self._s.numbers[REPEATED] = count
-
-    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
-        config = Config(self.spec.k, self.spec.emit, steps.each)
-        return kernels.execute(
-            config,
-            self._scoring,
-            steps.rows,
-            steps.clock,
-            steps.row,
-            step,
-            end,
-            self._s,
-            self._shown,
-            self._out,
-            written,
-        )
-
     def _grow(self, codes: int) -> None:
-        slots = new_slots(codes, self.spec.streams)
-        slots[: len(self._s.slots)] = self._s.slots
         room, n = 2 * len(self._shown.code), self._s.numbers[VIEW]
         view, scores = np.zeros((3, room), np.int64), np.zeros(room)
         view[:, :n], scores[:n] = self._s.best[:, :n], self._s.scores[:n]
-        self._s = self._s._replace(slots=slots, best=view, scores=scores)
+        self._s = self._s._replace(slots=with_room(self._s.slots, codes), best=view, scores=scores)
 
     def _reserve(self, rows: int) -> None:
         n = int(self._s.numbers[ROWS])
@@ -94,15 +73,15 @@ class SortedLists(Stepping):
         kernels.expire(self._s, max(clock, int(self._s.numbers[CLOCK])), self._scoring)
         return int(kernels.rank(self._s, self.spec.k, self._shown, self._scoring))
 
-    def rows_held(self) -> int:
-        return int(self._s.numbers[ROWS]) + self._schedule.rows_waiting()
+    def _rows_kept(self) -> int:
+        return int(self._s.numbers[ROWS])
 
     # -- state --------------------------------------------------------------------------------------------------------
 
     def _live(self) -> npt.NDArray[np.bool_]:
         return np.asarray((self._s.slots["last"] != NEVER).any(axis=1))
 
-    def _recode(self, kept: Ints, code_of: Codes) -> None:
+    def _compact(self, kept: Ints, code_of: Codes) -> None:
         streams, n = self.spec.streams, self._s.numbers[ROWS]
         for s in range(streams):
             some = self._s.codes[s, : self._s.sizes[s]]
@@ -114,34 +93,23 @@ class SortedLists(Stepping):
         view[:] = code_of[view]
         self._s = self._s._replace(slots=np.ascontiguousarray(self._s.slots[kept]))
 
-    def _state(self) -> Arrays:
+    def _in_use(self) -> Arrays:
         n, v = self._s.numbers[ROWS], self._s.numbers[VIEW]
         longest = int(self._s.sizes.max(initial=0))
         return {
-            "numbers": self._s.numbers.copy(),
-            "slots": self._s.slots.copy(),
-            "sizes": self._s.sizes.copy(),
-            "keys": self._s.keys[:, :longest].copy(),
-            "list_codes": self._s.codes[:, :longest].copy(),
-            "moments": self._s.moments[:n].copy(),
-            "instances": self._s.instances[:n].copy(),
-            "view": self._s.best[:, :v].copy(),
-            "scores": self._s.scores[:v].copy(),
+            "numbers": self._s.numbers,
+            "slots": self._s.slots,
+            "sizes": self._s.sizes,
+            "keys": self._s.keys[:, :longest],
+            "codes": self._s.codes[:, :longest],
+            "moments": self._s.moments[:n],
+            "instances": self._s.instances[:n],
+            "best": self._s.best[:, :v],
+            "scores": self._s.scores[:v],
         }
 
-    def _restore(self, state: Arrays) -> None:
-        slots = state["slots"].astype(SLOT).reshape(-1, self.spec.streams)
-        self._s.slots[: len(slots)] = slots
-        n, v = len(state["moments"]), len(state["scores"])
-        longest = state["keys"].size // self.spec.streams
-        self._reserve(max(n, longest))
-        self._s.numbers[:], self._s.sizes[:] = state["numbers"], state["sizes"]
-        self._s.keys[:, :longest] = state["keys"].reshape(self.spec.streams, longest)
-        self._s.codes[:, :longest] = state["list_codes"].reshape(self.spec.streams, longest)
-        self._s.moments[:n], self._s.instances[:n] = state["moments"], state["instances"]
-        if v > len(self._s.scores):
-            self._s = self._s._replace(best=np.zeros((3, v), np.int64), scores=np.zeros(v))
-        self._s.best[:, :v], self._s.scores[:v] = state["view"].reshape(3, v), state["scores"]
+    def _make_room_for(self, saved: Arrays) -> None:
+        self._reserve(max(len(saved["moments"]), saved["keys"].shape[1]))
 
     # -- invariants ---------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.problems.across.drivers.kernels.emit import show
+from skyband.problems.across.drivers.kernels.emit import rank_in_top, show
 from skyband.problems.across.drivers.kernels.slots import (
     NEVER,
     best_score,
@@ -223,29 +223,16 @@ def rank(state, k, shown):
     """Write the k best objects at the clock to the top; return how many there are."""
     front, numbers, top = state.front, state.numbers, state.top
     clock, found, next_fall = numbers[CLOCK], 0, AFTER_ALL
-    top_code, top_score = shown.top_code, shown.top_score
     for e in range(numbers[SIZE]):
         if front[BEFORE, e] >= clock or front[LAST, e] < clock:
             continue
-        score, time, position = state.score[e], front[TIME, e], front[POSITION, e]
-        i = found
-        while i > 0 and (
-            score > top_score[i - 1]
-            or (score == top_score[i - 1] and is_later(time, position, top[0, i - 1], top[1, i - 1]))
-        ):
-            i -= 1
-        if i == k:
-            continue
-        found = min(found + 1, k)
-        for j in range(found - 1, i, -1):
-            top_code[j], top_score[j] = top_code[j - 1], top_score[j - 1]
-            top[0, j], top[1, j] = top[0, j - 1], top[1, j - 1]
-        top_code[i], top_score[i], top[0, i], top[1, i] = front[CODE, e], score, time, position
+        time, position = front[TIME, e], front[POSITION, e]
+        found = rank_in_top(shown, top, found, k, front[CODE, e], state.score[e], time, position)
     for i in range(found):
         shown.top_time[i] = top[0, i]
-        write_values(state.slots, top_code[i], clock, shown.top_values, i)
+        write_values(state.slots, shown.top_code[i], clock, shown.top_values, i)
         for s in range(state.slots.shape[1]):
-            last = state.slots[top_code[i], s].last
+            last = state.slots[shown.top_code[i], s].last
             if last >= clock:
                 next_fall = min(next_fall, last)
     numbers[FOUND], numbers[NEXT_FALL], numbers[STALE] = found, next_fall, 0

@@ -31,11 +31,9 @@ from skyband.problems.across.algorithms.staircase.kernels import (
     STALE,
     TIME,
 )
-from skyband.problems.across.drivers.clock import Steps
-from skyband.problems.across.drivers.kernels.slots import NEVER, SLOT, best_score, current_score, new_slots
-from skyband.problems.across.drivers.step_driver import Stepping
+from skyband.problems.across.drivers.kernels.slots import NEVER, START, best_score, current_score, new_slots, with_room
+from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import AcrossSpec
-from skyband.windows import FOREVER
 
 
 class State(NamedTuple):
@@ -55,15 +53,18 @@ class Config(NamedTuple):
     sweep_after: int
 
 
-class Staircase(Stepping):
+class Staircase(StepDriver):
     """`patience`: rows between two prunings, at least."""
+
+    _s: State
+    _kernel = staticmethod(kernels.execute)
 
     def __init__(self, spec: AcrossSpec, *, patience: int = 1024) -> None:
         super().__init__(spec)
         self._patience = patience
         self._held = 0  # after the last pruning
         numbers = np.zeros(NUMBERS, np.int64)
-        numbers[CLOCK] = numbers[LATEST] = -FOREVER
+        numbers[CLOCK] = numbers[LATEST] = START
         numbers[OLDEST] = numbers[NEXT_FALL] = kernels.AFTER_ALL
         room = 64 + 4 * spec.streams
         self._s = State(
@@ -80,36 +81,17 @@ class Staircase(Stepping):
     def repeated(self) -> int:
         return int(self._s.numbers[REPEATED])
 
-    @repeated.setter
-    def repeated(self, count: int) -> None:
-        self._s.numbers[REPEATED] = count
-
-    def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
-        after = max(self._patience, self._held)
-        if self._s.numbers[SINCE_SWEEP] >= after:
+    def _prepare(self) -> None:
+        if self._s.numbers[SINCE_SWEEP] >= max(self._patience, self._held):
             self._prune()
-            after = max(self._patience, self._held)
         if self._s.numbers[SIZE] + self.spec.streams > len(self._s.score):
             self._widen(2 * len(self._s.score))
-        config = Config(self.spec.k, self.spec.emit, steps.each, after)
-        return kernels.execute(
-            config,
-            self._scoring,
-            steps.rows,
-            steps.clock,
-            steps.row,
-            step,
-            end,
-            self._s,
-            self._shown,
-            self._out,
-            written,
-        )
+
+    def _config(self, each: bool) -> Config:
+        return Config(self.spec.k, self.spec.emit, each, max(self._patience, self._held))
 
     def _grow(self, codes: int) -> None:
-        slots = new_slots(codes, self.spec.streams)
-        slots[: len(self._s.slots)] = self._s.slots[:codes]
-        self._s = self._s._replace(slots=slots)
+        self._s = self._s._replace(slots=with_room(self._s.slots, codes))
         entries = len(self._shown.code)
         if entries > self._s.top.shape[1]:
             self._s = self._s._replace(top=np.zeros((2, entries), np.int64))
@@ -119,9 +101,6 @@ class Staircase(Stepping):
         front, score, size = np.zeros((COLUMNS, room), np.int64), np.zeros(room), self._s.numbers[SIZE]
         front[:, :size], score[:size] = self._s.front[:, :size], self._s.score[:size]
         self._s = self._s._replace(front=front, score=score)
-
-    def _reserve(self, rows: int) -> None:
-        pass
 
     def _rank_now(self, clock: int) -> int:
         kernels.expire(self._s.front, self._s.score, self._s.numbers, max(clock, int(self._s.numbers[CLOCK])))
@@ -139,9 +118,9 @@ class Staircase(Stepping):
         self._held = int(kernels.sweep(self._s.slots, self._s.numbers, last, score, stairs, self._scoring))
         return last, score, stairs
 
-    def rows_held(self) -> int:
+    def _rows_kept(self) -> int:
         self._prune()
-        return self._held + self._schedule.rows_waiting()
+        return self._held
 
     def _live(self) -> npt.NDArray[np.bool_]:
         self._prune()
@@ -150,32 +129,27 @@ class Staircase(Stepping):
         ).any(axis=1)
         return live
 
-    def _recode(self, kept: Ints, code_of: Codes) -> None:
+    def _compact(self, kept: Ints, code_of: Codes) -> None:
         size = self._s.numbers[SIZE]
         self._s.front[CODE, :size] = code_of[self._s.front[CODE, :size]]
         found = self._s.numbers[FOUND]
         self._shown.top_code[:found] = code_of[self._shown.top_code[:found]]
         self._s = self._s._replace(slots=np.ascontiguousarray(self._s.slots[kept]))
 
+    def _in_use(self) -> Arrays:
+        s, size = self._s, self._s.numbers[SIZE]
+        return {"slots": s.slots, "numbers": s.numbers, "front": s.front[:, :size], "score": s.score[:size]}
+
     def _state(self) -> Arrays:
-        size = self._s.numbers[SIZE]
-        return {
-            "slots": self._s.slots.copy(),
-            "numbers": self._s.numbers.copy(),
-            "held": np.array([self._held], np.int64),
-            "front": self._s.front[:, :size].copy(),
-            "score": self._s.score[:size].copy(),
-        }
+        return super()._state() | {"held": np.array([self._held], np.int64)}
+
+    def _make_room_for(self, saved: Arrays) -> None:
+        self._widen(len(saved["score"]) + 64 + 4 * self.spec.streams)
 
     def _restore(self, state: Arrays) -> None:
-        slots = state["slots"].astype(SLOT).reshape(-1, self.spec.streams)
-        self._s.slots[: len(slots)] = slots
-        self._s.numbers[:] = state["numbers"]
+        super()._restore(state)
         self._s.numbers[STALE] = 1  # the top is not saved
         self._held = int(state["held"][0])
-        size = int(self._s.numbers[SIZE])
-        self._widen(size + 64 + 4 * self.spec.streams)
-        self._s.front[:, :size], self._s.score[:size] = state["front"].reshape(COLUMNS, size), state["score"]
 
     def _clock(self) -> int:
         return int(self._s.numbers[CLOCK])

@@ -26,9 +26,9 @@ from skyband.problems.across.drivers.kernels.candidates import (
     settle,
 )
 from skyband.problems.across.drivers.kernels.emit import show
+from skyband.problems.across.drivers.kernels.slots import START
 from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 from skyband.problems.across.operator import MAX, SUM
-from skyband.windows import FOREVER
 
 AHEAD = 16  # rows: a table of many objects is not in the cache, so what is needed soon is asked for early
 
@@ -194,10 +194,8 @@ def _delay(heap, numbers, code, stream, amount, last):
 
 @inlined
 def _keep(state, code, stream, amount, last):
-    """Remember the row until it ends, if it ever does."""
+    """Remember the row until it ends."""
     numbers = state.numbers
-    if last == FOREVER:
-        return
     mask = len(state.ring) - 1
     if numbers[COUNT] == 0 or state.ring[(numbers[FIRST] + numbers[COUNT] - 1) & mask].last <= last:
         row = state.ring[(numbers[FIRST] + numbers[COUNT]) & mask]
@@ -237,7 +235,8 @@ def _take(rows, r, state, config, scoring):
     numbers[LIVE] += not _lives(state.values, code)
     before = _count_in(rows, r, state, code, config.repeat)
     numbers[REPEATED] += before >= config.most
-    _keep(state, code, rows.stream[r], rows.value[r], rows.last[r])
+    if config.ends:
+        _keep(state, code, rows.stream[r], rows.value[r], rows.last[r])
     settle(state, code, config.k, config.width, scoring)
 
 
@@ -250,7 +249,7 @@ def _take_all(rows, begin, end, state, config, scoring):
     values, ring, numbers = state.values, state.ring, state.numbers
     chosen, live, repeated = numbers[TOP] + numbers[HEAP], numbers[LIVE], numbers[REPEATED]
     mask, behind = len(ring) - 1, numbers[FIRST] + numbers[COUNT]
-    latest = ring[(behind - 1) & mask].last if numbers[COUNT] > 0 else -FOREVER
+    latest = ring[(behind - 1) & mask].last if numbers[COUNT] > 0 else START
     for r in range(begin, end):
         if r + AHEAD < end:
             prefetch(values, rows.code[r + AHEAD])
@@ -260,12 +259,12 @@ def _take_all(rows, begin, end, state, config, scoring):
         if values[code, rows.stream[r]].rows == 0:
             live += not _lives(values, code)
         repeated += _count_in(rows, r, state, code, config.repeat) >= config.most
-        if latest <= last < FOREVER:
+        if config.ends and latest <= last:
             row = ring[behind & mask]
             row.value, row.last, row.code, row.stream = rows.value[r], last, code, rows.stream[r]
             latest = last
             behind += 1
-        elif last < FOREVER:
+        elif config.ends:
             _delay(state.delayed, numbers, code, rows.stream[r], rows.value[r], last)
         chosen = note(state, code, chosen, scoring)
     numbers[COUNT], numbers[LIVE], numbers[REPEATED] = behind - numbers[FIRST], live, repeated

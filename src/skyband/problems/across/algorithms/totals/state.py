@@ -40,28 +40,35 @@ from skyband.problems.across.drivers.kernels.candidates import (
     VALUE,
     State,
 )
-from skyband.problems.across.drivers.step_driver import Stepping
+from skyband.problems.across.drivers.kernels.slots import START
+from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import MAX, ONCE, SUM, AcrossSpec
-from skyband.windows import FOREVER
+
+ANY_NUMBER = np.iinfo(np.int64).max  # of rows of an object in a stream
 
 
 class Config(NamedTuple):
     k: int
     emit: int
     each: bool
+    ends: bool  # do rows ever end?
     repeat: int
     most: int  # rows of an object in a stream, as promised
     width: int  # how many candidates there are after the bar was set
 
 
-class Totals(Stepping):
+class Totals(StepDriver):
     """`width`: how many candidates there are, at least, after the bar was set."""
+
+    _s: State
+    _kernel = staticmethod(totals_kernels.execute)
 
     def __init__(self, spec: AcrossSpec, *, width: int = 256) -> None:
         super().__init__(spec)
         self._width = width
+        self._ends = not spec.window.endless
         numbers = np.zeros(NUMBERS, np.int64)
-        numbers[CLOCK], numbers[FREE] = -FOREVER, END
+        numbers[CLOCK], numbers[FREE] = START, END
         bar = np.zeros(5, RANKED)  # and four entries for kernels to use
         bar[0] = (-np.inf, -(2**63), -(2**63), 0)
         self._s = State(
@@ -81,31 +88,17 @@ class Totals(Stepping):
     def repeated(self) -> int:
         return int(self._s.numbers[REPEATED])
 
-    @repeated.setter
-    def repeated(self, count: int) -> None:
-        self._s.numbers[REPEATED] = count
-
     # -- steps --------------------------------------------------------------------------------------------------------
+
+    def _config(self, each: bool) -> Config:
+        spec = self.spec
+        most = 1 if spec.repeat == ONCE else spec.max_repeats or ANY_NUMBER
+        return Config(spec.k, spec.emit, each, self._ends, spec.repeat, most, self._wide())
 
     def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
         numbers = self._s.numbers
         rebuilds = numbers[REBUILDS]
-        spec = self.spec
-        most = 1 if spec.repeat == ONCE else spec.max_repeats or FOREVER
-        config = Config(spec.k, spec.emit, steps.each, spec.repeat, most, self._wide())
-        done, written = totals_kernels.execute(
-            config,
-            self._scoring,
-            steps.rows,
-            steps.clock,
-            steps.row,
-            step,
-            end,
-            self._s,
-            self._shown,
-            self._out,
-            written,
-        )
+        done, written = super()._execute(steps, step, end, written)
         if (numbers[REBUILDS] - rebuilds) * numbers[LIVE] > 4 * (done - step):
             # Looking at all objects has cost more than the rows themselves: keep more candidates.
             self._width = 4 * self._wide()
@@ -139,7 +132,7 @@ class Totals(Stepping):
 
     def _reserve(self, rows: int) -> None:
         numbers = self._s.numbers
-        if self.spec.window.size == FOREVER and self.spec.repeat != MAX:
+        if not self._ends and self.spec.repeat != MAX:
             return
         room = 1 << int(numbers[COUNT] + rows).bit_length()
         if room > len(self._s.ring):
@@ -157,7 +150,7 @@ class Totals(Stepping):
         """Room for one node a row. Those in use belong to a live row each; from the start on, to a value each."""
         nodes, numbers = self._s.nodes, self._s.numbers
         held, in_use = len(nodes), int(numbers[COUNT] + numbers[DELAYED])
-        if self.spec.window.size == FOREVER:
+        if not self._ends:
             in_use = self._s.values.size
         if in_use + rows <= held:
             return
@@ -179,18 +172,16 @@ class Totals(Stepping):
     def _rank_now(self, clock: int) -> int:
         return int(totals_kernels.rank(self._s, self.spec.k, self._wide(), self._shown, self._scoring))
 
-    def rows_held(self) -> int:
+    def _rows_kept(self) -> int:
         numbers = self._s.numbers
-        if self.spec.window.size == FOREVER:
-            return int(numbers[LIVE]) + self._schedule.rows_waiting()
-        return int(numbers[COUNT] + numbers[DELAYED]) + self._schedule.rows_waiting()
+        return int(numbers[COUNT] + numbers[DELAYED] if self._ends else numbers[LIVE])
 
     # -- state --------------------------------------------------------------------------------------------------------
 
     def _live(self) -> npt.NDArray[np.bool_]:
         return np.asarray((self._s.values["rows"] > 0).any(axis=1))
 
-    def _recode(self, kept: Ints, code_of: Codes) -> None:
+    def _compact(self, kept: Ints, code_of: Codes) -> None:
         numbers = self._s.numbers
         ring, delayed = self._unrolled(len(self._s.ring)), self._s.delayed
         numbers[FIRST] = 0
@@ -206,48 +197,44 @@ class Totals(Stepping):
             chosen=np.zeros(len(kept), RANKED),
         )
 
-    def _state(self) -> Arrays:
-        numbers = self._s.numbers
+    def _in_use(self) -> Arrays:
+        s, numbers = self._s, self._s.numbers
         return {
-            "numbers": numbers.copy(),
-            "width": np.array([self._width], np.int64),
-            "bar": self._s.bar.copy(),
-            "values": self._s.values.copy(),
+            "numbers": numbers,
+            "bar": s.bar,
+            "values": s.values,
             "ring": self._unrolled(1 << int(numbers[COUNT]).bit_length())[: numbers[COUNT]],
-            "delayed": self._s.delayed[: numbers[DELAYED]].copy(),
-            "top": self._s.top[: numbers[TOP]].copy(),
-            "heap": self._s.heap[: numbers[HEAP]].copy(),
-            "nodes": self._s.nodes.copy(),
-            "lists": self._s.lists.copy(),
+            "delayed": s.delayed[: numbers[DELAYED]],
+            "top": s.top[: numbers[TOP]],
+            "heap": s.heap[: numbers[HEAP]],
+            "nodes": s.nodes,
+            "lists": s.lists,
         }
+
+    def _state(self) -> Arrays:
+        return super()._state() | {"width": np.array([self._width], np.int64)}
+
+    def _make_room_for(self, saved: Arrays) -> None:
+        self._widen()
+        self._s = self._s._replace(
+            top=_longer(self._s.top, len(saved["top"])),
+            heap=_longer(self._s.heap, len(saved["heap"]) + 1),
+            ring=np.zeros(1 << len(saved["ring"]).bit_length(), ROW),
+            delayed=np.zeros(len(saved["delayed"]), ROW),
+            nodes=np.zeros(len(saved["nodes"]), NODE),
+        )
 
     def _restore(self, state: Arrays) -> None:
         self._width = int(state["width"][0])
-        self._s.numbers[:] = state["numbers"]
+        super()._restore(state)
         self._s.numbers[FIRST], self._s.numbers[STALE], self._s.numbers[NEW] = 0, 1, 1
-        self._s.bar[:] = state["bar"]
-        values = state["values"].reshape(-1, self.spec.streams)
-        self._s.values[: len(values)] = values
-        self._widen()
-        self._s = self._s._replace(
-            top=_longer(self._s.top, int(self._s.numbers[TOP])),
-            heap=_longer(self._s.heap, int(self._s.numbers[HEAP]) + 1),
-        )
-        ring = np.zeros(1 << int(self._s.numbers[COUNT]).bit_length(), ROW)
-        ring[: self._s.numbers[COUNT]] = state["ring"]
-        if self.spec.repeat == MAX:
-            lists = state["lists"].reshape(-1, self.spec.streams)
-            self._s.lists[: len(lists)] = lists
-        self._s = self._s._replace(ring=ring, delayed=state["delayed"].astype(ROW), nodes=state["nodes"].astype(NODE))
-        self._s.top[: len(state["top"])] = state["top"]
-        self._s.heap[: len(state["heap"])] = state["heap"]
 
     # -- invariants ---------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
         numbers, values = self._s.numbers, self._s.values
         rows = [*self._unrolled(len(self._s.ring))[: numbers[COUNT]], *self._s.delayed[: numbers[DELAYED]]]
-        if self.spec.window.size != FOREVER:
+        if self._ends:
             held = np.zeros(values.shape, np.int64)
             sums: dict[tuple[int, int], list[float]] = {}
             for row in rows:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from skyband.core.operator import Ints
 from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.ranking import ranks_before
 from skyband.problems.across.combining import ADD
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, WEIGHT, score
 
@@ -64,15 +65,6 @@ class State(NamedTuple):
 
 
 @inlined
-def beats(a, b):
-    if a.score != b.score:
-        return a.score > b.score
-    if a.time != b.time:
-        return a.time > b.time
-    return a.position > b.position
-
-
-@inlined
 def _put(values, ranked, i, place, source):
     """Copy an object to entry i."""
     ranked[i] = source
@@ -82,14 +74,14 @@ def _put(values, ranked, i, place, source):
 @part
 def _sift(values, heap, n, i, held):
     """Put `held` into the heap of n at i, whose entry is free, or where it belongs above or below."""
-    while i > 0 and beats(held, heap[(i - 1) >> 1]):
+    while i > 0 and ranks_before(held, heap[(i - 1) >> 1]):
         _put(values, heap, i, i, heap[(i - 1) >> 1])
         i = (i - 1) >> 1
     while 2 * i + 1 < n:
         child = 2 * i + 1
-        if child + 1 < n and beats(heap[child + 1], heap[child]):
+        if child + 1 < n and ranks_before(heap[child + 1], heap[child]):
             child += 1
-        if not beats(heap[child], held):
+        if not ranks_before(heap[child], held):
             break
         _put(values, heap, i, i, heap[child])
         i = child
@@ -99,10 +91,10 @@ def _sift(values, heap, n, i, held):
 @part
 def _settle_in_top(values, top, n, i, held):
     """Entry i of the n of the top is free: put `held` there, or where it belongs among the others."""
-    while i > 0 and beats(held, top[i - 1]):
+    while i > 0 and ranks_before(held, top[i - 1]):
         _put(values, top, i, -2 - i, top[i - 1])
         i -= 1
-    while i + 1 < n and beats(top[i + 1], held):
+    while i + 1 < n and ranks_before(top[i + 1], held):
         _put(values, top, i, -2 - i, top[i + 1])
         i += 1
     _put(values, top, i, -2 - i, held)
@@ -125,7 +117,7 @@ def _enter(values, top, heap, numbers, k, held, spare):
         _settle_in_top(values, top, numbers[TOP], numbers[TOP] - 1, held)
         return
     numbers[HEAP] += 1
-    if beats(held, top[k - 1]):
+    if ranks_before(held, top[k - 1]):
         numbers[NEW] = numbers[STALE] = 1
         _put(values, spare, 0, BELOW, top[k - 1])
         _settle_in_top(values, top, k, k - 1, held)
@@ -167,9 +159,9 @@ def _refresh_root(state, scoring):
         code = heap[0].code
         _, points = score_of(values, code, scoring)
         _describe(true, values, code, points)
-        if beats(state.bar[0], true):
+        if ranks_before(state.bar[0], true):
             _leave_heap(values, heap, numbers, 0)
-        elif beats(heap[0], true):
+        elif ranks_before(heap[0], true):
             _sift(values, heap, numbers[HEAP], 0, true)
         else:
             break
@@ -179,7 +171,7 @@ def _refresh_root(state, scoring):
 def _refill(state, k, scoring):
     """The top has lost one, or its last has become worse, or the best of the heap better: that may belong there."""
     values, top, heap, numbers, spare = state.values, state.top, state.heap, state.numbers, state.bar[1:]
-    if numbers[HEAP] == 0 or (numbers[TOP] == k and beats(top[k - 1], heap[0])):
+    if numbers[HEAP] == 0 or (numbers[TOP] == k and ranks_before(top[k - 1], heap[0])):
         return
     _refresh_root(state, scoring)
     if numbers[HEAP] == 0:
@@ -190,7 +182,7 @@ def _refill(state, k, scoring):
         numbers[TOP] += 1
         numbers[NEW] = numbers[STALE] = 1
         _settle_in_top(values, top, numbers[TOP], numbers[TOP] - 1, spare[0])
-    elif beats(heap[0], top[k - 1]):
+    elif ranks_before(heap[0], top[k - 1]):
         _put(values, spare, 0, BELOW, top[k - 1])
         numbers[NEW] = numbers[STALE] = 1
         _settle_in_top(values, top, k, k - 1, heap[0])
@@ -244,11 +236,11 @@ def _settle_candidate(state, code, alive, points, k, width, scoring):
     values, top, heap, numbers = state.values, state.top, state.heap, state.numbers
     place, held = values[code, 0].place, state.bar[3]
     _describe(held, values, code, points)
-    counts = alive and not beats(state.bar[0], held)
+    counts = alive and not ranks_before(state.bar[0], held)
     if place == BELOW:
         if counts and numbers[HEAP] == len(heap):
             _narrow(state, k, width, scoring)
-            counts = not beats(state.bar[0], held)
+            counts = not ranks_before(state.bar[0], held)
         if counts:
             _enter(values, top, heap, numbers, k, held, state.bar[1:])
     elif place >= 0:
@@ -291,7 +283,7 @@ def resettle(state, n, k, width, scoring):
         values[code, 0].place = BELOW
         alive, points = score_of(values, code, scoring)
         _describe(chosen[reached], values, code, points)
-        reached += alive and not beats(state.bar[0], chosen[reached])
+        reached += alive and not ranks_before(state.bar[0], chosen[reached])
     numbers[NEW] = numbers[STALE] = 1
     if reached > len(heap):
         _choose(state, reached, k, width)
@@ -314,7 +306,7 @@ def _select(chosen, spare, n, m):
         chosen[(low + high) >> 1] = chosen[high]
         split = low
         for i in range(low, high):
-            if beats(chosen[i], spare[0]):
+            if ranks_before(chosen[i], spare[0]):
                 spare[1] = chosen[i]
                 chosen[i] = chosen[split]
                 chosen[split] = spare[1]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from skyband.core.emit import takes_back
 from skyband.core.operator import Codes, Floats, Ints
 from skyband.kernels.compiling import inlined, part
+from skyband.problems.across.drivers.kernels.slots import is_later
 
 
 class Shown(NamedTuple):
@@ -59,6 +60,29 @@ def new_out(entries: int, streams: int) -> Out:
         np.empty((entries, streams)),
         np.ones(entries),
     )
+
+
+@inlined
+def rank_in_top(shown, latest, found, k, code, score, time, position):
+    """Put an object into the top, best first, if it is among the k best so far; returns how many there are.
+
+    `latest`: time and position of the most recent row of each.
+    """
+    top_code, top_score = shown.top_code, shown.top_score
+    i = found
+    while i > 0 and (
+        score > top_score[i - 1]
+        or (score == top_score[i - 1] and is_later(time, position, latest[0, i - 1], latest[1, i - 1]))
+    ):
+        i -= 1
+    if i == k:
+        return found
+    found = min(found + 1, k)
+    for j in range(found - 1, i, -1):
+        top_code[j], top_score[j] = top_code[j - 1], top_score[j - 1]
+        latest[0, j], latest[1, j] = latest[0, j - 1], latest[1, j - 1]
+    top_code[i], top_score[i], latest[0, i], latest[1, i] = code, score, time, position
+    return found
 
 
 @inlined

@@ -15,6 +15,7 @@ from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, HIGH, LOW, score
 
 NEVER = np.int64(-(2**63))  # before every clock
+START = NEVER + 1  # the clock before the first step
 
 SLOT = np.dtype(
     [
@@ -32,6 +33,13 @@ def new_slots(codes: int, streams: int) -> npt.NDArray[Any]:
     slots = np.zeros((codes, streams), SLOT)
     slots["last"] = NEVER
     return slots
+
+
+def with_room(slots: npt.NDArray[Any], codes: int) -> npt.NDArray[Any]:
+    """The same, with room for so many objects."""
+    longer = new_slots(codes, slots.shape[1])
+    longer[: len(slots)] = slots
+    return longer
 
 
 @inlined

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from skyband.kernels.compiling import kernel
-from skyband.windows import FOREVER
 
 ANSWER_DUE = -1  # instead of a row
 
 
 @kernel
-def slide(first, every, last, clock, row):
-    """Write arrivals, and an answer after each `every` of them; rows live until the end of their last window."""
+def slide(first, every, count, clock, row):
+    """Write so many arrivals, and an answer after each `every` of them."""
     n, end = 0, (first // every + 1) * every
-    until = last[0] // every * every if len(last) else end
-    for i in range(len(last)):
-        if last[i] != FOREVER:
-            until += every if last[i] - until >= every else 0
-            last[i] = until
+    for i in range(count):
         clock[n], row[n] = end, i
         n += 1
         if first + i + 1 == end:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Floats, Ints
 from skyband.problems.pairs.algorithms.naive.kernels import best_partners
-from skyband.problems.pairs.drivers.row_driver import Arriving
+from skyband.problems.pairs.drivers.row_driver import RowDriver
 from skyband.problems.pairs.drivers.window_rows import Rows
 from skyband.problems.pairs.operator import PAIR, Pairs, Spec, best_first
 
 
-class Naive(Arriving):
+class Naive(RowDriver):
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
         k = spec.k
@@ -28,9 +28,9 @@ class Naive(Arriving):
         """Fill a window of arrivals with these rows, by column and row, without an answer for each: for benchmarks."""
         position = np.arange(values.shape[1])
         self._append(Rows(values, np.empty((0, len(position))), position, position))
-        self._windows.move_to(len(position) - 1, arrivals=len(position))
+        self._clock.move_to(len(position) - 1, arrivals=len(position))
 
-    # -- what Arriving asks for -----------------------------------------------------------------------------------
+    # -- what RowDriver asks for ----------------------------------------------------------------------------------
 
     def _append(self, rows: Rows) -> None:
         for i in range(rows.length):
@@ -52,8 +52,7 @@ class Naive(Arriving):
         for array in (self._partner, self._score, self._known):
             array[at + 1 : tail] = array[at : tail - 1].copy()
         self._partner[self._rows.head : tail] += self._partner[self._rows.head : tail] >= number
-        for name in ("a", "b"):
-            self._shown[name] += self._shown[name] >= number
+        self._renumber(np.array([number]))
         self._find_partners(at)
         scores = self._scores(at, at + 1, tail)
         for i in np.flatnonzero(scores == scores):
@@ -89,10 +88,10 @@ class Naive(Arriving):
             pairs = self._pairs_of(rows)
         return pairs[best_first(pairs)[:k]]
 
-    def _mark(self, pairs: Pairs) -> None:
-        self._entered |= set(zip(pairs["a_position"].tolist(), pairs["b_position"].tolist(), strict=True))
+    def _mark(self, a: Ints, b: Ints) -> None:
+        self._entered |= set(zip(a.tolist(), b.tolist(), strict=True))
         live = set(self._rows.positions().tolist())
-        self._entered = {(a, b) for a, b in self._entered if a in live and b in live}
+        self._entered = {pair for pair in self._entered if live.issuperset(pair)}
 
     def _candidates(self) -> Pairs:
         """Each row's k best pairs with younger rows: k better ones outlive any other."""
@@ -163,11 +162,9 @@ class Naive(Arriving):
         return self._pairs(self._partner[rows][known], younger, self._score[rows][known])
 
     def _pairs(self, a: Ints, b: Ints, score: Floats) -> Pairs:
-        window = self._rows
         pairs = np.empty(len(a), PAIR)
         pairs["score"], pairs["a"], pairs["b"], pairs["flag"] = score, a, b, 0
-        pairs["a_position"] = a if window.by_count else window.position[a - window.base]
-        pairs["b_position"] = b if window.by_count else window.position[b - window.base]
+        pairs["a_position"], pairs["b_position"] = self._rows.positions_of(a), self._rows.positions_of(b)
         if self._entered:
             arrivals = zip(pairs["a_position"].tolist(), pairs["b_position"].tolist(), strict=True)
             pairs["flag"] = [pair in self._entered for pair in arrivals]

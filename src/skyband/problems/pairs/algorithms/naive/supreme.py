@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.core.clock import WindowClock
 from skyband.core.operator import Floats
 from skyband.problems.pairs.drivers.loop_texts import BLOCK
 from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
 from skyband.problems.pairs.operator import Batch, Spec
-from skyband.windows import FOREVER
 
 NAME = "supreme"
 WHY_NOT = "it only scores pairs and ranks none: it is the lower bound that benchmarks compare with"
@@ -26,7 +26,8 @@ class Supreme:
     def __init__(self, spec: Spec, *, batch: int = 128) -> None:
         self.spec = spec
         self._batch = batch
-        self._rows = WindowRows(spec.scoring.width, spec.scoring.colours, by_count=True)
+        self._clock = WindowClock(spec.window)
+        self._rows = WindowRows(spec.scoring.width, spec.scoring.colours, timed=False)
         self._scores = np.empty(BLOCK)
 
     def fill(self, values: Floats) -> None:
@@ -35,13 +36,13 @@ class Supreme:
         self._rows.append(Rows(values, np.empty((0, len(position))), position, position))
 
     def push(self, batch: Batch) -> None:
-        window, size = self._rows, self.spec.window.size
+        window = self._rows
         for i in range(0, batch.columns.shape[1], self._batch):
             part = slice(i, i + self._batch)
             columns, colours = batch.columns[:, part], batch.colours[:, part]
             position = np.arange(batch.first + i, batch.first + i + columns.shape[1])
             window.append(Rows(columns, colours, position, position))
-            heads = np.maximum(position - (size - 1 + window.base) if size != FOREVER else position * 0, window.head)
+            heads = window.firsts_at(self._clock.starts_at(position))
             self.spec.scoring.score_all(
                 window.columns, window.colours, window.tail - len(position), heads, self._scores
             )

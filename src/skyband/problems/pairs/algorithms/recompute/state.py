@@ -89,7 +89,7 @@ class Recompute(Recomputing[Batch, Row, Pair, Answer]):
         ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
         return Answer.joined([self.answer([]), *answers]), ends
 
-    def live_colours(self, which: int) -> npt.NDArray[np.bool_]:
+    def live_codes(self, which: int) -> npt.NDArray[np.bool_]:
         return live({row.colours[which] for row in self.rows()})
 
     def compact(self, kept: Ints, which: int = 0) -> None:

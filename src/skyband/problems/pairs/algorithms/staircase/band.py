@@ -13,15 +13,16 @@ import numpy as np
 from skyband.core.operator import Arrays, Ints
 from skyband.problems.pairs.algorithms.staircase.kernels import merging, placing
 from skyband.problems.pairs.algorithms.staircase.kernels.arrays import NO_ROW, SHIFT
+from skyband.problems.pairs.drivers.kernels.rows import renumber
 from skyband.problems.pairs.drivers.loop_texts import BLOCK, SHORT, TILE
-from skyband.problems.pairs.drivers.row_driver import Arriving
+from skyband.problems.pairs.drivers.row_driver import RowDriver
 from skyband.problems.pairs.drivers.window_rows import SPARE, Rows
 from skyband.problems.pairs.operator import PAIR, Pairs, Spec, best_first
 
 _BYTES = np.dtype((np.void, PAIR.itemsize))
 
 
-class PairBand(Arriving):
+class PairBand(RowDriver):
     """`batch`: how many new rows meet the window at once. `room`: how many candidates there is room for.
 
     `step`: the limit of a row that is x rows old is set anew when x / step rows have come.
@@ -51,7 +52,7 @@ class PairBand(Arriving):
         self._merged = 0  # rows so far: says which limits are due
         self._stale = False  # many candidates passed that did not stay
 
-    # -- what Arriving asks for -----------------------------------------------------------------------------------
+    # -- what RowDriver asks for ----------------------------------------------------------------------------------
 
     def _append(self, rows: Rows) -> None:
         window = self._rows
@@ -87,8 +88,13 @@ class PairBand(Arriving):
         while self._held and self._band[self._held - 1]["a"] < start:
             self._held -= 1
 
-    def _mark(self, pairs: Pairs) -> None:
-        self._mark_arrivals(pairs["a_position"], pairs["b_position"])
+    def _mark(self, a: Ints, b: Ints) -> None:
+        band = self._band[: self._held]
+        wanted = set(zip(a.tolist(), b.tolist(), strict=True))
+        some = np.flatnonzero(np.isin(band["a_position"], a))
+        for r in some[np.isin(band["b_position"][some], b)]:
+            if (int(band["a_position"][r]), int(band["b_position"][r])) in wanted:
+                band["flag"][r] = 1
 
     def _candidates(self) -> Pairs:
         return self._band[: self._held]
@@ -135,7 +141,7 @@ class PairBand(Arriving):
     @property
     def nbytes(self) -> int:
         """The bytes it keeps: the window's rows, pairs, and room to work in."""
-        pairs = (self._band, self._other_band, self._heap)
+        pairs = (self._band, self._other_band, self._heap, self._shown.pairs, self._shown.out)
         room = (self._found_row, self._found_other, self._found_score, self._slots, self._inner)
         return self._rows.nbytes + sum(array.nbytes for array in (*pairs, *room))
 
@@ -173,10 +179,8 @@ class PairBand(Arriving):
         return at
 
     def _renumber(self, numbers: Ints) -> None:
-        """Rows were put in before these numbers, ascending: the pairs held get the new numbers of their rows."""
-        placing.renumber(self._band, self._held, numbers)
-        if len(self._shown):
-            placing.renumber(self._shown, len(self._shown), numbers)
+        super()._renumber(numbers)
+        renumber(self._band, self._held, numbers)
 
     def _find_late(self, at: Ints, heads: Ints) -> Ints | None:
         """Find the candidates of the new rows at these indices, in the order in which the rows came.
@@ -204,10 +208,8 @@ class PairBand(Arriving):
         start, heads, order = head, np.array([head]), np.argsort(at)
         while start < self._rows.tail:
             n, start = PairBand._sweep_late(self, at[j : j + 1], heads, start, self._rows.tail)
-            n = placing.drop_unborn(
-                *(self._found_row, self._found_other, self._found_by, self._found_score, n),
-                *(at, at[order], order, j),
-            )
+            found = self._found_row, self._found_other, self._found_score
+            n = placing.drop_unborn(*found, n, at, at[order], order, j)
             self._merge_all(n, whole=start < self._rows.tail)
 
     def _sweep_late(self, at: Ints, heads: Ints, start: int, last: int) -> tuple[int, int]:
@@ -273,11 +275,3 @@ class PairBand(Arriving):
     def _unexpired(pairs: Pairs, start: int) -> int:
         """How many of these pairs have no row before `start`; those with the youngest older row come first."""
         return len(pairs) - int(np.searchsorted(pairs["a"][::-1], start, "left"))
-
-    def _mark_arrivals(self, a: Ints, b: Ints) -> None:
-        band = self._band[: self._held]
-        wanted = set(zip(a.tolist(), b.tolist(), strict=True))
-        some = np.flatnonzero(np.isin(band["a_position"], a))
-        for r in some[np.isin(band["b_position"][some], b)]:
-            if (int(band["a_position"][r]), int(band["b_position"][r])) in wanted:
-                band["flag"][r] = 1

@@ -18,7 +18,7 @@ import numpy as np
 
 from skyband.core.operator import Arrays, Ints
 from skyband.problems.pairs.algorithms.staircase.state import Staircase
-from skyband.problems.pairs.drivers.window_rows import Rows
+from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
 from skyband.problems.pairs.operator import Spec
 
 NO_ROOM: Final = -1  # as a number of candidates: there are more
@@ -28,14 +28,48 @@ LONGEST: Final = 64  # batches until looking up is tried again, at most
 _NONE = np.empty(0, np.int64)
 
 
+class ColourList:
+    """The listed rows, colour after colour."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.order = np.empty(0, np.int64)  # numbers of the listed rows, colour after colour
+        self.starts = np.zeros(1, np.int64)  # by colour: where its rows start; and where the last ones end
+        self.partners = 0.0  # how many of them a new row meets, if it is like these
+
+    def add(self, window: WindowRows, numbers: Ints, start: int) -> None:
+        """List these rows too, and drop those numbered before `start`."""
+        numbers = np.sort(np.concatenate([self.order[self.order >= start], numbers]))
+        colours = window.colours[0, numbers - window.base].astype(np.int64)
+        counts = np.bincount(colours)
+        self.order = numbers[np.argsort(colours, kind="stable")]
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+        self.partners = float((counts.astype(np.float64) ** 2).sum()) / max(len(numbers), 1)
+
+    def move(self, shift: Ints, base: int) -> None:
+        """Renumber the row base + i to base + i + shift[i]. Rows that have left keep their numbers."""
+        alive = self.order >= base
+        self.order[alive] += shift[self.order[alive] - base]
+
+    def check(self, window: WindowRows) -> None:
+        start = window.base + window.head
+        for colour in range(len(self.starts) - 1):
+            numbers = self.order[self.starts[colour] : self.starts[colour + 1]]
+            alive = numbers[numbers >= start]
+            assert (window.colours[0, alive - window.base] == colour).all(), "rows are listed by their colour"
+
+
 class Listing(Staircase):
     """`share`, `least`: the latest n / share rows, but at least so many, are not listed.
 
     `worth`: a row that is looked up costs as much as so many that are swept.
     """
 
-    def __init__(self, spec: Spec, *, batch: int, room: int, step: int, share: int, least: int, worth: int) -> None:
-        super().__init__(spec, batch=batch, room=room, step=step)
+    def __init__(self, spec: Spec, *, share: int = 8, least: int = 256, worth: int = 16, **swept: int) -> None:
+        """`swept`: the options of `Staircase`."""
+        super().__init__(spec, **swept)
         self._share, self._latest, self._worth = share, least, worth
         self._odd = _NONE  # numbers of rows that are in no list
         self._end = 0  # rows with a smaller number are listed, or odd
@@ -144,6 +178,18 @@ class Listing(Staircase):
         """How many listed rows so many new ones may look at before sweeping all rows would be cheaper."""
         return rows * max(boundary - self._rows.head, 1) // self._worth
 
+    def _partners(self, listed: ColourList, rows: int) -> int:
+        """How many rows of their colour so many new ones meet, about."""
+        return int(rows * (listed.partners + len(self._odd)))
+
+    def _meet(self, listed: ColourList, at: Ints, heads: Ints, n: int) -> int:
+        """As `_look_up`, among the rows of the same colour."""
+        window = self._rows
+        return self.spec.scoring.meet(
+            *(window.columns, window.colours, window.limit, listed.order, listed.starts, self._odd, window.base),
+            *(at, heads, self._found_row, self._found_other, self._found_by, self._found_score, n),
+        )
+
     def _list_anew(self) -> None:
         self._forget_listed()
         self._odd = _NONE
@@ -161,6 +207,12 @@ class Listing(Staircase):
             self._end = end - latest
         elif len(self._odd) >= self._latest and len(odd := self._live_odd()) >= self._latest:
             self._odd = self._list_rows(odd, start)
+
+    def _check_listed(self, listed: Ints) -> None:
+        start = self._rows.base + self._rows.head
+        known = np.sort(np.concatenate([listed[listed >= start], self._live_odd()]))
+        expected = np.arange(start, max(self._end, start))
+        assert np.array_equal(known, expected), "every row but the latest is listed once, or odd"
 
     def _live_odd(self) -> Ints:
         return self._odd[self._odd >= self._rows.base + self._rows.head]

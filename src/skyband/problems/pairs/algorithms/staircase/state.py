@@ -6,24 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skyband.core.emit import is_once
 from skyband.core.operator import Arrays, Ints
 from skyband.problems.pairs.algorithms.staircase.band import PairBand
-from skyband.problems.pairs.algorithms.staircase.kernels import answering, merging, placing
+from skyband.problems.pairs.algorithms.staircase.kernels import answering, merging
 from skyband.problems.pairs.algorithms.staircase.kernels.arrays import (
-    CLOCKS,
     COMPLETE,
     NO_ROW,
+    NUMBERS,
     OLDEST,
-    OUT,
     REFILL,
-    SHOWN,
     TOP,
     WHY,
 )
+from skyband.problems.pairs.drivers.kernels.rows import renumber
 from skyband.problems.pairs.drivers.window_rows import Rows
-from skyband.problems.pairs.operator import ANSWER, PAIR, Pairs, Spec, best_first
-from skyband.windows import FOREVER
+from skyband.problems.pairs.operator import PAIR, Pairs, Spec, best_first
 
 MANY = 4096  # as pairs: from here on numpy's selection, which does not depend on their order, is the faster one
 
@@ -37,40 +34,25 @@ class Staircase(PairBand):
         self._top = np.empty(spec.k, PAIR)  # without a slide: the answer and its reserve, best first
         self._reserve = 0  # how many pairs are kept behind the answer, at most
         self._refilled_at = 0  # rows that had come when the answer was last filled up
-        self._last = np.empty(spec.k, PAIR)  # without a slide, with changes: the answer that was shown last, best first
-        self._clock = np.zeros(CLOCKS, np.int64)
-        self._clock[OLDEST], self._clock[COMPLETE] = NO_ROW, 1
-        self._out = np.empty(0, ANSWER)  # [0, OUT) has been written, in the order in which it became known
+        self._numbers = np.zeros(NUMBERS, np.int64)
+        self._numbers[OLDEST], self._numbers[COMPLETE] = NO_ROW, 1
 
-    # -- what Arriving asks for -----------------------------------------------------------------------------------
+    # -- what RowDriver asks for ----------------------------------------------------------------------------------
 
     def _best(self, start: int) -> Pairs:
-        merging.select(self.spec.k, self._band, self._held, start, self._heap, self._top, self._clock)
-        return self._top[: self._clock[TOP]]
-
-    def _saved(self) -> Arrays:
-        return super()._saved() | {"last": self._last[: self._clock[SHOWN]].copy()}
+        merging.select(self.spec.k, self._band, self._held, start, self._heap, self._top, self._numbers)
+        return self._top[: self._numbers[TOP]]
 
     def _restored(self, state: Arrays) -> None:
         super()._restored(state)
-        last = state["last"]
-        self._last[: len(last)] = last
-        self._clock[:] = 0
-        self._clock[SHOWN], self._clock[OLDEST], self._clock[COMPLETE] = len(last), NO_ROW, 1
+        self._numbers[TOP], self._numbers[OLDEST], self._numbers[COMPLETE] = 0, NO_ROW, 1
         self._refilled_at = self._merged
-        if self.spec.slides_with_each_arrival:
+        if not self._clock.slides:
             self._refill(self._rows.head, self._merged)
-
-    def held(self) -> Ints:
-        last = self._last[: self._clock[SHOWN]]
-        return np.unique(np.concatenate([super().held(), last["a_position"], last["b_position"]]))
-
-    def rows_held(self) -> int:
-        return super().rows_held() + 2 * int(self._clock[SHOWN])
 
     @property
     def nbytes(self) -> int:
-        return super().nbytes + sum(array.nbytes for array in (self._top, self._last, self._out))
+        return super().nbytes + self._top.nbytes
 
     # -- with each arrival ----------------------------------------------------------------------------------------
 
@@ -79,26 +61,18 @@ class Staircase(PairBand):
         i = 0
         while i < rows.length:
             part = rows.take(slice(i, i + self._batch))
-            if self._is_in_order(part.time):
+            if self._rows.follow(part.time):
                 self._arrive_in_order(part)
             else:
                 self._arrive_late(part)
             i += part.length
 
-    def _is_in_order(self, time: Ints) -> bool:
-        """Do rows of these times come after those of the window, one after the other?"""
-        window = self._rows
-        if window.by_count:
-            return True
-        return bool((not window.count or time[0] >= window.time[window.tail - 1]) and (time[1:] >= time[:-1]).all())
-
     def _arrive_in_order(self, rows: Rows) -> None:
-        now = np.maximum(rows.time, self._windows.now)  # rows are in order, so this is the largest time seen
-        self._windows.move_to(int(now[-1]))
+        now = np.maximum(rows.time, self._clock.now)  # rows are in order, so this is the largest time seen
+        self._clock.move_to(int(now[-1]))
         first, heads = self._put(rows)
         heads[:] = self._heads(now)
-        window, m = self._rows, rows.length
-        at = now + 1 if window.by_count else now
+        m, at = rows.length, self._clock.arrived(now)
         n, reached = self._sweep(first, heads, int(heads[0]))
         if reached != first:
             for j in range(m):
@@ -113,8 +87,8 @@ class Staircase(PairBand):
 
     def _arrive_late(self, rows: Rows) -> None:
         """Put all rows in their places at once; then emit what each changes, in the order in which they came."""
-        now = self._windows.now_after(rows.time)
-        self._windows.move_to(int(now[-1]))
+        now = self._clock.now_after(rows.time)
+        self._clock.move_to(int(now[-1]))
         at = self._place(rows)
         heads = self._heads(now)
         starts = self._find_late(at, heads)
@@ -128,15 +102,6 @@ class Staircase(PairBand):
         self._expire(int(heads[-1]))
         self._merged += rows.length
 
-    def _heads(self, now: Ints) -> Ints:
-        """The index of the first row of the window at each of these times."""
-        window, size = self._rows, self.spec.window.size
-        if size == FOREVER:
-            return np.full(len(now), window.head)
-        if window.by_count:
-            return np.maximum(now - (size - 1 + window.base), window.head)
-        return window.head + np.searchsorted(window.time[window.head : window.tail], now - size, "right")
-
     def _absorb(self, n: int, first: int, heads: Ints, at: Ints, m: int) -> None:
         """Emit what the candidates found change in the answer, row by row."""
         window, spec = self._rows, self.spec
@@ -147,7 +112,7 @@ class Staircase(PairBand):
             return answering.absorb(
                 *(spec.k, len(self._top), spec.emit, low, m, refilled, first, heads, at),
                 *(self._found_row, self._found_other, self._found_score, n, self._inner, best),
-                *(window.base, window.position, self._top, self._last, self._clock, self._out),
+                *(window.base, window.position, self._top, self._numbers, self._shown),
             )
 
         self._absorb_all(absorb, lambda low, high, head: self._merge(n, first, low, high, head), heads, m)
@@ -160,7 +125,7 @@ class Staircase(PairBand):
             return answering.absorb_late(
                 *(spec.k, len(self._top), spec.emit, low, m, refilled, heads, at),
                 *(self._found_row, self._found_other, self._found_score, starts),
-                *(window.base, window.position, self._top, self._last, self._clock, self._out),
+                *(window.base, window.position, self._top, self._numbers, self._shown),
             )
 
         def merge(low: int, high: int, head: int) -> None:
@@ -172,7 +137,8 @@ class Staircase(PairBand):
         self, absorb: Callable[[int, bool], int], merge: Callable[[int, int, int], None], heads: Ints, m: int
     ) -> None:
         """Absorb row by row; when too few pairs are left in the answer, merge the candidates and fill it up."""
-        self._reserve_out(2 * self.spec.k + 16_384)
+        room = 2 * self.spec.k + 16_384  # for what one row changes, and mostly for what many do
+        self._reserve_out(room)
         low, refilled = 0, False
         while True:
             high = absorb(low, refilled)
@@ -183,13 +149,12 @@ class Staircase(PairBand):
             self._mark_written()
             if high == m:
                 break
-            if self._clock[WHY] == REFILL:
+            if self._numbers[WHY] == REFILL:
                 self._refill(head, self._merged + high)
                 refilled = True
             else:
-                self._emit_written()
+                self._reserve_out(room)
             low = high
-        self._emit_written()
 
     def _refill(self, head: int, rows: int) -> None:
         """Fill the answer and its reserve up from the skyband, after so many rows.
@@ -207,7 +172,7 @@ class Staircase(PairBand):
             self._top, self._heap = np.empty(most, PAIR), np.empty(most, PAIR)
         start = self._rows.base + head
         if self._held < MANY:
-            merging.select(most, self._band, self._held, start, self._heap, self._top, self._clock)
+            merging.select(most, self._band, self._held, start, self._heap, self._top, self._numbers)
             return
         band = self._band[: self._unexpired(self._band[: self._held], start)]
         count, chosen = min(most, len(band)), band
@@ -216,34 +181,15 @@ class Staircase(PairBand):
             chosen = band[score >= np.partition(score, len(band) - count)[len(band) - count]]
         self._top[:count] = chosen[best_first(chosen)[:count]]
         oldest = int(self._top["a"][:count].min()) if count else NO_ROW
-        self._clock[TOP], self._clock[OLDEST], self._clock[COMPLETE] = count, oldest, count == len(band)
+        self._numbers[TOP], self._numbers[OLDEST], self._numbers[COMPLETE] = count, oldest, count == len(band)
 
     def _show_top(self, at: int) -> None:
-        self._reserve_out(2 * self.spec.k)
-        answering.show_answer(self.spec.k, self.spec.emit, at, self._top, self._last, self._clock, self._out)
-        self._mark_written()
-        self._emit_written()
-
-    def _reserve_out(self, room: int) -> None:
-        if len(self._out) < room:
-            self._out = np.empty(room, ANSWER)
-
-    def _mark_written(self) -> None:
-        """With entries, mark the pairs that were written, so that they are not written again."""
-        if is_once(self.spec.emit) and self._clock[OUT]:
-            written = self._out[: self._clock[OUT]]
-            self._mark_arrivals(written["a"], written["b"])
-
-    def _emit_written(self) -> None:
-        if self._clock[OUT]:
-            self._written.append(self._out[: self._clock[OUT]].copy())
-            self._clock[OUT] = 0
+        self._show(at, self._top[: min(self._numbers[TOP], self.spec.k)])
 
     # -- late rows ------------------------------------------------------------------------------------------------
 
     def _renumber(self, numbers: Ints) -> None:
         super()._renumber(numbers)
-        placing.renumber(self._top, self._clock[TOP], numbers)
-        placing.renumber(self._last, self._clock[SHOWN], numbers)
-        if self._clock[OLDEST] != NO_ROW:
-            self._clock[OLDEST] += np.searchsorted(numbers, self._clock[OLDEST], "right")
+        renumber(self._top, self._numbers[TOP], numbers)
+        if self._numbers[OLDEST] != NO_ROW:
+            self._numbers[OLDEST] += np.searchsorted(numbers, self._numbers[OLDEST], "right")

@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from skyband.core.operator import Floats, Ints
 from skyband.kernels.whole_scores import NULL, distances_from
-from skyband.problems.pairs.algorithms.staircase.colours import ColourList
-from skyband.problems.pairs.algorithms.staircase.listing import LONGEST, TOO_MANY, Listing
+from skyband.problems.pairs.algorithms.staircase.listing import LONGEST, TOO_MANY, ColourList, Listing
 from skyband.problems.pairs.algorithms.threshold.kernels import merge_lists
 from skyband.problems.pairs.operator import Spec
 
@@ -21,18 +20,8 @@ class Threshold(Listing):
     Values of whole numbers are listed as their distances from one of them, which are floats; those too far are odd.
     """
 
-    def __init__(
-        self,
-        spec: Spec,
-        *,
-        batch: int = 128,
-        room: int = 8192,
-        step: int = 8,
-        share: int = 8,
-        least: int = 256,
-        worth: int = 16,
-    ) -> None:
-        super().__init__(spec, batch=batch, room=room, step=step, share=share, least=least, worth=worth)
+    def __init__(self, spec: Spec, **options: int) -> None:
+        super().__init__(spec, **options)
         distances = spec.scoring.score.distances
         assert distances is not None
         self._listed_columns = np.array(distances.columns, np.int64)
@@ -54,20 +43,14 @@ class Threshold(Listing):
         if colours is None:
             return self._walk(at, heads, boundary, n, most)
         # Rows of the colour are the alternative to those of near values: whichever are fewer.
-        partners = int(len(at) * (colours.partners + len(self._odd)))
+        partners = self._partners(colours, len(at))
         self._walks_again = max(self._walks_again - 1, 0)
         if not self._walks_again:
             found = self._walk(at, heads, boundary, n, min(most, partners))
             if found != TOO_MANY:
                 return found
             self._walks_again = LONGEST
-        if partners > most:
-            return TOO_MANY
-        window = self._rows
-        return self.spec.scoring.meet(
-            *(window.columns, window.colours, window.limit, colours.order, colours.starts, self._odd, window.base),
-            *(at, heads, self._found_row, self._found_other, self._found_by, self._found_score, n),
-        )
+        return TOO_MANY if partners > most else self._meet(colours, at, heads, n)
 
     def _walk(self, at: Ints, heads: Ints, boundary: int, n: int, most: int) -> int:
         window = self._rows
@@ -99,13 +82,9 @@ class Threshold(Listing):
             order, value = self._order[c, : self._in_lists], self._value[c, : self._in_lists]
             assert (np.diff(value) >= 0).all(), "lists are ordered by value"
             alive = order >= window.base + window.head
-            numbers = order[alive]
-            held = self._values(c, window.columns[column, numbers - window.base])
+            held = self._values(c, window.columns[column, order[alive] - window.base])
             assert (held == value[alive]).all(), "values are those of the rows"
-            odd = self._odd[self._odd >= window.base + window.head]
-            expected = np.arange(window.base + window.head, max(self._end, window.base + window.head))
-            known = np.sort(np.concatenate([numbers, odd]))
-            assert np.array_equal(known, expected), "every row but the latest is listed once, or odd"
+            self._check_listed(order)
         if self._colours is not None:
             self._colours.check(window)
 

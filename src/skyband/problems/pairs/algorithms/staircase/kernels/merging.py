@@ -20,8 +20,9 @@ from skyband.problems.pairs.algorithms.staircase.kernels.arrays import (
     OLDEST,
     SHIFT,
     TOP,
-    ranks_before,
 )
+from skyband.problems.pairs.drivers.kernels.emit import ranks_before
+from skyband.problems.pairs.drivers.kernels.rows import arrival_at
 
 
 @inlined
@@ -70,7 +71,7 @@ def sift_up(heap, i, score, a, b, slot):
 
 
 @kernel
-def select(most, band, n, start, heap, top, clock):
+def select(most, band, n, start, heap, top, numbers):
     """Write to `top`, best first, the best pairs of the band whose older row is not before `start`, at most so many."""
     in_heap, seen = 0, 0
     for r in range(n):
@@ -83,10 +84,10 @@ def select(most, band, n, start, heap, top, clock):
             in_heap += 1
         elif ranks_before(pair.score, pair.a, pair.b, heap[0].score, heap[0].a, heap[0].b):
             sift_down(heap, most, 0, pair.score, pair.a, pair.b, r)
-    clock[TOP], clock[OLDEST], clock[COMPLETE] = in_heap, NO_ROW, seen <= most
+    numbers[TOP], numbers[OLDEST], numbers[COMPLETE] = in_heap, NO_ROW, seen <= most
     for rank in range(in_heap - 1, -1, -1):
         top[rank] = band[heap[0].flag]
-        clock[OLDEST] = min(clock[OLDEST], top[rank].a)
+        numbers[OLDEST] = min(numbers[OLDEST], top[rank].a)
         last = heap[rank]
         sift_down(heap, rank, 0, last.score, last.a, last.b, last.flag)
 
@@ -143,7 +144,6 @@ def merge(
     i, j, t = 0, len(keys) - 1, high - 2
     in_heap, n = 0, 0
     above, was_full, upper = -np.inf, False, tail
-    by_count = len(position) == 0
     mask = (1 << SHIFT) - 1
     groups, look = 0, 1
     while True:
@@ -158,7 +158,7 @@ def merge(
         if a < head:
             break
         group = n
-        number, arrival = base + a, base + a if by_count else position[a]
+        number, arrival = base + a, arrival_at(a, base, position)
         while i < n_band and band[i].a == number:
             pair = band[i]
             in_heap, n = offer(
@@ -172,14 +172,14 @@ def merge(
             if in_heap == k and score[c] < heap[worst_of(k, in_heap)].score:
                 continue
             b = other[c]
-            b_arrival = base + b if by_count else position[b]
+            b_arrival = arrival_at(b, base, position)
             in_heap, n = offer(k, heap, in_heap, score[c], number, base + b, arrival, b_arrival, ZERO, out, n)
         if t >= 0 and first + t == a:
             for younger in range(max(low, t + 1), high):
                 s = inner[younger, t]
                 if s == s and (in_heap < k or s >= heap[worst_of(k, in_heap)].score):
                     b = first + younger
-                    b_arrival = base + b if by_count else position[b]
+                    b_arrival = arrival_at(b, base, position)
                     in_heap, n = offer(k, heap, in_heap, s, number, base + b, arrival, b_arrival, ZERO, out, n)
             t -= 1
         kept = group

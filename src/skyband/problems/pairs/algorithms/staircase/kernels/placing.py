@@ -1,30 +1,8 @@
-"""Late rows: the rows behind them get new numbers, and their pairs are taken in the order in which the rows came."""
+"""Late rows: their pairs are taken in the order in which the rows came."""
 
 from __future__ import annotations
 
 from skyband.kernels.compiling import inlined, kernel
-
-
-@inlined
-def moved_up(number, numbers):
-    """The new number of a row, after others were put in before these numbers, ascending."""
-    low, high = 0, len(numbers)
-    while low < high:
-        middle = (low + high) >> 1
-        if numbers[middle] <= number:
-            low = middle + 1
-        else:
-            high = middle
-    return number + low
-
-
-@kernel
-def renumber(pairs, n, numbers):
-    """Give pairs the new numbers of their rows, after rows were put in before these numbers, ascending."""
-    for r in range(n):
-        pair = pairs[r]
-        pair.a = moved_up(pair.a, numbers)
-        pair.b = moved_up(pair.b, numbers)
 
 
 @inlined
@@ -43,7 +21,7 @@ def arrival_of(index, last, in_order, arrival):
 
 
 @kernel
-def drop_unborn(row, other, by, score, n, at, in_order, arrival, finder):
+def drop_unborn(row, other, score, n, at, in_order, arrival, finder):
     """Drop the pairs of one new row with new rows that come after it; returns how many stay.
 
     New rows are at the indices `at`, and in order at `in_order`; arrival[i] says which new row is at in_order[i].

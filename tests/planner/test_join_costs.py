@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.core.plan import Plan
+from skyband.core.plan import Plan as ChosenPlan
 from skyband.problems.joins import costs as join_costs
 from skyband.problems.joins.candidates import name_of
 from skyband.problems.joins.costs import Constants, Statistics, cost, enumerate_plans, groups_of, worth_considering
@@ -166,7 +166,7 @@ def test_a_session_switches_when_another_plan_has_become_cheaper(monkeypatch: py
 def run_with(monkeypatch: pytest.MonkeyPatch, constants: Constants, run: Any) -> Any:
     """With these constants, but for the choice of the first plan."""
     monkeypatch.setattr("skyband.problems.joins.costs.known_constants", lambda: constants)
-    monkeypatch.setattr("skyband.problems.joins.codec.plan", lambda query, spec: Plan.fixed("early:a,p", "first"))
+    monkeypatch.setattr("skyband.problems.joins.codec.plan", lambda query, spec: ChosenPlan.fixed("early:a,p", "first"))
     return run()
 
 
@@ -184,7 +184,7 @@ def plans_of(monkeypatch: pytest.MonkeyPatch, each_step: Any) -> tuple[list[str]
     monkeypatch.setattr(
         "skyband.problems.joins.costs.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
     )
-    monkeypatch.setattr("skyband.problems.joins.codec.plan", lambda query, spec: Plan.fixed("late", "first"))
+    monkeypatch.setattr("skyband.problems.joins.codec.plan", lambda query, spec: ChosenPlan.fixed("late", "first"))
     schema = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("x", pa.int64())])
     session, plans, found = FEW_OF_MANY.open({"a": schema, "b": schema}), [], []
     for start in range(0, 20_000, 500):
@@ -224,7 +224,7 @@ def test_no_plan_is_chosen_before_a_window_has_closed(monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         "skyband.problems.joins.costs.known_constants", lambda: constants_of(late=1, early=1, match=1, visit=1)
     )
-    monkeypatch.setattr("skyband.problems.joins.codec.plan", lambda query, spec: Plan.fixed("late", "first"))
+    monkeypatch.setattr("skyband.problems.joins.codec.plan", lambda query, spec: ChosenPlan.fixed("late", "first"))
     rows = pa.table({"t": np.arange(3_000) // 40, "id": np.arange(3_000) % 7, "x": np.arange(3_000)})
     session = FEW_OF_MANY.open({"a": rows.schema, "b": rows.schema})
     for name in "ab":

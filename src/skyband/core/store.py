@@ -89,7 +89,7 @@ class Store:
 
         If it is damaged, the one before, with a warning. If none is whole, `SnapshotCorrupt` is raised.
         """
-        problems = []
+        problems: list[str] = []
         for number in reversed(self._numbers()):
             content = self._file(number).read_bytes()
             digest, state = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]

@@ -17,7 +17,7 @@ from skyband.core.codec import NO_POSITIONS, Codec, SessionQuery
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
-from skyband.core.encoding.schemas import whole_batch
+from skyband.core.encoding.schemas import in_one_batch, whole_batch
 from skyband.core.encoding.times import Jumps, as_ticks, with_times
 from skyband.core.operator import Arrays, Ints, Operator
 from skyband.core.plan import Plan
@@ -150,7 +150,7 @@ class Session:
         if isinstance(rows, pa.RecordBatch):
             return self._take(self._read(rows, source))
         # As one batch, so that a row that cannot be taken keeps all of them out.
-        results = [self._take(self._read(batch, source)) for batch in rows.combine_chunks().to_batches()]
+        results = [self._take(self._read(batch, source)) for batch in in_one_batch(rows)]
         return pa.concat_tables(results) if results else self._nothing
 
     def _read(self, batch: pa.RecordBatch, source: Any) -> Arrivals:

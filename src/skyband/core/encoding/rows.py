@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.schemas import encoded
 from skyband.kernels.positions import locate, pick
 from skyband.windows import FOREVER
 
@@ -47,7 +48,7 @@ class RowStore:
 
     def load(self, positions: Ints, rows: pa.RecordBatch) -> None:
         """Keep these rows; positions are ascending."""
-        rows = _counted(len(positions)) if self._bare else self._typed(rows)
+        rows = _counted(len(positions)) if self._bare else without_waste(self._typed(rows))
         assert rows.num_rows == len(positions), "every position has its row"
         self._positions = positions
         self._batches = [rows]
@@ -159,6 +160,17 @@ class RowStore:
 
     def is_wasteful(self, rows_held: int) -> bool:
         return self._starts[-1] > (5 * rows_held // 4 if self._dense else 2 * rows_held) + 64
+
+
+def without_waste(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows, with dictionaries that have no more than a few values that none of them has."""
+    columns = [
+        encoded(column.dictionary.take(column.indices), column.type)
+        if pa.types.is_dictionary(column.type) and len(column.dictionary) > 2 * rows.num_rows + LITTLE
+        else column
+        for column in rows.columns
+    ]
+    return pa.record_batch(columns, schema=rows.schema)
 
 
 _COUNTED = pa.schema([pa.field("", pa.null())])

@@ -11,14 +11,16 @@ from skyband.errors import InvalidInput, InvalidQuery
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema without views and runs, of which Arrow cannot gather rows yet; the same object if there are none."""
+    """The schema without views and runs, of which Arrow cannot gather rows yet, and with room for the values of many
+    batches in a dictionary; the same object if batches need no `plain_batch`."""
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise InvalidInput(f"Two columns are called {name!r}. Columns: {', '.join(schema.names)}.")
     for field in schema:
         _check_kept(field)
     fields = [field.with_type(_plain_type(field.type)) for field in schema]
-    return schema if all(a.type == b.type for a, b in zip(fields, schema, strict=True)) else pa.schema(fields)
+    is_plain = all(a.type == b.type and not pa.types.is_dictionary(a.type) for a, b in zip(fields, schema, strict=True))
+    return schema if is_plain else pa.schema(fields)
 
 
 def _check_kept(field: pa.Field) -> None:
@@ -53,7 +55,10 @@ def _plain_type(column_type: pa.DataType) -> pa.DataType:
         return _plain_type(column_type.value_type)
     if pa.types.is_dictionary(column_type):
         value = column_type.value_type
-        return column_type if _plain_type(value) == value and not _is_extension(value) else _plain_type(value)
+        if _plain_type(value) != value or _is_extension(value):
+            return _plain_type(value)
+        wide = column_type.index_type.bit_width >= 32
+        return column_type if wide else pa.dictionary(pa.int32(), value, column_type.ordered)
     if pa.types.is_struct(column_type):
         return pa.struct([field.with_type(_plain_type(field.type)) for field in column_type])
     for is_list, make in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
@@ -65,7 +70,7 @@ def _plain_type(column_type: pa.DataType) -> pa.DataType:
 
 
 def plain_batch(batch: pa.RecordBatch, plain: pa.Schema) -> pa.RecordBatch:
-    """The batch with the columns of its plain schema."""
+    """The batch with the columns of its plain schema, and no null among the values of a dictionary."""
     columns = [_plain_column(column, field.type) for column, field in zip(batch.columns, plain, strict=True)]
     return pa.record_batch(columns, schema=plain)
 
@@ -76,7 +81,21 @@ def _plain_column(column: pa.Array, plain: pa.DataType) -> pa.Array:
         return _plain_column(column.values, plain).take(pa.array(run))
     if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(plain):
         return column.dictionary.cast(plain).take(column.indices)
-    return column.cast(plain)
+    if not pa.types.is_dictionary(plain):
+        return column.cast(plain)
+    if column.dictionary.null_count:  # Arrow cannot put such dictionaries together
+        return encoded(column.dictionary.take(column.indices), plain)
+    if column.type == plain:
+        return column
+    indices = column.indices.cast(plain.index_type)
+    return pa.DictionaryArray.from_arrays(indices, column.dictionary, ordered=plain.ordered)
+
+
+def encoded(values: pa.Array, wanted: pa.DataType) -> pa.DictionaryArray:
+    """Values as a column of this type, whose dictionary has them and no others."""
+    found = values.dictionary_encode()
+    indices = found.indices.cast(wanted.index_type)
+    return pa.DictionaryArray.from_arrays(indices, found.dictionary, ordered=wanted.ordered)
 
 
 def _is_extension(column_type: pa.DataType) -> bool:
@@ -131,7 +150,7 @@ def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:
         return column
     column = _plain_column(column, _value_type(column.type))
     if pa.types.is_dictionary(wanted):
-        return column.cast(_value_type(wanted)).dictionary_encode().cast(wanted)
+        return encoded(column.cast(_value_type(wanted)), wanted)
     return column.cast(wanted)
 
 
@@ -228,6 +247,15 @@ def stored(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 def is_value(column_type: pa.DataType) -> bool:
     """Are values of this type things that can be equal, and put in order?"""
     return not pa.types.is_nested(column_type) and not pa.types.is_interval(column_type)
+
+
+def in_one_batch(table: pa.Table) -> list[pa.RecordBatch]:
+    """The rows of a table as one batch; as none if there are none."""
+    if any(map(pa.types.is_dictionary, table.schema.types)):  # together they may need wider indices
+        plain = plain_schema(table.schema)
+        table = pa.Table.from_batches([plain_batch(batch, plain) for batch in table.to_batches()], plain)
+    batches: list[pa.RecordBatch] = table.combine_chunks().to_batches()
+    return batches
 
 
 def whole_batch(table: pa.Table) -> pa.RecordBatch:

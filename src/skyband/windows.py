@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from skyband.errors import InvalidQuery, UnknownColumn
 
-FOREVER: Final = 2**62  # a size or expiry that is never reached, with room to add to it
+FOREVER: Final = 2**62  # a size that is never reached, with room to add to it
+NEVER: Final = FOREVER  # a time that never comes
 
 Span = int | str | timedelta
 
@@ -49,8 +50,41 @@ class Ticks:
 
     size: int  # FOREVER for a landmark window
     every: int  # 0: an answer with each arrival
-    lateness: int
+    lateness: int  # FOREVER: rows do not move the watermark
     by_count: bool
+
+    @property
+    def endless(self) -> bool:
+        """Does nothing ever leave it?"""
+        return self.size >= FOREVER
+
+    @property
+    def slides(self) -> bool:
+        """Are answers due when windows close? Else they are due with each arrival."""
+        return self.every > 0
+
+    @property
+    def closes_by_value(self) -> bool:
+        """Do windows close when the watermark reaches their end?"""
+        return self.slides and not self.by_count
+
+    @property
+    def moves_by_value(self) -> bool:
+        """Does each row move the window on to its time?"""
+        return not self.slides and not self.by_count
+
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows a full window holds; None: that depends on the rows."""
+        return self.size if self.by_count and not self.endless else None
+
+    def with_outside_watermark(self) -> Ticks:
+        """The same window, where somebody else says how far the watermark has come."""
+        return replace(self, lateness=FOREVER)
+
+    def over_numbers(self) -> Ticks:
+        """The same window for who is told the numbers of arrivals as their times, and when a window has closed."""
+        return replace(self, by_count=False, lateness=FOREVER if self.slides else 0) if self.by_count else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Recompute:
     def rows_held(self) -> int:
         return len(self.held())
 
-    def live_groups(self) -> npt.NDArray[np.bool_]:
+    def live_codes(self) -> npt.NDArray[np.bool_]:
         live = (
             {row.group for row in self._rows}
             | {group for group, shown in self._shown.items() if shown}

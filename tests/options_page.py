@@ -20,7 +20,7 @@ whose queries have it as their `sql`. The other options are for Python; a pipeli
 """
 PROBLEMS: dict[type[Query], str] = {
     sb.TopK: "The best rows: `sb.TopK`, `sb.top_k`",
-    sb.TopKForEach: "The best rows for each of many queries: `sb.TopKForEach`, `sb.top_k(…, for_each=queries)`",
+    sb.TopKForEach: "The best rows for each subscription: `sb.TopKForEach`, `sb.top_k(…, for_each=queries)`",
     sb.TopKPairs: "The best pairs of rows: `sb.TopKPairs`, `sb.top_k_pairs`",
     sb.TopKAcross: "The best objects across streams: `sb.TopKAcross`, `sb.top_k_across`",
     sb.JoinAggregate: "Aggregates over joins: `sb.JoinAggregate`, `sb.join_aggregate`",

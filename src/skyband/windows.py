@@ -69,6 +69,11 @@ class Ticks:
         return self.slides and not self.by_count
 
     @property
+    def moves_by_value(self) -> bool:
+        """Does each row move the window on to its time?"""
+        return not self.slides and not self.by_count
+
+    @property
     def known_rows(self) -> int | None:
         """How many rows a full window holds; None: that depends on the rows."""
         return self.size if self.by_count and not self.endless else None
@@ -76,6 +81,10 @@ class Ticks:
     def with_outside_watermark(self) -> Ticks:
         """The same window, where somebody else says how far the watermark has come."""
         return replace(self, lateness=FOREVER)
+
+    def over_numbers(self) -> Ticks:
+        """The same window for who is told the numbers of arrivals as their times, and when a window has closed."""
+        return replace(self, by_count=False, lateness=FOREVER if self.slides else 0) if self.by_count else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Driver(Feeder[Spec, Row, Shown]):
 
     def forget_groups(self) -> None:
         """Keep the codes of live groups only, as a session does when there are many others."""
-        live = np.flatnonzero(self.operator.live_groups())
+        live = np.flatnonzero(self.operator.live_codes())
         self.operator.compact(live)
         code_of = {int(old): new for new, old in enumerate(live)}
         self._codes = {group: code_of[code] for group, code in self._codes.items() if code in code_of}

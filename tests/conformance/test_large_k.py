@@ -162,7 +162,7 @@ def test_those_that_keep_k_of_something_for_each_row_refuse_a_large_one(query: A
 def test_for_each_of_many_queries_a_large_k_is_refused() -> None:
     queries = pa.table({"id": [1], "k": [10**7 + 1]})
     query = sb.TopKForEach(k="q.k", by="v", window=WINDOWS[0], queries=queries, key="id")
-    with pytest.raises(sb.InvalidQuery, match="at most 10,000,000 for each of many queries; got 10,000,001"):
+    with pytest.raises(sb.InvalidQuery, match="at most 10,000,000 for each subscription; got 10,000,001"):
         query.open(SCHEMA)
-    with pytest.raises(sb.InvalidQuery, match="at most 10,000,000 for each of many queries, got 10,000,001"):
+    with pytest.raises(sb.InvalidQuery, match="at most 10,000,000 for each subscription, got 10,000,001"):
         sb.TopKForEach(k=10**7 + 1, by="v", window=WINDOWS[0], queries=queries, key="id")

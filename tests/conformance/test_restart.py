@@ -50,7 +50,7 @@ def test_forgetting_dead_groups_at_every_step(algorithm: RowAlgorithm, data: st.
         driver.forget_groups()
         driver.operator.check()
         assert driver.operator.held().tolist() == held
-        assert driver.operator.live_groups().all() or not held
+        assert driver.operator.live_codes().all() or not held
 
     run(case, driver, sizes, forget)
     assert by_group(driver.lines) == by_group(answers(case.question, case.events))

@@ -16,10 +16,10 @@ from skyband.kernels.codes import order_by_code
 from skyband.kernels.compiling import allocating, kernel
 from skyband.kernels.ranking import Rows, is_best_first, sort_best_first
 from skyband.kernels.search_tree import HEIGHT, build, leaves_for, search
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 NEXT_WINDOW = 0  # as a size: the window that closes next
-NOTHING = -2 * FOREVER  # as the end of that window: there is none
+NOTHING = -2 * NEVER  # as the end of that window: there is none
 
 
 class Asked(NamedTuple):
@@ -151,7 +151,7 @@ def index_rows(rows, first):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cover(now, size, by_count, every, whole, closing, asked):  # type: ignore[no-untyped-def]
+def cover(now, size, numbered, every, whole, closing, asked):  # type: ignore[no-untyped-def]
     """Write what questions of these sizes cover to `asked`. By group: now, and the end of the window that closes next.
 
     `every` is 0 without a slide; `whole` is the window's size. Without a window to close nothing is covered.
@@ -159,7 +159,7 @@ def cover(now, size, by_count, every, whole, closing, asked):  # type: ignore[no
     for g in range(len(now)):
         for q in range(len(size)):
             if size[q] != NEXT_WINDOW or every == 0:
-                asked.end[g, q] = now[g] if by_count else now[g] + 1
+                asked.end[g, q] = now[g] if numbered else now[g] + 1
                 asked.start[g, q] = asked.end[g, q] - (size[q] if size[q] != NEXT_WINDOW else whole)
                 asked.at[g, q] = now[g]
             elif closing[g] == NOTHING:

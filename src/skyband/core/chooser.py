@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from skyband.core.plan import Choice, Plan
 from skyband.core.registry import Algorithm, algorithms_of, find
 from skyband.errors import InvalidQuery
-from skyband.windows import FOREVER, Ticks
+from skyband.windows import Ticks
 
 S = TypeVar("S")  # what the problem calls a query in numbers
 AnyAlgorithm: TypeAlias = Algorithm[Any, Any]
@@ -30,8 +30,8 @@ class WindowRows(NamedTuple):
 
 def window_rows(window: Ticks, said: float | None, otherwise: int) -> WindowRows:
     """As somebody said, or as a window of arrivals knows, or else as is assumed."""
-    assumed = said is None and (not window.by_count or window.size == FOREVER)
-    return WindowRows(float(said or (otherwise if assumed else window.size)), assumed)
+    known = window.known_rows
+    return WindowRows(float(said or known or otherwise), said is None and known is None)
 
 
 def choose(

@@ -75,6 +75,7 @@ class WindowClock:
         self.window = window
         self.endless, self.slides = window.endless, window.slides
         self.waits = window.closes_by_value
+        self.numbered = window.by_count  # what the window measures of a row is its number among all, or of its group
         self.late = 0  # rows dropped because every window that would hold them had closed
         self.unranked = 0  # rows that took their place in a window, but have no score
         self.arrivals = 0
@@ -272,6 +273,19 @@ class WindowClock:
             ends = np.full(groups, NOTHING if end is None else end)
         cover(now, size, window.by_count, window.every, window.size, ends, asked)
         return asked
+
+    def closed_by(self, arrivals: Ints) -> Ints:
+        """What `closed` is, of each group: those that count their own `arrivals`, or as many that share this clock."""
+        every = self.window.every
+        return arrivals // every * every if self.window.by_count else np.full(len(arrivals), self.closed)
+
+    def reach(self, size: Ints, arrivals: Ints) -> tuple[Ints, Ints]:
+        """With a slide: from when on questions of these sizes ask, and what `closed` is, of groups that have had rows.
+
+        Both are by group, then by question. Groups that share this clock count as one.
+        """
+        ends = arrivals[arrivals > 0] if self.window.by_count else np.full(int(self.now > -FOREVER), self.now + 1)
+        return ends[:, np.newaxis] - size, self.closed_by(ends)[:, np.newaxis]
 
     # -- state --------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from skyband.core.emit import gives_windows
-from skyband.windows import FOREVER, Ticks
+from skyband.windows import Ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ FROM_THE_START: Final = Distribution(
 
 def by_pane(ticks: Ticks) -> bool:
     """Do answers come at the ends of windows by value?"""
-    return not ticks.by_count and ticks.every > 0
+    return ticks.closes_by_value
 
 
 def by_its_rows(ticks: Ticks) -> bool:
@@ -34,12 +34,12 @@ def by_its_rows(ticks: Ticks) -> bool:
     In a window of arrivals, and without a slide, a row matters to queries that do not want it; and a window from the
     start on is shown as long as any row comes.
     """
-    return by_pane(ticks) and ticks.size != FOREVER
+    return by_pane(ticks) and not ticks.endless
 
 
 def shows_without_rows(ticks: Ticks, emit: str | None) -> bool:
     """Is a window shown even where its key has no new row? So is one from the start on: see `FROM_THE_START`."""
-    return by_pane(ticks) and ticks.size == FOREVER and gives_windows(emit)
+    return by_pane(ticks) and ticks.endless and gives_windows(emit)
 
 
 def merged_by_window(ticks: Ticks, emit: str | None, how: str) -> Distribution:

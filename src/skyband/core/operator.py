@@ -6,6 +6,7 @@ the operator holds, and looks them up when they are answered.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -40,6 +41,19 @@ class Answer(NamedTuple):
         columns = [np.empty(len(records), records.dtype[name]) for name in cls._fields]
         copy_columns(records, *columns)
         return cls(*columns)
+
+    @classmethod
+    def joined(cls, answers: Sequence[Answer]) -> Answer:
+        """Answers one after the other."""
+        if len(answers) == 1:
+            return answers[0]
+        if not answers:
+            return cls.of(np.empty(0, ANSWER))
+        return cls(*(np.concatenate(parts) for parts in zip(*answers, strict=True)))
+
+    def take(self, which: Any) -> Answer:
+        """These of its entries, in this order."""
+        return Answer._make(column[which] for column in self)
 
 
 MANY_RECORDS = 1_000  # worth a loop that is compiled: it reads each record once, and not once for each of its fields

@@ -17,7 +17,7 @@ def ticks_of(window: Window) -> Ticks:
 def in_panes(window: Window) -> str:
     """The window in words, and how many panes it is cut into. All rows of a pane are in the same windows."""
     ticks = ticks_of(window)
-    if not ticks.every or ticks.size == FOREVER:
+    if not ticks.slides or ticks.endless:
         return str(window)
     shape = shape_of(ticks.size, ticks.every)
     if shape.rest:

@@ -23,7 +23,7 @@ from skyband.core.operator import Arrays, Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.stats import Stats
 from skyband.errors import InvalidQuery, SessionFailed, SkybandError, SnapshotCorrupt, SnapshotMismatch
-from skyband.windows import FOREVER, Span, parse_span, span_ticks, whole_number
+from skyband.windows import NEVER, Span, parse_span, span_ticks, whole_number
 
 __all__ = ["Arrivals", "Session", "Stats", "entry"]
 
@@ -192,7 +192,7 @@ class Session:
     def advance(self, watermark: int | datetime) -> pa.Table:
         """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
         window = self._codec.window
-        if window.by_count or not window.every:
+        if not window.closes_by_value:
             raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
         ticks = as_ticks(watermark, str(self.query.window.on), self._codec.on_type)
         self._changing = True
@@ -229,7 +229,7 @@ class Session:
         window = self._codec.window
         # The largest size that may be asked for without a unit.
         plain = self._codec.on_type is None or pa.types.is_integer(self._codec.on_type)
-        longest = min(window.size, FOREVER - 1) if plain and self._codec.any_size else 0
+        longest = min(window.size, NEVER - 1) if plain and self._codec.any_size else 0
         asked = [self._read_question(question, longest) for question in questions]
         k = np.array([k for k, _ in asked], np.int64)
         size = np.array([NEXT_WINDOW if ticks is None else ticks for _, ticks in asked], np.int64)

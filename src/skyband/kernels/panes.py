@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.kernels.compiling import allocating, inlined, kernel, part
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 BLOCK = 64  # rows looked at together: long enough to vectorise, short enough to look again
 NARROW = 32  # the same where every second block may have some
@@ -26,43 +26,43 @@ class Shape(NamedTuple):
     """A window in the numbers that kernels need."""
 
     every: int
-    whole: int  # slides in a window, rounded down; FOREVER for a landmark
+    whole: int  # slides in a window, rounded down; NEVER for a landmark
     rest: int  # size - whole * every
 
 
 def shape_of(size: int, every: int) -> Shape:
-    return Shape(every, FOREVER, 0) if size == FOREVER else Shape(every, size // every, size % every)
+    return Shape(every, NEVER, 0) if size == NEVER else Shape(every, size // every, size % every)
 
 
 @allocating
-def pane_of(shape, time):  # type: ignore[no-untyped-def]
+def pane_of(shape, time):
     slide = time // shape.every
     second = shape.rest > 0 and time - slide * shape.every >= shape.every - shape.rest
     return 2 * slide + second
 
 
 @allocating
-def pane_start(shape, pane):  # type: ignore[no-untyped-def]
+def pane_start(shape, pane):
     start = (pane >> 1) * shape.every
     return start + shape.every - shape.rest if pane & 1 else start
 
 
 @allocating
-def pane_end(shape, pane):  # type: ignore[no-untyped-def]
+def pane_end(shape, pane):
     end = ((pane >> 1) + 1) * shape.every
     return end if pane & 1 or shape.rest == 0 else end - shape.rest
 
 
 @kernel
-def last_window(shape, pane):  # type: ignore[no-untyped-def]
+def last_window(shape, pane):
     """The last window that holds the pane's rows; the first one is pane >> 1."""
-    if shape.whole == FOREVER:
-        return FOREVER
+    if shape.whole == NEVER:
+        return NEVER
     return (pane >> 1) + shape.whole - 1 + (pane & 1)
 
 
 @kernel
-def all_within(values, limit):  # type: ignore[no-untyped-def]
+def all_within(values, limit):
     """Are all these whole numbers between -limit and limit, both excluded?"""
     beyond = 0
     for j in range(len(values)):
@@ -71,7 +71,7 @@ def all_within(values, limit):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def reaching(part, threshold):  # type: ignore[no-untyped-def]
+def reaching(part, threshold):
     """How many of these scores reach the threshold. Callers pass slices: an index the compiler knows not to be negative
     is what lets it vectorise the loop well."""
     n = 0
@@ -81,7 +81,7 @@ def reaching(part, threshold):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exceeding(part, threshold):  # type: ignore[no-untyped-def]
+def exceeding(part, threshold):
     """How many of these scores exceed the threshold."""
     n = 0
     for j in range(len(part)):
@@ -90,7 +90,7 @@ def exceeding(part, threshold):  # type: ignore[no-untyped-def]
 
 
 @part
-def skip_scores(score, i, end, threshold):  # type: ignore[no-untyped-def]
+def skip_scores(score, i, end, threshold):
     """Pass over blocks of [i, end) in which no score reaches the threshold, wide blocks first, then narrow ones."""
     while i + WIDE <= end and reaching(score[i : i + WIDE], threshold) == 0:
         i += WIDE
@@ -100,7 +100,7 @@ def skip_scores(score, i, end, threshold):  # type: ignore[no-untyped-def]
 
 
 @part
-def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def]
+def find_scores(score, i, end, threshold, found):
     """Look in [i, end) for scores that reach the threshold, up to the first block that has some.
 
     Their indices go to `found`, which has room for a block. Returns where to go on, how many there are, and how many of
@@ -131,7 +131,7 @@ def find_scores(score, i, end, threshold, found):  # type: ignore[no-untyped-def
 
 
 @part
-def guess_threshold(score, i, end, k, sample):  # type: ignore[no-untyped-def]
+def guess_threshold(score, i, end, k, sample):
     """A score that somewhat more than k rows of [i, end) probably reach, from a sample; -inf: a guess is no use."""
     if end - i < 16 * k or end - i < 4 * SAMPLE:
         return -np.inf
@@ -145,7 +145,7 @@ def guess_threshold(score, i, end, k, sample):  # type: ignore[no-untyped-def]
 
 
 @part
-def largest(values, rank):  # type: ignore[no-untyped-def]
+def largest(values, rank):
     """The value of that rank (0 is the largest); reorders the values."""
     low, high = 0, len(values) - 1
     while low < high:
@@ -170,7 +170,7 @@ def largest(values, rank):  # type: ignore[no-untyped-def]
 
 
 @part
-def skip_rows(score, time, i, end, threshold, low, high, now):  # type: ignore[no-untyped-def]
+def skip_rows(score, time, i, end, threshold, low, high, now):
     """The first row of [i, end) that reaches the threshold or lies outside [low, high).
 
     Also the latest time before it, and how many of the rows before it have no score.

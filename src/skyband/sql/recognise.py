@@ -16,8 +16,8 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySp
     problem = next((each for each in problems().values() if each.matches(statement)), None)
     if problem is None:
         statement.refuse(
-            "Rows of a join can be counted and added up, or ranked: as pairs of one input with itself, or for each of "
-            "many queries; this is none of it",
+            "Rows of a join can be counted and added up, or ranked: as pairs of one input with itself, or for each "
+            "subscription; this is none of it",
             statement.inputs[1].node,
             "Possible: GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); "
             "FROM s [WINDOW …], queries AS q … LIMIT k BY q.id.",

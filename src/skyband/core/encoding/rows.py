@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from skyband.core.encoding.schemas import encoded
 from skyband.kernels.positions import locate, pick
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 Ints = npt.NDArray[np.int64]
 
@@ -53,7 +53,7 @@ class RowStore:
         self._positions = positions
         self._batches = [rows]
         self._starts = [0, rows.num_rows]  # where each batch starts among all rows, and where the last one ends
-        self._first = FOREVER  # the position of the first row of whole batches
+        self._first = NEVER  # the position of the first row of whole batches
         self._together: pa.RecordBatch | None = rows  # all of them in one batch, or None: not made since rows came
 
     def append(self, first: int, batch: pa.RecordBatch) -> None:

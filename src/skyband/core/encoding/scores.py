@@ -82,8 +82,8 @@ class Scores:
         if keys is None:
             largest = next(x for x in values.to_pylist() if x is not None and self._is_far(x))
             raise InvalidInput(
-                f"{self._text} is {largest} for a row, too large a {self.type} to be ranked exactly for many queries "
-                f"at once: up to ±{NEAR} is possible, for a decimal without its point. Cast the column to float64 to "
+                f"{self._text} is {largest} for a row, too large a {self.type} to be ranked exactly for subscriptions: "
+                f"up to ±{NEAR} is possible, for a decimal without its point. Cast the column to float64 to "
                 "accept rounding. Nothing of this batch was taken."
             )
         if nothing is not None:

@@ -13,7 +13,7 @@ from skyband.core.operator import Ints
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.kernels.jumps import NO_TIME, set_aside
 from skyband.kernels.panes import all_within
-from skyband.windows import FOREVER, Span, parse_span, span_ticks, whole_number
+from skyband.windows import NEVER, Span, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
 
@@ -40,7 +40,7 @@ def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False)
         except pa.ArrowInvalid as error:
             raise InvalidInput(f"Column {on!r} does not fit in 64 bits with a sign: {error}") from None
     time = column.to_numpy(zero_copy_only=True)
-    if not all_within(time[[0, -1]] if in_order and len(time) else time, FOREVER):
+    if not all_within(time[[0, -1]] if in_order and len(time) else time, NEVER):
         raise InvalidInput(f"Column {on!r} has values of ±2**62 or beyond: too far for a window.")
     return batch, time
 

@@ -13,7 +13,7 @@ from skyband.engines.spark.pages import BatchFunction, Ints, Tally, page_batch
 from skyband.engines.spark.recipe import BUCKET, TIE, Recipe
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.kernels.panes import Shape
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 # As much as is handled together; a partition may have much more.
 GATHERED_ROWS: Final = 1 << 18
@@ -109,7 +109,7 @@ def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
 def pane_tally(times: Ints, weights: npt.NDArray[np.int32] | Ints, shape: Shape) -> tuple[Ints, Ints]:
     """Where the last windows of these rows end, and how many rows are in them. A landmark's never do."""
     counted = weights > 0
-    if shape.whole == FOREVER or not counted.any():
+    if shape.whole == NEVER or not counted.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)
     times = times[counted]
     slide = times // shape.every

@@ -23,14 +23,14 @@ from skyband.core.registry import find
 from skyband.core.snapshots import Part
 from skyband.errors import InvalidQuery
 from skyband.expressions import subscriptions
-from skyband.problems.rows.operator import Batch, CountsMissed, RowOperator
+from skyband.problems.rows.operator import Batch, RowOperator
 from skyband.problems.rows.planning import breaks_promise, plan, specify
 from skyband.problems.rows.query import TopK
 from skyband.problems.subscriptions.algorithms import shared
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
-from skyband.problems.subscriptions.operator import Batch as ManyBatch
+from skyband.problems.subscriptions.operator import Batch as SubscriptionBatch
 from skyband.problems.subscriptions.operator import Queries
-from skyband.problems.subscriptions.operator import Spec as ManySpec
+from skyband.problems.subscriptions.operator import Spec as SubscriptionSpec
 
 _NO_GROUPS = np.empty(0, np.int32)
 
@@ -111,12 +111,12 @@ class RowsCodec(Codec[Batch, Answer]):
 
     def compact(self) -> None:
         if self._groups is not None:
-            self._groups.compact(self.few_codes, self._operator.live_groups, self._operator.compact)
+            self._groups.compact(self.few_codes, self._operator.live_codes, self._operator.compact)
 
     def counts(self) -> dict[str, int]:
         return {
             "rows_unranked": self._operator.unranked,
-            "rows_missed": self._operator.missed if isinstance(self._operator, CountsMissed) else 0,
+            "rows_missed": getattr(self._operator, "missed", 0),
             "groups": 1 if self._groups is None else len(self._groups),
         }
 
@@ -136,7 +136,7 @@ class ViewsCodec(RowsCodec):
     """Several queries about the same rows and scores, answered from one skyband: the column `question`, before all
     others, says whose each answer is."""
 
-    _operator: Any  # for many queries
+    _operator: Any  # for subscriptions
 
     def __init__(self, widest: TopK, schema: pa.Schema, views: Sequence[TopK]) -> None:
         """`views` differ from the widest one only in k, size and slide."""
@@ -152,13 +152,13 @@ class ViewsCodec(RowsCodec):
         return Plan.fixed(shared.NAME, "several queries share what it holds")
 
     def open(self, algorithm: str, rows: RowStore | None) -> Any:
-        self._operator = shared.open(ManySpec(self.window, scoring_of(subscriptions.GIVEN), WINDOWS))
+        self._operator = shared.open(SubscriptionSpec(self.window, scoring_of(subscriptions.GIVEN), WINDOWS))
         self._operator.add(self._queries, backfill=False)
         return self._operator
 
     def encode(self, numbers: Floats, batch: pa.RecordBatch, time: Ints, first: int) -> Any:
         self._unranked += int(np.count_nonzero(np.isnan(numbers)))  # each query has its own view of the others
-        return ManyBatch(numbers[None, :], time, first)
+        return SubscriptionBatch(numbers[None, :], time, first)
 
     def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
         return super().decode(answer, rows, AdHoc(self._sizes[answer.group], answer.group))

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from skyband.core import cost_files
 from skyband.core.emit import is_whole
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 
 class Shape(NamedTuple):
@@ -112,10 +111,10 @@ def _along_slides(measured: Mapping[int, float], slides: float, least: float) ->
 
 def _slides(spec: Spec) -> float:
     """How many slides make a window. Of one that is no multiple of its slide, how many panes, which are what costs."""
-    if spec.slides_with_each_arrival:
+    if not spec.window.slides:
         return 0.0
     size, every = spec.window.size, spec.window.every
-    return 1.0 if size == FOREVER else size / every * (1 if size % every == 0 else 2)
+    return 1.0 if spec.window.endless else size / every * (1 if size % every == 0 else 2)
 
 
 def _interpolate(points: Sequence[float], values: Sequence[float], x: float) -> float:

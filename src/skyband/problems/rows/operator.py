@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +26,12 @@ class Spec:
     ad_hoc: bool = False
     error: float = 0.0  # sigma: of N rows, in windows of n, sigma N / n may be missed, on any stream
 
-    @property
-    def slides_with_each_arrival(self) -> bool:
-        return self.window.every == 0
-
 
 class Batch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
 
     score: Floats  # higher is better; NaN is never ranked
-    time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
+    time: Ints  # what the window measures; empty in a window of arrivals
     group: Codes  # a small whole number for each group, in order of first appearance; empty without groups
     first: int
 
@@ -47,18 +43,8 @@ class RowOperator(Operator[Batch, Answer, Ints], Protocol):
         """Replace all scores held by change(scores), which are in the same order."""
         ...
 
-    def live_groups(self) -> npt.NDArray[np.bool_]:
+    def live_codes(self) -> npt.NDArray[np.bool_]:
         """By group code: does the group still have something to remember?"""
-        ...
-
-
-@runtime_checkable
-class CountsMissed(Protocol):
-    """An operator that may miss rows, and knows when it does."""
-
-    @property
-    def missed(self) -> int:
-        """Rows so far that belonged in an answer and were not shown."""
         ...
 
 

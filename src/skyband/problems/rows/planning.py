@@ -17,7 +17,6 @@ from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.costs import Costs, known_costs
 from skyband.problems.rows.operator import RowAlgorithm, Spec
 from skyband.problems.rows.query import TopK
-from skyband.windows import FOREVER
 
 NEAR = 1.05  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 NEAR_IF_ASKED = 4.0  # the same where there will be ad-hoc questions, which look through the rows held
@@ -31,7 +30,7 @@ def specify(query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> 
     """`query` over rows of `schema`, in numbers."""
     ticks = query.window.ticks(schema, query.lateness)
     if external_clock:
-        ticks = replace(ticks, lateness=FOREVER)
+        ticks = ticks.with_outside_watermark()
     return Spec(query.k, ticks, code_of(query.emit), bool(query.per), query.ad_hoc, query.error or 0.0)
 
 
@@ -100,7 +99,7 @@ def _check_asked(algorithm: RowAlgorithm, spec: Spec) -> None:
 def _reason(spec: Spec, chosen: Choice, able: list[Choice], near: float) -> str:
     if spec.ad_hoc:
         what = "ad-hoc questions look through the rows held, and may start anywhere in the window"
-    elif spec.slides_with_each_arrival:
+    elif not spec.window.slides:
         what = "the answer may change with each arrival"
     else:
         what = "the window slides by panes"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skyband.core.distribution import FROM_THE_START, Distribution, by_pane, shows_without_rows
+from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
 from skyband.core.draft import Draft
 from skyband.core.emit import code_of
 from skyband.core.plan import Plan
@@ -55,7 +55,7 @@ class Rows(OneWindowProblem[TopK]):
         ticks = ticks_of(query.window)
         if not query.per:
             return Distribution(False, "in one place: there is one ranking")
-        if not (by_pane(ticks) or ticks.by_count):
+        if ticks.moves_by_value:
             return Distribution(False, "in one place: each row moves the one clock that all groups share")
         if shows_without_rows(ticks, query.emit):
             return FROM_THE_START

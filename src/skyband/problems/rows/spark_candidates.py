@@ -29,7 +29,7 @@ from skyband.engines.spark.workers import spare_the_collector
 from skyband.kernels.compiling import read_only
 from skyband.kernels.panes import Shape, shape_of
 from skyband.kernels.sieve import Sieve, tally_panes
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 if TYPE_CHECKING:
     from skyband.problems.rows.spark import TopKRecipe
@@ -107,7 +107,7 @@ def _weighed(columns: tuple[pa.Array, ...], recipe: TopKRecipe, shape: Shape, si
     if timeless is not None:
         _stand_for(timeless, weights)
         unranked &= ~timeless
-        times = np.where(timeless, -FOREVER, times)
+        times = np.where(timeless, -NEVER, times)
     _stand_for(unranked, weights)
     if len(times):
         kept[times.argmax()] = True

@@ -29,7 +29,7 @@ from skyband.problems.subscriptions.drivers.thresholds import Thresholds
 from skyband.problems.subscriptions.operator import Batch, Queries, SubscriptionOperator
 from skyband.problems.subscriptions.planning import plan, score_groups_of, specify
 from skyband.problems.subscriptions.query import ADDS, CHANGE, MOST_ROWS, PASSED_OVER, REMOVES, TopKForEach, as_table
-from skyband.windows import FOREVER, Span, parse_span, span_ticks
+from skyband.windows import Span, parse_span, span_ticks
 
 _NO_PARAMETERS = np.empty((0, 0))
 KINDS = f"{', '.join(ADDS)}, {', '.join(REMOVES)} or {', '.join(PASSED_OVER)}"
@@ -57,7 +57,7 @@ def output_of(query: TopKForEach, schema: pa.Schema, emit: str) -> OutputSchema:
 
 
 class SubscriptionsCodec(Codec[Batch, Answer]):
-    """Many queries over rows of one schema. It knows which there are now, and what the score reads of each."""
+    """Subscriptions over rows of one schema. It knows which there are now, and what the score reads of each."""
 
     query: TopKForEach
     holds_window = True
@@ -223,9 +223,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         ks = _whole(batch, subscriptions.parameter(k, "k"), "k") if isinstance(k, str) else np.full(n, k, np.int64)
         if n and not 1 <= ks.min() <= ks.max() <= MOST_ROWS:
             wrong = ks[(ks < 1) | (ks > MOST_ROWS)][0]
-            raise InvalidQuery(
-                f"k must be at least 1, and at most {MOST_ROWS:,} for each of many queries; got {wrong:,}."
-            )
+            raise InvalidQuery(f"k must be at least 1, and at most {MOST_ROWS:,} for each subscription; got {wrong:,}.")
         window, asked = self.window, self.query
         sizes, slides = np.full(n, window.size, np.int64), np.full(n, window.every, np.int64)
         if asked.every is not None:
@@ -321,7 +319,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         """Each query is asked up to its own k and size."""
         if k is not None and k < 1:
             raise InvalidQuery(f"k must be a whole number, at least 1, got {k!r}.")
-        if ticks is not None and self.window.size == FOREVER:
+        if ticks is not None and self.window.endless:
             raise InvalidQuery("A window from the start on is asked as a whole: of its parts, few rows are kept.")
         return MOST_ROWS if k is None else min(k, MOST_ROWS)
 

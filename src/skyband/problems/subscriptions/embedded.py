@@ -1,4 +1,4 @@
-"""Top-k for many queries over Arrow data, in this process."""
+"""Top-k for subscriptions over Arrow data, in this process."""
 
 from __future__ import annotations
 

@@ -23,10 +23,6 @@ class Spec:
     backfill: bool = False  # do queries that come later see the rows that are in the window already?
     own_slides: bool = False  # has each query its own slide, a multiple of the window's?
 
-    @property
-    def slides_with_each_arrival(self) -> bool:
-        return self.window.every == 0
-
 
 class Queries(NamedTuple):
     """What differs between queries, one entry per query."""
@@ -41,7 +37,7 @@ class Batch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
 
     columns: Floats  # by row column that the score reads, then by row; null is NaN
-    time: Ints  # what the window measures, within ±FOREVER; empty in a window of arrivals
+    time: Ints  # what the window measures; empty in a window of arrivals
     first: int
 
 

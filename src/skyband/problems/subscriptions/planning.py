@@ -23,7 +23,7 @@ from skyband.problems.subscriptions.drivers.kernels.lists import listed
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 from skyband.problems.subscriptions.operator import Spec
 from skyband.problems.subscriptions.query import TopKForEach
-from skyband.windows import FOREVER, Ticks
+from skyband.windows import Ticks
 
 ASSUMED_WINDOW_ROWS: Final = 10_000  # of a window by value, when nobody says how many rows it holds
 ASSUMED_K: Final = 10  # where it is a column
@@ -37,7 +37,7 @@ SHARING: Final = 4  # queries with the same score, on average, before these shar
 def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
     """`query` over rows of `schema`, in numbers."""
     ticks = query.window.ticks(schema, query.lateness)
-    return in_numbers(query, replace(ticks, lateness=FOREVER) if external_clock else ticks, scoring)
+    return in_numbers(query, ticks.with_outside_watermark() if external_clock else ticks, scoring)
 
 
 def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:

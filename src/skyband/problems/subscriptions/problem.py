@@ -1,4 +1,4 @@
-"""The best rows of a window for each of many queries, which come and go: `sb.TopKForEach`.
+"""The best rows of a window for each subscription, and subscriptions come and go: `sb.TopKForEach`.
 
 SELECT price FROM trades t [WINDOW 1000 ROWS], people q WHERE t.symbol = q.symbol ORDER BY price DESC LIMIT 3 BY q.id
 """

@@ -1,4 +1,4 @@
-"""The k best rows of a window for each of many queries."""
+"""The k best rows of a window for each subscription."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _check_k(k: object, queries: pa.Table) -> int | str:
         return k
     number = checks.check_k(k)
     if number > MOST_ROWS:
-        raise InvalidQuery(f"k must be at most {MOST_ROWS:,} for each of many queries, got {number:,}.")
+        raise InvalidQuery(f"k must be at most {MOST_ROWS:,} for each subscription, got {number:,}.")
     return number
 
 
@@ -115,7 +115,7 @@ def check_backfill(backfill: object, window: Window) -> bool:
 
 
 class TopKForEach(Query):
-    """The k best rows of a window, as it slides, for each of many queries.
+    """The k best rows of a window, as it slides, for each subscription.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Many queries, running: they come and go beside the rows."""
+"""Subscriptions, running: queries come and go beside the rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skyband.problems.subscriptions.query import (
 
 
 class SubscriptionsSession(Session):
-    """Many queries, running: fed by `push`; `add` and `remove` change the queries, `snapshot` saves all."""
+    """Subscriptions, running: fed by `push`; `add` and `remove` change the queries, `snapshot` saves all."""
 
     query: TopKForEach
     _codec: SubscriptionsCodec

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from skyband.core.ad_hoc import top_many
 from skyband.core.operator import Answer, Arrays, Ints
@@ -33,7 +32,7 @@ def opener(open_one: Open) -> Open:
     def open_fitted(spec: Spec, **options: int | float) -> RowOperator:
         if spec.k <= SMALL:
             return open_one(spec, **options)
-        return Growing(spec, lambda fitted: open_one(fitted, **options))
+        return cast(RowOperator, Growing(spec, lambda fitted: open_one(fitted, **options)))
 
     return open_fitted
 
@@ -44,20 +43,12 @@ class Growing:
     def __init__(self, spec: Spec, open_one: Open, small: int = SMALL) -> None:
         self.spec = spec
         self._open = open_one
-        self._most = min(spec.k, spec.window.size) if spec.window.by_count else spec.k  # no window shows more rows
+        self._most = min(spec.k, spec.window.known_rows or spec.k)  # no window shows more rows
         self._fit(min(small, self._most))
 
     def _fit(self, k: int) -> None:
         self._k = k
         self._operator = self._open(replace(self.spec, k=k))
-
-    @property
-    def late(self) -> int:
-        return self._operator.late
-
-    @property
-    def unranked(self) -> int:
-        return self._operator.unranked
 
     def push(self, batch: Batch) -> Answer:
         if self._k < self._most and (rows := self._operator.rows_held() + len(batch.score)) >= self._k:
@@ -66,32 +57,11 @@ class Growing:
             self._operator.restore(state)
         return self._operator.push(batch)
 
-    def advance(self, watermark: int) -> Answer:
-        return self._operator.advance(watermark)
-
-    def next_close(self) -> int | None:
-        return self._operator.next_close()
-
-    def finish(self) -> Answer:
-        return self._operator.finish()
-
     def top(self, k: int, size: int | None) -> Answer:
         return self._operator.top(min(k, self._k), size)
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         return top_many(self._operator, np.minimum(k, self._k), size)
-
-    def held(self) -> Ints:
-        return self._operator.held()
-
-    def rows_held(self) -> int:
-        return self._operator.rows_held()
-
-    def live_groups(self) -> npt.NDArray[np.bool_]:
-        return self._operator.live_groups()
-
-    def compact(self, kept: Ints) -> None:
-        self._operator.compact(kept)
 
     def state(self) -> Arrays:
         return {**self._operator.state(), _K: np.array([self._k])}
@@ -106,7 +76,7 @@ class Growing:
         self._operator.check()
 
     def __getattr__(self, name: str) -> Any:
-        """What only some algorithms have."""
+        """All that does not depend on k."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._operator, name)

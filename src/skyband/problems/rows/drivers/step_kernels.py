@@ -17,37 +17,39 @@ from numba.extending import overload
 from skyband.core.emit import takes_back
 from skyband.kernels.compiling import allocating, inlined, kernel
 from skyband.kernels.ranking import ZERO
-from skyband.kernels.skyband import BAND, first_row
+from skyband.kernels.showing import OUT, show, show_replaced
+from skyband.kernels.skyband import first_row
 from skyband.kernels.slabs import CLASSES
-from skyband.problems.rows.drivers.emit_kernels import OUT, show, show_replaced
-from skyband.problems.rows.drivers.row_driver import LATE, NEED, NEVER, START, UNRANKED, first_due, row_index
-from skyband.windows import FOREVER
+from skyband.problems.rows.drivers.row_kernels import (
+    EARLIEST,
+    LATE,
+    NEED,
+    START,
+    UNRANKED,
+    first_due,
+    position_at,
+    row_index,
+)
+from skyband.windows import NEVER
 
-LIST = np.dtype(BAND)
 
-# By group code; an algorithm adds fields of its own.
-GROUP = [
-    ("arrivals", np.int64),  # by count: rows so far
-    ("oldest", np.int64),  # nothing has to be dropped as long as the window starts here or before
-]
-
-
-class Rule(NamedTuple):
+class Config(NamedTuple):
     k: int
     size: int
-    by_count: bool
-    every: int  # by count: show every so many arrivals; 0: not at all
+    moves: bool  # the window moves with each row, and rows leave it; else when a window closes, or never
+    numbered: bool  # the time of a row is its number among the arrivals of its group
+    every: int  # show every so many of these arrivals; 0: not at all
     each: bool  # show with each arrival
-    ahead: bool  # by count with a slide: rows before the start of the window that closes next are of no use
+    ahead: bool  # every so many arrivals: rows before the start of the window that closes next are of no use
     emit: int
     room: int  # pool entries that a step may take: so many,
     room_per_row: int  # and so many for each row that the group's lists hold
 
 
 class State(NamedTuple):
-    groups: npt.NDArray[Any]
-    lists: npt.NDArray[Any]  # of LIST; by list, then by group
-    shown: npt.NDArray[Any]  # of LIST; by group: the last answer, best first
+    groups: npt.NDArray[Any]  # by group code; which fields they have says `StepDriver`
+    lists: npt.NDArray[Any]  # of bands; by list, then by group
+    shown: npt.NDArray[Any]  # of bands; by group: the last answer, best first
     clock: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]  # scratch for k times
 
@@ -55,22 +57,22 @@ class State(NamedTuple):
 # -- what an algorithm says ------------------------------------------------------------------------------------------
 
 
-def take(kind, g, score, time, position, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
+def take(kind, g, score, time, position, config, pool, state):
     """Take a row of group g in. True: the first k rows of its first list may have changed."""
 
 
-def drop(kind, g, limit, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
+def drop(kind, g, limit, config, pool, state):
     """Rows of group g with a time before `limit` have left the window. True: the first k may have changed."""
 
 
-def skip(kind, g, j, end, batch, rule, pool, state, out) -> Any:  # type: ignore[no-untyped-def]
+def skip(kind, g, j, end, batch, config, pool, state, out):
     """Take in those of rows [j, end) of group g that change nothing, or write what they change; return the first other.
 
     It takes no room from the pool.
     """
 
 
-def ready(kind, g, at, rule, pool, state) -> Any:  # type: ignore[no-untyped-def]
+def ready(kind, g, at, config, pool, state):
     """Group g's answer is about to be shown, called `at`: make the first k rows of its first list that answer."""
 
 
@@ -84,32 +86,32 @@ def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make
     def of_this(given: Any) -> bool:
         return getattr(given, "instance_class", None) is kind
 
-    def choose_take(kind, g, score, time, position, rule, pool, state):  # type: ignore[no-untyped-def]
+    def choose_take(kind, g, score, time, position, config, pool, state):
         if of_this(kind):
-            return lambda kind, g, score, time, position, rule, pool, state: take_one(
-                kind, g, score, time, position, rule, pool, state
+            return lambda kind, g, score, time, position, config, pool, state: take_one(
+                kind, g, score, time, position, config, pool, state
             )
         return None
 
-    def choose_drop(kind, g, limit, rule, pool, state):  # type: ignore[no-untyped-def]
+    def choose_drop(kind, g, limit, config, pool, state):
         if of_this(kind):
-            return lambda kind, g, limit, rule, pool, state: drop_some(kind, g, limit, rule, pool, state)
+            return lambda kind, g, limit, config, pool, state: drop_some(kind, g, limit, config, pool, state)
         return None
 
-    def choose_skip(kind, g, j, end, batch, rule, pool, state, out):  # type: ignore[no-untyped-def]
+    def choose_skip(kind, g, j, end, batch, config, pool, state, out):
         if of_this(kind) and skip_some is None:
-            return lambda kind, g, j, end, batch, rule, pool, state, out: j
+            return lambda kind, g, j, end, batch, config, pool, state, out: j
         if of_this(kind):
-            return lambda kind, g, j, end, batch, rule, pool, state, out: skip_some(
-                kind, g, j, end, batch, rule, pool, state, out
+            return lambda kind, g, j, end, batch, config, pool, state, out: skip_some(
+                kind, g, j, end, batch, config, pool, state, out
             )
         return None
 
-    def choose_ready(kind, g, at, rule, pool, state):  # type: ignore[no-untyped-def]
+    def choose_ready(kind, g, at, config, pool, state):
         if of_this(kind) and make_ready is None:
-            return lambda kind, g, at, rule, pool, state: None
+            return lambda kind, g, at, config, pool, state: None
         if of_this(kind):
-            return lambda kind, g, at, rule, pool, state: make_ready(kind, g, at, rule, pool, state)
+            return lambda kind, g, at, config, pool, state: make_ready(kind, g, at, config, pool, state)
         return None
 
     when(take, choose_take)
@@ -122,10 +124,11 @@ def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make
 
 
 @allocating
-def prepare(score, time, now, order, size, by_count, clock):  # type: ignore[no-untyped-def]
+def prepare(batch, config, clock):
     """The scores group after group; NaN for rows that are late, which are counted, as are those without a score."""
+    score, order, may_be_late = batch.score, batch.order, config.moves and not config.numbered
     prepared, late, unranked = np.empty(len(score)), 0, 0
-    if by_count and len(order) == 0:
+    if not may_be_late and len(order) == 0:
         for j in range(len(score)):  # without branches, so that it is vectorised
             prepared[j] = score[j]
             unranked += score[j] != score[j]
@@ -133,7 +136,7 @@ def prepare(score, time, now, order, size, by_count, clock):  # type: ignore[no-
         for j in range(len(score)):
             i = order[j] if len(order) else j
             s = score[i]
-            if not by_count and size != FOREVER and time[i] <= now[i] - size:
+            if may_be_late and batch.time[i] <= batch.now[i] - config.size:
                 late += 1
                 s = np.nan
             elif s != s:
@@ -145,7 +148,7 @@ def prepare(score, time, now, order, size, by_count, clock):  # type: ignore[no-
 
 
 @kernel
-def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-def]
+def push(g, j, batch, config, kind, pool, state, out):
     """Take the rows of group g and those after it, from row j of g on; return where it stopped.
 
     (number of groups, 0) when all are taken; else something ran short, and row j of that group was not touched.
@@ -156,75 +159,75 @@ def push(g, j, batch, rule, kind, pool, state, out):  # type: ignore[no-untyped-
         group = groups[g]
         while True:
             before = j
-            j = skip(kind, g, j, end, batch, rule, pool, state, out)
-            if rule.by_count:
+            j = skip(kind, g, j, end, batch, config, pool, state, out)
+            if config.numbered:
                 group.arrivals += j - before
-            if not enough_room(g, rule, pool, state, out):
+            if not enough_room(g, config, pool, state, out):
                 return g, j
             arrival = row_index(batch, j) if j < end else n
-            i = min(arrival, next_expiry(group, arrival, batch, rule))
+            i = min(arrival, next_expiry(group, arrival, batch, config))
             if i == n:
                 break
-            time = group.arrivals if rule.by_count else batch.time[i]
-            limit = window_start(group.arrivals if rule.by_count else batch.now[i], rule)
-            if rule.by_count or rule.each:
+            time = group.arrivals if config.numbered else batch.time[i]
+            limit = window_start(group.arrivals if config.numbered else batch.now[i], config)
+            if config.numbered or config.each:
                 state.clock[START] = limit
             changed, taken, s, position = False, False, np.nan, ZERO
             if group.oldest < limit:
-                changed = drop(kind, g, limit, rule, pool, state)
+                changed = drop(kind, g, limit, config, pool, state)
             if i == arrival:
                 s = batch.score[j]
-                position = batch.position[i] if len(batch.position) else batch.first + i
+                position = position_at(batch, i)
                 taken = s == s
                 if taken:
-                    changed |= take(kind, g, s, time, position, rule, pool, state)
+                    changed |= take(kind, g, s, time, position, config, pool, state)
                 j += 1
-                group.arrivals += rule.by_count
-            slides = rule.every > 0 and group.arrivals % rule.every == 0
-            if slides or (rule.each and changed):
-                at = group.arrivals if rule.by_count else batch.now[i]
-                show_step(kind, g, at, i, taken, s, time, position, rule, pool, state, out)
+                group.arrivals += config.numbered
+            slides = config.every > 0 and group.arrivals % config.every == 0
+            if slides or (config.each and changed):
+                at = group.arrivals if config.numbered else batch.now[i]
+                show_step(kind, g, at, i, taken, s, time, position, config, pool, state, out)
         g, j = g + 1, 0
     return g, 0
 
 
 @inlined
-def window_start(now, rule):  # type: ignore[no-untyped-def]
-    """Where the window starts that holds the row of this time or, by count, this number; earlier rows are of no use."""
-    if rule.size == FOREVER or not (rule.by_count or rule.each):
-        return -2 * NEVER
-    if rule.ahead:
-        return (now // rule.every + 1) * rule.every - rule.size
-    return now + 1 - rule.size
+def window_start(now, config):
+    """Where the window starts that holds the row of this time, or with this number; earlier rows are of no use."""
+    if not config.moves:
+        return EARLIEST
+    if config.ahead:
+        return (now // config.every + 1) * config.every - config.size
+    return now + 1 - config.size
 
 
 @inlined
-def next_expiry(group, arrival, batch, rule):  # type: ignore[no-untyped-def]
-    """By value: the first of the batch's rows before `arrival` whose time makes the group drop something."""
-    if rule.by_count or not rule.each or rule.size == FOREVER or group.oldest == NEVER:
+def next_expiry(group, arrival, batch, config):
+    """The first of the batch's rows before `arrival` whose time makes the group drop something."""
+    if config.numbered or not config.moves or group.oldest == NEVER:
         return arrival
-    return first_due(batch.now, group.oldest + rule.size, arrival)
+    return first_due(batch.now, group.oldest + config.size, arrival)
 
 
 @inlined
-def quiet_until(group, oldest, j, end, batch, rule):  # type: ignore[no-untyped-def]
+def quiet_until(group, oldest, j, end, batch, config):
     """The first row of [j, end) at which the window starts after `oldest`, or the answer is to be shown."""
-    if rule.by_count:
-        if rule.every > 0:
+    if config.numbered:
+        if config.every > 0:
             # The last row of a slide shows the answer; all rows of a slide have the same window start, or an earlier.
-            end = min(end, j + rule.every - 1 - group.arrivals % rule.every)
-        if rule.size != FOREVER and oldest != NEVER:
-            if rule.ahead:
-                end = end if window_start(group.arrivals, rule) <= oldest else j
+            end = min(end, j + config.every - 1 - group.arrivals % config.every)
+        if config.moves and oldest != NEVER:
+            if config.ahead:
+                end = end if window_start(group.arrivals, config) <= oldest else j
             else:
-                end = min(end, j + max(0, oldest + rule.size - group.arrivals))
+                end = min(end, j + max(0, oldest + config.size - group.arrivals))
         return end
-    if not rule.each or rule.size == FOREVER or oldest == NEVER:
+    if not config.moves or oldest == NEVER:
         return end
     low, high = j, end
     while low < high:
         middle = (low + high) >> 1
-        if batch.now[row_index(batch, middle)] >= oldest + rule.size:
+        if batch.now[row_index(batch, middle)] >= oldest + config.size:
             high = middle
         else:
             low = middle + 1
@@ -232,57 +235,56 @@ def quiet_until(group, oldest, j, end, batch, rule):  # type: ignore[no-untyped-
 
 
 @inlined
-def enough_room(g, rule, pool, state, out):  # type: ignore[no-untyped-def]
+def enough_room(g, config, pool, state, out):
     """Is there room for one step of group g? If not, clock[NEED] says what is missing; 0: room for the answer."""
-    need = rule.room
-    if rule.room_per_row:
+    need = config.room
+    if config.room_per_row:
         for i in range(len(state.lists)):
-            need += rule.room_per_row * state.lists[i, g].length
+            need += config.room_per_row * state.lists[i, g].length
     state.clock[NEED] = need
     if len(pool.rows) - pool.free[CLASSES] < state.clock[NEED]:
         return False
-    if len(out) - state.clock[OUT] < 2 * rule.k:
+    if len(out) - state.clock[OUT] < 2 * config.k:
         state.clock[NEED] = 0
         return False
     return True
 
 
 @inlined
-def show_step(kind, g, at, order, taken, score, time, position, rule, pool, state, out):  # type: ignore[no-untyped-def]
+def show_step(kind, g, at, order, taken, score, time, position, config, pool, state, out):
     """Show the answer after one step, in which the row with these three was taken in, or none."""
-    if rule.each and takes_back(rule.emit):
-        ready(kind, g, at, rule, pool, state)
+    if config.each and takes_back(config.emit):
+        ready(kind, g, at, config, pool, state)
         row, answer, shown = (taken, score, time, position), state.lists[0, g], state.shown[g]
-        if show_replaced(g, at, order, row, answer, rule.k, pool, shown, state.clock, out):
+        if show_replaced(g, at, order, row, answer, config.k, pool, shown, state.clock, out):
             return
-    show_first(kind, g, at, order, rule, pool, state, out)
+    show_first(kind, g, at, order, config, pool, state, out)
 
 
 @inlined
-def show_first(kind, g, at, order, rule, pool, state, out):  # type: ignore[no-untyped-def]
-    ready(kind, g, at, rule, pool, state)
+def show_first(kind, g, at, order, config, pool, state, out):
+    ready(kind, g, at, config, pool, state)
     answer, shown = state.lists[0, g], state.shown[g]
-    n = min(rule.k, answer.length)
+    n = min(config.k, answer.length)
     if shown.gap > 0:
         # `show` wants a plain list; a band it was where one row replaced another.
         for r in range(shown.offset, shown.offset + shown.length):
             pool.rows[r] = pool.rows[r + shown.gap]
         shown.gap = 0
-    show(g, at, order, first_row(answer), n, rule.emit, pool, shown, state.clock, out)
+    show(g, at, order, first_row(answer), n, config.emit, pool, shown, state.clock, out)
 
 
 @kernel
-def end_window(end, g, rule, kind, pool, state, out):  # type: ignore[no-untyped-def]
-    """By value with a slide: drop what is before the window that ends here and show it, from group g on.
+def end_window(end, first, g, config, kind, pool, state, out):
+    """Drop what is before the window of times [first, end) and show it, from group g on.
 
     Returns the group it stopped at for lack of room.
     """
-    limit = end - rule.size if rule.size != FOREVER else -2 * NEVER
     while g < len(state.groups):
-        if not enough_room(g, rule, pool, state, out):
+        if not enough_room(g, config, pool, state, out):
             return g
-        if state.groups[g].oldest < limit:
-            drop(kind, g, limit, rule, pool, state)
-        show_first(kind, g, end, ZERO, rule, pool, state, out)
+        if state.groups[g].oldest < first:
+            drop(kind, g, first, config, pool, state)
+        show_first(kind, g, end, ZERO, config, pool, state, out)
         g += 1
     return g

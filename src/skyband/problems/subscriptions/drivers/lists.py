@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyband.core.clock import next_due
 from skyband.core.emit import ENTER, is_once
 from skyband.core.operator import ANSWER, Answer, Arrays, Floats, Ints
 from skyband.kernels.ranking import ROW, Rows, best_first
@@ -17,9 +18,9 @@ from skyband.problems.subscriptions.drivers.kernels.lists import EVERY_ROW, LATE
 from skyband.problems.subscriptions.drivers.kernels.refill import SAMPLE, best_of, guess, outlived_by, refill
 from skyband.problems.subscriptions.drivers.row_columns import Store
 from skyband.problems.subscriptions.drivers.scoring import BLOCK
-from skyband.problems.subscriptions.drivers.slides import Schedule, due_at
+from skyband.problems.subscriptions.drivers.window_driver import WindowDriver
 from skyband.problems.subscriptions.operator import Queries, Spec
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 AT_ONCE = 64  # lists that are filled again together
 
@@ -32,13 +33,13 @@ class Hits(NamedTuple):
     ends: Ints
 
 
-class Lists(Schedule):
+class Lists(WindowDriver):
     """A list for each query, and the rows of the window."""
 
     def __init__(self, spec: Spec, *, slack: float, hits: int) -> None:
         super().__init__(spec)
         self._slack = slack
-        self._store = Store(len(spec.scoring.score.columns), spec.window.by_count)
+        self._store = Store(len(spec.scoring.score.columns), self._numbered)
         self._queries = np.empty(0, QUERY)
         self._threshold = np.empty(0)
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
@@ -56,15 +57,10 @@ class Lists(Schedule):
     def _changed(self) -> None:
         """Queries came or went."""
 
-    @property
-    def _counted(self) -> int:
-        """By count, an answer is named by the arrivals so far: the number of the last one, and one more."""
-        return int(self.spec.window.by_count)
-
     def _next_ends(self, every: Ints) -> Ints:
         """Where the windows end of which queries with these slides are answered next."""
         return (
-            due_at(self._windows.next_end, every)
+            next_due(self._windows.next_end, every)
             if self._windows.slides
             else np.full(len(every), self._windows.now + 1)
         )
@@ -80,7 +76,7 @@ class Lists(Schedule):
         added["oldest"], added["edge_time"], added["edge_position"] = LATEST, -LATEST, EVERY_ROW
         added["base"] = added["wanted"]
         added["start"] = -1 if backfill else self._position
-        added["refilled"] = -FOREVER
+        added["refilled"] = -NEVER
         self._queries = np.concatenate([self._queries, added])
         self._threshold = np.concatenate([self._threshold, np.full(more, -np.inf)])
         self._parameters = np.ascontiguousarray(np.concatenate([self._parameters, queries.parameters], axis=1))
@@ -101,7 +97,7 @@ class Lists(Schedule):
         rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]][: query["k"]]
         self._make_room_out(len(rows))
         lines = self._emitted.lines[self._emitted.written[0] :][: len(rows)]
-        lines["at"], lines["group"], lines["order"], lines["change"] = self._now + self._counted, q, 0, ENTER
+        lines["at"], lines["group"], lines["order"], lines["change"] = self._windows.arrived(self._now), q, 0, ENTER
         lines["rank"] = np.arange(1, len(rows) + 1)
         lines["score"], lines["position"] = rows["score"], rows["position"]
         if is_once(self.spec.emit):
@@ -239,22 +235,21 @@ class Lists(Schedule):
         if done is None:
             self._in_order = True
             return self._lines()
-        if len(done) == 1:
-            return done[0]
-        if not done:
-            return Answer.of(np.empty(0, ANSWER))
-        return Answer(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
+        return Answer.joined(done)
 
     # -- questions -------------------------------------------------------------------------------------------------
 
     def top(self, k: int | None, size: int | None) -> Answer:
         """The best rows right now for each query: its k or the smaller one given, of its window or the last `size`."""
-        ends, at = np.full(len(self._queries), self._now + 1), np.full(len(self._queries), self._now + self._counted)
+        ends, at = (
+            np.full(len(self._queries), self._now + 1),
+            np.full(len(self._queries), self._windows.arrived(self._now)),
+        )
         if size is None and self._windows.slides:
             closing = self._windows.answered_at(self._worth_closing)
             if closing is None:
-                return Answer.of(np.empty(0, ANSWER))
-            ends = at = due_at(closing, self._queries["every"])
+                return Answer.joined([])
+            ends = at = next_due(closing, self._queries["every"])
         lines, counts = list[Rows](), []
         for q, (query, end) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             first = -LATEST if self.endless else end - (query["size"] if size is None else min(size, query["size"]))

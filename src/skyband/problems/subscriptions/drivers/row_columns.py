@@ -10,9 +10,11 @@ from skyband.core.operator import Arrays, Floats, Ints
 class Store:
     """Rows in order of arrival. Rows before `low` are dropped when room is needed; until then they are few."""
 
-    def __init__(self, columns: int, by_count: bool, room: int = 1024) -> None:
+    def __init__(self, columns: int, consecutive: bool, room: int = 1024) -> None:
+        """`consecutive`: times and positions grow by one with each row, so the clock after a row is its own time."""
+        self.consecutive = consecutive
         self._columns = np.empty((columns, room))
-        self._whole = np.empty((2 if by_count else 3, room), np.int64)
+        self._whole = np.empty((2 if consecutive else 3, room), np.int64)
         self.count = 0
 
     @property
@@ -30,8 +32,8 @@ class Store:
 
     @property
     def now(self) -> Ints:
-        """The largest time seen when each row had come: it never falls. By count, that is the row's own."""
-        return self._whole[2 if len(self._whole) > 2 else 0, : self.count]
+        """The largest time seen when each row had come: it never falls."""
+        return self._whole[0 if self.consecutive else 2, : self.count]
 
     def append(self, columns: Floats, time: Ints, position: Ints, now: Ints, low: int) -> None:
         """Add rows. No row before the time `low` is needed any more."""

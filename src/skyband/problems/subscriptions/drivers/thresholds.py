@@ -19,9 +19,9 @@ import numpy as np
 
 from skyband.core.emit import takes_back
 from skyband.core.operator import Answer, Floats, Ints
+from skyband.problems.subscriptions.drivers.kernels.each_arrival import arrive, room_for_lists
 from skyband.problems.subscriptions.drivers.kernels.lists import LATEST, SLACK, arrivals_of
-from skyband.problems.subscriptions.drivers.kernels.row_driver import arrive, room_for_lists
-from skyband.problems.subscriptions.drivers.kernels.step_driver import close, keep
+from skyband.problems.subscriptions.drivers.kernels.sliding import close, keep
 from skyband.problems.subscriptions.drivers.lists import Hits, Lists, classes_of
 from skyband.problems.subscriptions.operator import Spec
 
@@ -142,7 +142,7 @@ class Thresholds(Lists):
     def _later(self, than: int, end: int, before: int, low: int) -> int:
         """How many of the store's rows before `end`, up to the time `before`, are later than `than`, which is `low` or
         later."""
-        if self.spec.window.by_count:
+        if self._store.consecutive:
             return max(0, min(before + 1, before - than))
         first = int(np.searchsorted(self._store.now[:end], low, side="right"))
         return int(np.count_nonzero(self._store.time[first:end] > than))
@@ -163,7 +163,7 @@ class Thresholds(Lists):
         """Take rows into the lists of these queries; returns the queries whose lists are too short for it."""
         time, position = self._store.time[base + u : base + v], self._store.position[base + u : base + v]
         before = int(now[u - 1]) if u else self._now
-        arrivals = arrivals_of(time, position, now[u:v], before, self.spec.window.by_count)
+        arrivals = arrivals_of(time, position, now[u:v], before, self._store.consecutive)
         failed: list[Ints] = []
         begin = 0
         self._make_room_hits(v - u)
@@ -179,7 +179,7 @@ class Thresholds(Lists):
                     )  # fmt: skip
                 else:
                     at, failures = arrive(
-                        which, begin, at, reached, self._hits, arrivals, self._counted, u, self._queries,
+                        which, begin, at, reached, self._hits, arrivals, self._windows.arrived(0), u, self._queries,
                         self._threshold, self._pool, self.spec.emit, self._emitted, self._failed, self._room,
                     )  # fmt: skip
                     failed.append(which[self._failed[:failures]])

@@ -19,18 +19,17 @@ from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candi
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
 from skyband.problems.rows.drivers import growing
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 NAME = "budgeted"
 
 
 def refuses(spec: Spec) -> str | None:
     window = spec.window
-    if window.size == FOREVER:
+    if window.endless:
         return "nothing leaves a landmark window, so there are no candidates to let go"
-    if not window.by_count:
+    if window.known_rows is None:
         return "how many rows a window by value holds changes, so what error * N / n allows is not known"
-    if window.every:
+    if window.slides:
         return "of windows that slide by panes few rows are held anyhow"
     if spec.ad_hoc:
         return "ad-hoc questions for a part of the window need rows that are not among the best of all of it"

@@ -21,9 +21,9 @@ from skyband.core.emit import takes_back
 from skyband.core.operator import Answer, Arrays, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
+from skyband.kernels.showing import GONE, HOLE, OUT
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
-from skyband.problems.rows.drivers.emit_kernels import GONE, HOLE, OUT
 from skyband.problems.rows.operator import Spec
 
 
@@ -56,21 +56,20 @@ class Budgeted(Relaxed):
     def held(self) -> Ints:
         rows = self._rows()[1]
         if takes_back(self.spec.emit):
-            rows = np.concatenate([rows, slabs.pack(self._pool, self._shown())])
+            rows = np.concatenate([rows, slabs.pack(self._pool, self._state.shown)])
         return np.unique(rows["position"][rows["flag"] < GONE])
 
     def top(self, k: int, size: int | None) -> Answer:
         answer = super().top(k, size)
-        shown = self._with_columns(answer)
-        return Answer._make(column[shown] for column in answer)
+        return answer.take(self._with_columns(answer))
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         answer, ends = super().top_many(k, size)
         shown = self._with_columns(answer)
-        return Answer._make(column[shown] for column in answer), np.append(0, np.cumsum(shown))[ends]
+        return answer.take(shown), np.append(0, np.cumsum(shown))[ends]
 
-    def state(self) -> Arrays:
-        return super().state() | {"spent": self._state.spent.copy()}
+    def _by_group(self) -> Arrays:
+        return super()._by_group() | {"spent": self._state.spent.copy()}
 
     def restore(self, state: Arrays) -> None:
         super().restore(state)

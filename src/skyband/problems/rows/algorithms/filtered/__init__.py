@@ -19,7 +19,6 @@ from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.filtered.state import KINDS, Skyband, best_buffer
 from skyband.problems.rows.drivers import growing
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 NAMES = tuple(f"{query}+{before}" for query in ("strict", "relaxed") for before in KINDS)
 
@@ -30,7 +29,7 @@ def refuses(spec: Spec) -> str | None:
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
     """It holds the buffer, and a k-skyband of the rows before it, which has k (1 + ln(n/b)) rows."""
-    if spec.window.size == FOREVER:
+    if spec.window.endless:
         return min(spec.k, window_rows)
     share = min(best_buffer(spec), (spec.window.size + 1) // 2) / spec.window.size
     return min(window_rows, share * window_rows + spec.k * (1 + np.log(1 / share)))

@@ -17,9 +17,9 @@ from skyband.kernels.queues import pop_front, push_back
 from skyband.kernels.ranking import ZERO
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
 from skyband.problems.rows.algorithms.probabilistic.kernels import lowered
-from skyband.problems.rows.drivers.row_driver import NEVER, row_index
+from skyband.problems.rows.drivers.row_kernels import position_at, row_index
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 NONE, STRICT, RELAXED, PROBABILISTIC = 0, 1, 2, 3
 
@@ -210,7 +210,7 @@ def look_ahead(kind, g, config, pool, state):
     """Set `oldest`: the window start from which on a row has to be dropped again."""
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     group.oldest = group.expires
-    if kind.filter != NONE and buffer.length > 0 and config.size != FOREVER:
+    if kind.filter != NONE and buffer.length > 0:
         group.oldest = min(group.oldest, pool.rows[first_row(buffer)].time + kind.span - config.size)
 
 
@@ -245,10 +245,10 @@ def skip_rows(kind, g, j, end, batch, config, pool, state, out):
 def pass_below(kind, g, j, end, threshold, both, batch, config, pool, state):
     """Let rows with scores below the threshold through the buffer; `both`: as long as those that leave it are, too.
 
-    For windows of arrivals, where with each row that comes one leaves. Returns the first row not let through.
+    For numbered rows, where with each that comes one leaves. Returns the first row not let through.
     """
     group, buffer = state.groups[g], state.lists[BUFFER, g]
-    if not config.by_count or config.ahead:
+    if not config.numbered or config.ahead:
         return j
     stop = quiet_until(group, group.expires, j, end, batch, config)
     m = min(stop - j, buffer.length, buffer.capacity - buffer.gap - buffer.length)
@@ -266,7 +266,7 @@ def pass_below(kind, g, j, end, threshold, both, batch, config, pool, state):
         i = row_index(batch, j + y)
         row = entering[y]
         row.score, row.time, row.last, row.flag = score, arrivals + y, 0, 0
-        row.position = batch.position[i] if len(batch.position) else batch.first + i
+        row.position = position_at(batch, i)
     if x > 0:
         buffer.gap += x
         group.latest = arrivals + x - 1

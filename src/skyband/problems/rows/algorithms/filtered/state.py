@@ -21,17 +21,16 @@ from skyband.problems.rows.algorithms.filtered.kernels import (
     Filtered,
 )
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 KINDS = {"strict": STRICT, "relaxed": RELAXED, "probabilistic": PROBABILISTIC}
 
 SIGMA = 0.001  # of a probabilistic filter, which makes no errors: it only turns away more or fewer rows
-MANY_ROWS = 1_000_000  # by value a buffer may hold any number of rows; a few candidates too many do no harm
+MANY_ROWS = 1_000_000  # where a buffer may hold any number of rows; a few candidates too many do no harm
 
 
-class Skyband(Stepwise):
+class Skyband(StepDriver):
     """A strict or relaxed query skyband, with a filter or without."""
 
     def __init__(
@@ -45,10 +44,9 @@ class Skyband(Stepwise):
         initial_room: int = 1024,
     ) -> None:
         """`before`: the filter; `buffer`: how long rows stay there, in rows or in ticks; 0: as long as seems best."""
-        size = spec.window.size
         span = span_of(spec, buffer)
-        held = candidates(span if spec.window.by_count else MANY_ROWS, spec.k, SIGMA)
-        kind = Filtered(query, NONE if size == FOREVER else before, span, spec.k + held, gamma)
+        before = NONE if spec.window.endless else before
+        kind = Filtered(query, before, span, rows_in_filter(spec, span), gamma)
         super().__init__(spec, kind, lists=3, fields=FIELDS, initial_room=initial_room)
 
     def check(self) -> None:
@@ -75,11 +73,18 @@ def span_of(spec: Spec, buffer: int) -> int:
     return min((spec.window.size + 1) // 2, buffer or best_buffer(spec))
 
 
+def rows_in_filter(spec: Spec, span: int) -> int:
+    """How many rows a probabilistic filter holds at most, of a buffer as long as this."""
+    rows = MANY_ROWS if spec.window.known_rows is None else span
+    return spec.k + candidates(rows, spec.k, SIGMA)
+
+
 def best_buffer(spec: Spec) -> int:
-    """By count, so many rows that few of them enter the filter; by value, an eighth of the window.
+    """Where the rows of a window are known, so many that few of them enter the filter; else an eighth of the window.
 
     docs/algorithms.md says what shorter and longer buffers cost.
     """
-    if not spec.window.by_count:
+    rows = spec.window.known_rows
+    if rows is None:
         return max(1, spec.window.size // 8)
-    return 128 * (spec.k + candidates(min(spec.window.size, MANY_ROWS), spec.k, SIGMA))
+    return 128 * (spec.k + candidates(min(rows, MANY_ROWS), spec.k, SIGMA))

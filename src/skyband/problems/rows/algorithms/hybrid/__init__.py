@@ -16,13 +16,12 @@ from skyband.problems.rows.algorithms.hybrid.state import HybridSkyband
 from skyband.problems.rows.algorithms.probabilistic.state import SIGMA, candidates_of
 from skyband.problems.rows.drivers import growing
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 NAME = "hybrid"
 
 
 def refuses(spec: Spec) -> str | None:
-    if spec.window.size == FOREVER:
+    if spec.window.endless:
         return "nothing leaves a landmark window, so there are no candidates to choose"
     return probabilistic.refuses(spec)
 

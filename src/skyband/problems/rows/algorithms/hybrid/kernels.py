@@ -20,9 +20,8 @@ from skyband.kernels.skyband import first_row
 from skyband.problems.rows.algorithms.filtered import kernels as filtered_kernels
 from skyband.problems.rows.algorithms.filtered.kernels import BUFFER, FILTER, QUERY, drop_rows, offer, take_row
 from skyband.problems.rows.algorithms.probabilistic.kernels import FIELDS, expire_likely, take_likely
-from skyband.problems.rows.drivers.row_driver import NEVER
 from skyband.problems.rows.drivers.step_kernels import steps
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 
 class Hybrid(NamedTuple):
@@ -168,7 +167,7 @@ def drop_either(kind, g, limit, config, pool, state):
 @inlined
 def skip_either(kind, g, j, end, batch, config, pool, state, out):
     group, buffer = state.groups[g], state.lists[BUFFER, g]
-    if not config.by_count or config.size == FOREVER:
+    if not config.numbered:
         return j
     untested = max(kind.patience, (buffer.length + 1) >> 1) - group.untested
     end = min(end, j + untested - 1)

@@ -16,23 +16,22 @@ import numpy as np
 
 from skyband.kernels.ranking import SMALL
 from skyband.problems.rows.algorithms.filtered.kernels import BUFFER, FILTER, PROBABILISTIC, QUERY, RELAXED
-from skyband.problems.rows.algorithms.filtered.state import MANY_ROWS, SIGMA, span_of
+from skyband.problems.rows.algorithms.filtered.state import rows_in_filter, span_of
 from skyband.problems.rows.algorithms.hybrid.kernels import HYBRID_FIELDS, Hybrid
-from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
 
 TESTED_ROWS = 1_024  # of a buffer
 
 
-class HybridSkyband(Stepwise):
+class HybridSkyband(StepDriver):
     def __init__(
         self, spec: Spec, limit: int, *, gamma: float, buffer: int, patience: int, initial_room: int = 1024
     ) -> None:
         span = span_of(spec, buffer)
-        held = candidates(span if spec.window.by_count else MANY_ROWS, spec.k, SIGMA)
         scores, best = np.empty(TESTED_ROWS), np.empty(2 * spec.k + SMALL)
-        kind = Hybrid(RELAXED, PROBABILISTIC, span, spec.k + held, gamma, limit, 0, patience, scores, best)
+        candidates = rows_in_filter(spec, span)
+        kind = Hybrid(RELAXED, PROBABILISTIC, span, candidates, gamma, limit, 0, patience, scores, best)
         super().__init__(spec, kind, lists=3, fields=HYBRID_FIELDS, initial_room=initial_room)
 
     @property

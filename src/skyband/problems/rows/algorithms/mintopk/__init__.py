@@ -19,13 +19,12 @@ from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK
 from skyband.problems.rows.drivers import growing
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 NAME = "mintopk"
 
 
 def refuses(spec: Spec) -> str | None:
-    if spec.slides_with_each_arrival:
+    if not spec.window.slides:
         return "the window slides with each arrival, so there are no panes"
     if spec.ad_hoc:
         return "ad-hoc questions may cut a pane in two, and of a pane only its k best rows are kept"
@@ -34,7 +33,7 @@ def refuses(spec: Spec) -> str | None:
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
     """The open pane has k rows; the slides before it have k, k/2, k/3, … left, on random order."""
-    slides = 2 if spec.window.size == FOREVER else math.ceil(spec.window.size / spec.window.every)
+    slides = 2 if spec.window.endless else math.ceil(spec.window.size / spec.window.every)
     harmonic = sum(1 / i for i in range(1, min(slides, 1000))) + math.log(max(1.0, slides / 1000))
     return min(window_rows, spec.k * (1 + harmonic))
 

@@ -8,30 +8,28 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, Held, cover
+from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.clock import WindowClock
 from skyband.core.emit import takes_back
-from skyband.core.operator import ANSWER, Answer, Arrays, Ints
+from skyband.core.operator import Arrays, Ints
 from skyband.errors import InvalidQuery, SnapshotMismatch
 from skyband.kernels import slabs
 from skyband.kernels.compiling import read_only
-from skyband.kernels.panes import SAMPLE, WORTH_GUESSING, last_window, pane_of, shape_of
+from skyband.kernels.panes import SAMPLE, WORTH_GUESSING, shape_of
 from skyband.kernels.positions import ascending
 from skyband.kernels.ranking import Rows, best_first, joined
+from skyband.kernels.showing import OUT
 from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
+    ALL_CLOCKS,
     CELL,
-    CLOCKS,
     CLOSED,
     DOMINATOR,
     FREE_CELL,
     GROUP,
-    LATE,
     MANY,
-    NEVER,
     NEXT,
-    NOW,
     SHOWN,
     TOTAL,
-    UNRANKED,
     WANTED,
     YOUNG,
     Config,
@@ -41,82 +39,30 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
 )
 from skyband.problems.rows.algorithms.mintopk.kernels.closing import FEW, close_until
 from skyband.problems.rows.algorithms.mintopk.kernels.pushing import push_by_count, push_by_value
-from skyband.problems.rows.drivers.emit_kernels import OUT
-from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.drivers.rescoring import Change
+from skyband.problems.rows.drivers.row_driver import RowDriver
+from skyband.problems.rows.drivers.row_kernels import NOW
 from skyband.problems.rows.operator import Batch, Spec
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 
-class MinTopK:
+class MinTopK(RowDriver):
+    by_group = False  # its loops take rows in the order in which they come
+
     def __init__(self, spec: Spec, *, slack: int = 8, initial_room: int = 1024) -> None:
         """`slack`: a pane's buffer is cut back to its k best when it holds max(2k, k + slack) rows."""
-        self.spec = spec
+        super().__init__(spec, initial_room, ALL_CLOCKS)
         self._shape = shape_of(spec.window.size, spec.window.every)
         self._config = Config(spec.k, max(2 * spec.k, spec.k + slack), spec.window.lateness, spec.emit)
-        self._pool = slabs.new_pool(initial_room)
         self._groups = np.zeros(0, GROUP)
         self._young = np.zeros(0, YOUNG)
         self._cells = np.zeros(0, CELL)
-        self._out = np.zeros(initial_room, ANSWER)
         self._work = new_work(self._config, 1)
         self._sample = np.empty(SAMPLE) if spec.k >= WORTH_GUESSING and not spec.grouped else None
-        self._clock = np.zeros(CLOCKS, np.int64)
-        self._clock[[NOW, CLOSED, NEXT, FREE_CELL]] = -NEVER, -NEVER, NEVER, slabs.NONE
-        self._held: Held | None = None  # for questions; None: not made since rows came or left
+        self._clock[[CLOSED, NEXT, FREE_CELL]] = -NEVER, NEVER, slabs.NONE
         self._know_groups(1)
 
-    @property
-    def late(self) -> int:
-        return int(self._clock[LATE])
-
-    @property
-    def unranked(self) -> int:
-        return int(self._clock[UNRANKED])
-
     # -- the protocol ---------------------------------------------------------------------------------------------
-
-    def push(self, batch: Batch) -> Answer:
-        self._held = None
-        if self.spec.grouped and len(batch.group):
-            self._know_groups(int(batch.group.max()) + 1)
-        group = batch.group if self.spec.grouped else None
-        score, time = read_only(batch.score), read_only(batch.time)
-        i, n = 0, len(score)
-        while True:
-            self._fit_work(n)
-            state = self._shape, self._config, self._pool, *self._arrays(), self._work
-            if self.spec.window.by_count:
-                i = push_by_count(score, group, batch.first, i, *state, self._sample)
-            else:
-                i = push_by_value(score, time, group, batch.first, i, *state)
-            if i == n:
-                return self._take_answer()
-            self._make_room()
-
-    def advance(self, watermark: int) -> Answer:
-        self._held = None
-        # A window closes when the watermark reaches its end, so windows up to this index are due.
-        self._close_until(watermark // self._shape.every - 1)
-        self._clock[CLOSED] = max(self._clock[CLOSED], watermark // self._shape.every)
-        return self._take_answer()
-
-    def next_close(self) -> int | None:
-        upcoming = int(self._clock[NEXT])
-        return None if self.spec.window.by_count or upcoming == NEVER else (upcoming + 1) * self._shape.every
-
-    def finish(self) -> Answer:
-        self._held = None
-        if not self.spec.window.by_count:
-            self._close_until(self._last_window_with_rows())
-        return self._take_answer()
-
-    def top(self, k: int, size: int | None) -> Answer:
-        held = self._ask()
-        return held.best(k, self._asked(held.codes, np.array([NEXT_WINDOW if size is None else size])))
-
-    def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
-        held = self._ask()
-        return held.best_of_many(k, self._asked(held.codes, size))
 
     def held(self) -> Ints:
         parts = [slabs.positions(self._pool, headers) for headers in self._lists()]
@@ -125,7 +71,7 @@ class MinTopK:
     def rows_held(self) -> int:
         return int(self._clock[TOTAL])
 
-    def live_groups(self) -> npt.NDArray[np.bool_]:
+    def live_codes(self) -> npt.NDArray[np.bool_]:
         groups, rows = self._groups, self._groups["length"] + self._young["length"]
         live: npt.NDArray[np.bool_] = (rows > 0) | (groups["cell"] != slabs.NONE) | (groups["arrivals"] > 0)
         return live
@@ -156,7 +102,7 @@ class MinTopK:
                 "This snapshot of 'mintopk' was written by another version of Skyband, which kept one list of rows: "
                 "this one keeps two. Start anew, or go on with that version."
             )
-        self._held = None
+        self._held, self._windows = None, WindowClock(self.spec.window)
         self._clock, self._groups, self._young, self._cells = (
             state[name].copy() for name in ("clock", "groups", "young", "cells")
         )
@@ -169,9 +115,10 @@ class MinTopK:
         for cell, g in enumerate(self._cells["group"]):
             self._cells["following"][cell] = self._groups["cell"][g]
             self._groups["cell"][g] = cell
+        self._move_clock()
 
     def rescore(self, change: Change) -> None:
-        self.restore(rescored(self.state(), change))
+        super().rescore(change)
         self._work = new_work(self._config, len(self._work.bar))  # what it expects is said in scores
 
     def check(self) -> None:
@@ -181,7 +128,7 @@ class MinTopK:
         assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
         assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
         assert (state["cells"]["length"] < self._config.limit).all(), "an open pane holds fewer rows than its limit"
-        slides = 1 if self.spec.window.size == FOREVER else self._shape.whole + (self._shape.rest > 0)
+        slides = 1 if self.spec.window.endless else self._shape.whole + (self._shape.rest > 0)
         for name, headers in (("list_rows", state["groups"]), ("young_rows", state["young"])):
             for listed in np.split(state[name], np.cumsum(headers["length"])[:-1]):
                 assert (best_first(listed) == np.arange(len(listed))).all(), "a group's list is sorted, best first"
@@ -207,6 +154,44 @@ class MinTopK:
         assert (young["length"] <= most).all(), "there are not more young rows than others, or few"
 
     # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _push(self, batch: Batch) -> None:
+        group = batch.group if self.spec.grouped else None
+        score, time = read_only(batch.score), read_only(batch.time)
+        i, n = 0, len(score)
+        while True:
+            self._fit_work(n)
+            state = self._shape, self._config, self._pool, *self._arrays(), self._work
+            if self._numbered:
+                i = push_by_count(score, group, batch.first, i, *state, self._sample)
+            else:
+                i = push_by_value(score, time, group, batch.first, i, *state)
+            if i == n:
+                break
+            self._make_room()
+        self._move_clock()
+
+    def _move_clock(self) -> None:
+        """The loops above move a clock of their own, in the same array as all that they count."""
+        if self._windows.waits:
+            self._windows.move_to(int(self._clock[NOW]))
+            self._windows.closed = max(self._windows.closed, int(self._clock[CLOSED]) * self._shape.every)
+
+    def _worth_closing(self) -> int | None:
+        upcoming = int(self._clock[NEXT])
+        return None if upcoming == NEVER else (upcoming + 1) * self._shape.every
+
+    def _close_until(self, until: int) -> None:
+        windows = until // self._shape.every  # those with a smaller index end here or before
+        while not close_until(windows - 1, self._shape, self._config, self._pool, *self._arrays()):
+            self._make_room()
+        self._clock[CLOSED] = max(self._clock[CLOSED], windows)
+        self._move_clock()
+
+    def _finish_end(self) -> int:
+        # A row in an open pane makes the next window worth closing, though all that are of its time have closed.
+        end = self._windows.finish_end
+        return max(end, self._windows.next_end) if len(self._open_cells()) else end
 
     def _know_groups(self, count: int) -> None:
         known = len(self._groups)
@@ -245,21 +230,6 @@ class MinTopK:
             self._clock[FREE_CELL] = known
         self._clock[WANTED] = 0
 
-    def _close_until(self, window: int) -> None:
-        while not close_until(window, self._shape, self._config, self._pool, *self._arrays()):
-            self._make_room()
-
-    def _last_window_with_rows(self) -> int:
-        """The last window of the latest row, even if that row has no score and is not held."""
-        now = int(self._clock[NOW])
-        if now == -NEVER:
-            return -NEVER
-        pane = int(pane_of(self._shape, now))
-        if self.spec.window.size == FOREVER:
-            # Rows that were shown once are in all later windows; only what is new makes another window worth closing.
-            return max(pane >> 1, int(self._clock[CLOSED])) if len(self._open_cells()) else pane >> 1
-        return int(last_window(self._shape, pane))
-
     def _open_cells(self) -> slabs.Headers:
         return self._cells[self._cells["group"] != slabs.NONE]
 
@@ -272,40 +242,20 @@ class MinTopK:
         ]
         return np.concatenate(groups), joined([slabs.pack(self._pool, headers) for headers in lists])
 
-    def _ask(self) -> Held:
-        """The rows held, ready for questions."""
-        if self._held is None:
-            self._held = Held(*self._rows())
-        return self._held
+    def _arrivals(self) -> Ints:
+        arrivals: Ints = self._groups["arrivals"]
+        return arrivals
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
-        """What ad-hoc questions of these sizes cover, for each of these groups."""
         self._refuse(size)
-        every, window, asked = self._shape.every, self.spec.window, Asked.room(len(groups), len(size))
-        if window.by_count:
-            now = self._groups["arrivals"][groups]
-            closing = (now // every + 1) * every
-        else:
-            now = np.full(len(groups), self._clock[NOW])
-            end = self.next_close()
-            closing = np.full(len(groups), NOTHING if end is None else end)
-        cover(now, size, window.by_count, every, window.size, closing, asked)
-        return asked
+        return super()._asked(groups, size)
 
     def _refuse(self, size: Ints) -> None:
         """Refuse sizes that reach back to where no open window of some group begins, even of one without rows."""
         every, window = self._shape.every, self.spec.window
-        if window.by_count:
-            end = self._groups["arrivals"][self._groups["arrivals"] > 0]
-            closed = end // every
-        else:
-            end = self._clock[[NOW]][self._clock[[NOW]] > -NEVER] + 1
-            # Before anything has closed, no size that may be asked for reaches back to where that would be.
-            closed = np.maximum(self._clock[[CLOSED]], -NEVER // every)[: len(end)]
-        start = end[:, np.newaxis] - size
+        start, closed = self._windows.reach(size, self._arrivals())
         # Where the window that closes next begins; of a landmark, where nothing has closed yet.
-        held_from = closed * every if window.size == FOREVER else (closed + 1) * every - window.size
-        ahead = start - held_from[:, np.newaxis]
+        ahead = start - (closed if window.endless else closed + (every - window.size))
         refused = np.argwhere((size != NEXT_WINDOW) & ((ahead < 0) | (ahead % every > 0)))
         if len(refused):
             g, q = refused[0]
@@ -315,8 +265,3 @@ class MinTopK:
                 "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
                 "size."
             )
-
-    def _take_answer(self) -> Answer:
-        n = int(self._clock[OUT])
-        self._clock[OUT] = 0
-        return Answer.of(self._out[:n])

@@ -21,7 +21,6 @@ from skyband.problems.rows.algorithms import relaxed
 from skyband.problems.rows.algorithms.partitioned.state import Partitioned
 from skyband.problems.rows.drivers import growing
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 NAME = "partitioned"
 
@@ -32,7 +31,7 @@ def refuses(spec: Spec) -> str | None:
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
     """It holds the k-skyband, a quarter as many rows in gaps, and half a partition."""
-    if spec.window.size == FOREVER:
+    if spec.window.endless:
         return min(spec.k, window_rows)
     return min(window_rows, 1.25 * relaxed.expected_rows(spec, window_rows) + math.sqrt(spec.k * window_rows))
 

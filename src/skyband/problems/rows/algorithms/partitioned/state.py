@@ -16,16 +16,15 @@ from skyband.kernels.ranking import Rows, best_first
 from skyband.problems.rows.algorithms.partitioned.kernels.arrays import EXPIRY, FIELDS, PARTS, RANKED, STORE
 from skyband.problems.rows.algorithms.partitioned.kernels.steps import Partitions
 from skyband.problems.rows.drivers.rescoring import Change, rescored
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 
-class Partitioned(Stepwise):
+class Partitioned(StepDriver):
     def __init__(self, spec: Spec, *, partition: int = 64, slack: int = 64, initial_room: int = 1024) -> None:
         """A partition has at least `partition` rows; beside the best k about `slack` more rows are kept ranked."""
-        stores = spec.window.size != FOREVER or spec.ad_hoc
-        kind = Partitions(stores, max(slack, 1), partition, np.empty(spec.k, np.float64))
+        forgets = not spec.window.endless
+        kind = Partitions(forgets or spec.ad_hoc, forgets, max(slack, 1), partition, np.empty(spec.k, np.float64))
         fields = {**FIELDS, "partition": partition}
         super().__init__(spec, kind, lists=4, fields=fields, initial_room=initial_room)
 
@@ -81,7 +80,8 @@ class Partitioned(Stepwise):
         return [store[start : start + n] for start, n in zip(starts, parts["last"], strict=True)]
 
     def _lists(self) -> list[slabs.Headers]:
-        return [self._all_lists()[i] for i in (RANKED, STORE)]
+        lists = self._all_lists()
+        return [lists[f"list{i}"] for i in (RANKED, STORE)]
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
         if len(groups) and not self._kind.stores and (size != NEXT_WINDOW).any():

@@ -21,7 +21,7 @@ NAME = "pretopk"
 
 
 def refuses(spec: Spec) -> str | None:
-    if spec.slides_with_each_arrival:
+    if not spec.window.slides:
         return "the window slides with each arrival, so a row may be in as many windows as it has rows"
     if spec.ad_hoc:
         return "ad-hoc questions may start where no window does, and of each window only its k best rows are kept"

@@ -12,15 +12,14 @@ from skyband.core.emit import is_once
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.skyband import first_row, insert, rank_of
 from skyband.problems.rows.drivers.step_kernels import steps
-from skyband.windows import FOREVER
 
 ANSWER = 0  # the first list of a group
 
 
 class PreTopK(NamedTuple):
     every: int
-    windows: int  # how many may be open at once
-    closed: int  # by value: windows with a smaller index have closed
+    windows: int  # how many may be open at once; 0: all windows hold the same rows
+    closed: int  # windows with a smaller index have closed, as far as the clock of all groups says
 
 
 @inlined
@@ -43,7 +42,7 @@ def predict(predicted, score, time, position, k, pool):
 
 @inlined
 def take_row(kind, g, score, time, position, config, pool, state):
-    if config.size == FOREVER:
+    if kind.windows == 0:
         return predict(state.lists[ANSWER, g], score, time, position, config.k, pool)
     first, last = max(time // kind.every, kind.closed), (time + config.size) // kind.every - 1
     # So far an earlier window holds every row that a later one does, so a later one turns away what this one does.
@@ -62,7 +61,7 @@ def drop_rows(kind, g, limit, config, pool, state):
 @inlined
 def close_window(kind, g, at, config, pool, state):
     """Make the list predicted for the window that ends here the answer; its slot is free for a later window."""
-    if config.size == FOREVER:
+    if kind.windows == 0:
         return
     window = at // kind.every - 1
     answer, predicted = state.lists[ANSWER, g], state.lists[slot(kind, window), g]

@@ -5,27 +5,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import Codes, Ints
+from skyband.core.operator import Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.pretopk.kernels import ANSWER, PreTopK
-from skyband.problems.rows.drivers.row_driver import NEVER
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.drivers.row_kernels import Input
+from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 MOST_WINDOWS = 4096  # that hold the same row
 
 
 def windows_of(spec: Spec) -> int:
     """How many windows may hold a row, beside those that have closed."""
-    return 0 if spec.window.size == FOREVER else math.ceil(spec.window.size / spec.window.every)
+    return 0 if spec.window.endless else math.ceil(spec.window.size / spec.window.every)
 
 
-class PredictedTopK(Stepwise):
+class PredictedTopK(StepDriver):
     def __init__(self, spec: Spec, *, initial_room: int = 1024) -> None:
         lists = 1 + windows_of(spec)
         kind = PreTopK(spec.window.every, windows_of(spec), -NEVER)
@@ -36,8 +35,8 @@ class PredictedTopK(Stepwise):
     def check(self) -> None:
         super().check()
         k, every, size = self.spec.k, self.spec.window.every, self.spec.window.size
-        for g in range(len(self._state.groups)):
-            closed = int(self._state.groups["arrivals"][g]) // every if self.spec.window.by_count else self._closed
+        all_closed = self._windows.closed_by(self._arrivals()) // every
+        for g, closed in enumerate(all_closed.tolist()):
             lists = [self._list(i, g) for i in range(len(self._state.lists))]
             assert all(len(rows) <= k for rows in lists), "no list has more than k rows"
             later = lists[ANSWER][:0]
@@ -51,22 +50,17 @@ class PredictedTopK(Stepwise):
                 assert (best["position"] == rows["position"]).all(), "no row is only in the list of a later window"
                 later = rows
 
-    def _take(
-        self, score: npt.NDArray[np.float64], time: Ints, group: Codes | Ints, first: int, position: Ints
-    ) -> None:
-        if not self.spec.window.by_count:
-            self._kind = self._kind._replace(closed=self._closed)
-        super()._take(score, time, group, first, position)
+    def _take(self, rows: Input) -> None:
+        if self._windows.waits:
+            self._kind = self._kind._replace(closed=self._windows.closed // self.spec.window.every)
+        super()._take(rows)
 
     def _asked(self, groups: Ints, size: Ints) -> Asked:
         asked, window = super()._asked(groups, size), self.spec.window
-        by_count = np.asarray(self._arrivals()[groups] // window.every)
-        closed = by_count if window.by_count else np.full(len(groups), self._closed)
-        if window.size == FOREVER:
-            held = np.zeros(asked.start.shape, np.bool_)
-        else:
-            end = asked.start + window.size
-            held = (end % window.every == 0) & (end // window.every > closed[:, np.newaxis])
+        held = np.zeros(asked.start.shape, np.bool_)
+        if not window.endless:
+            end, closed = asked.start + window.size, self._windows.closed_by(self._arrivals()[groups])
+            held = (end % window.every == 0) & (end > closed[:, np.newaxis])
         refused = np.argwhere((size != NEXT_WINDOW) & ~held)
         if len(refused):
             g, q = refused[0]

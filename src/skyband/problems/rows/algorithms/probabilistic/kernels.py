@@ -9,8 +9,8 @@ import numpy as np
 from skyband.kernels.compiling import inlined
 from skyband.kernels.panes import skip_scores
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
-from skyband.problems.rows.drivers.row_driver import NEVER
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
+from skyband.windows import NEVER
 
 BAND = 0  # the only list of a group: ranked, best first
 

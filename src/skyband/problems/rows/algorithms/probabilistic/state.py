@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.algorithms.probabilistic.kernels import FIELDS, Probabilistic
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 SIGMA = 0.001  # unless it is given
-MANY_ROWS = 1_000_000_000  # by value a window may hold any number of rows; a few candidates too many do no harm
+MANY_ROWS = 1_000_000_000  # where a window may hold any number of rows; a few candidates too many do no harm
 
 
 def candidates_of(spec: Spec, sigma: float) -> int:
-    known = spec.window.by_count and spec.window.size != FOREVER
-    return candidates(spec.window.size if known else MANY_ROWS, spec.k, sigma)
+    rows = spec.window.known_rows
+    return candidates(MANY_ROWS if rows is None else rows, spec.k, sigma)
 
 
-class ProbabilisticSkyband(Stepwise):
+class ProbabilisticSkyband(StepDriver):
     def __init__(self, spec: Spec, limit: int, additional: int, initial_room: int) -> None:
         super().__init__(spec, Probabilistic(limit, additional), fields=FIELDS, initial_room=initial_room)
 

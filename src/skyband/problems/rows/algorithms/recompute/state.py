@@ -55,7 +55,7 @@ class Recompute(Recomputing[Batch, Row, Row, Answer]):
     def group_of(self, row: Row) -> int:
         return row.group
 
-    def live_groups(self) -> npt.NDArray[np.bool_]:
+    def live_codes(self) -> npt.NDArray[np.bool_]:
         return live(self.groups())
 
     def compact(self, kept: Ints) -> None:

@@ -19,7 +19,6 @@ from skyband.problems.rows.algorithms.filtered.state import Skyband
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.drivers import growing
 from skyband.problems.rows.operator import Spec
-from skyband.windows import FOREVER
 
 NAME = "relaxed"
 
@@ -30,7 +29,7 @@ def refuses(spec: Spec) -> str | None:
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
     """The k-skyband of n rows in random order has k (1 + H_n - H_k) rows, about k (1 + ln(n/k))."""
-    if spec.window.size == FOREVER:
+    if spec.window.endless:
         return min(spec.k, window_rows)
     return min(window_rows, spec.k * (1 + math.log(max(1.0, window_rows / spec.k))))
 

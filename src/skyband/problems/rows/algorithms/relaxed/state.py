@@ -11,26 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.emit import takes_back
-from skyband.core.operator import Arrays, Codes, Ints
+from skyband.core.operator import Arrays
 from skyband.kernels import slabs
-from skyband.kernels.codes import order_by_code
-from skyband.kernels.compiling import read_only
 from skyband.kernels.ranking import Rows, best_first
-from skyband.problems.rows.algorithms.relaxed.kernels.arrays import (
-    GROUP,
-    LIST,
-    SPENT,
-    Config,
-    State,
-    expired_at,
-    new_work,
-)
+from skyband.problems.rows.algorithms.relaxed.kernels.arrays import GROUP, SPENT, Config, State, expired_at, new_work
 from skyband.problems.rows.algorithms.relaxed.kernels.pushing import expire_all, find_oldest, push, show_all
-from skyband.problems.rows.drivers.row_driver import NEED, NO_ORDER, NOW, Arriving, Input, running_maximum
+from skyband.problems.rows.drivers.row_kernels import NOW, Input
+from skyband.problems.rows.drivers.window_driver import LIST, SHOWN, WindowDriver
 from skyband.problems.rows.operator import Spec
 
+BANDS, RECENT = "band", "recent"  # the names of the lists
 
-class Relaxed(Arriving):
+
+class Relaxed(WindowDriver):
     def __init__(
         self,
         spec: Spec,
@@ -45,18 +38,9 @@ class Relaxed(Arriving):
         `budget`: how much error is allowed, and how it is spent; see `budgeted`.
         """
         super().__init__(spec, initial_room)
-        window = spec.window
-        self._config = Config(
-            spec.k,
-            window.size,
-            window.by_count,
-            window.every if window.by_count else 0,
-            window.every == 0,
-            spec.emit,
-            block,
-            slack,
-            *budget,
-        )
+        clock, every = self._windows, spec.window.every if self._numbered else 0
+        when = spec.window.size, not clock.endless, self._numbered, every, not clock.slides
+        self._config = Config(spec.k, *when, spec.emit, block, slack, *budget)
         self._state = State(np.zeros(1, GROUP), np.zeros(1, LIST), np.zeros(1, LIST), self._clock, self._new_spent(1))
         self._work = new_work(self._config, block)
 
@@ -68,7 +52,7 @@ class Relaxed(Arriving):
         )
         return sum(int(headers["length"].sum()) for headers in lists) + len(self._pending)
 
-    def live_groups(self) -> npt.NDArray[np.bool_]:
+    def live_codes(self) -> npt.NDArray[np.bool_]:
         state = self._state
         live: npt.NDArray[np.bool_] = (
             (state.groups["length"] > 0) | (state.shown["length"] > 0) | (state.groups["arrivals"] > 0)
@@ -76,55 +60,12 @@ class Relaxed(Arriving):
         live[self._pending["group"]] = True
         return live
 
-    def compact(self, kept: Ints) -> None:
-        saved = self.state()
-        code = np.full(len(self._state.groups), slabs.NONE, np.int64)
-        code[kept] = np.arange(len(kept))
-        for name in ("band", "recent", "shown"):
-            owner = np.repeat(np.arange(len(code)), saved[f"{name}_length"])
-            saved[f"{name}_rows"] = saved[f"{name}_rows"][code[owner] != slabs.NONE]
-            saved[f"{name}_length"] = saved[f"{name}_length"][kept]
-        for name in ("arrivals", "pruned", "spent"):
-            if len(saved.get(name, ())):
-                saved[name] = saved[name][kept]
-        saved["pending"]["group"] = code[saved["pending"]["group"]]
-        self.restore(saved)
-
-    def state(self) -> Arrays:
-        state = self._state
-        return {
-            "clock": self._saved_clock(),
-            "arrivals": state.groups["arrivals"].copy(),
-            "pruned": state.groups["pruned"].copy(),
-            "band_length": state.groups["length"].copy(),
-            "recent_length": state.recent["length"].copy(),
-            "shown_length": state.shown["length"].copy(),
-            "band_rows": slabs.pack(self._pool, self._bands()),
-            "recent_rows": slabs.pack(self._pool, state.recent),
-            "shown_rows": slabs.pack(self._pool, state.shown),
-            "pending": self._pending.copy(),
-        }
-
-    def restore(self, state: Arrays) -> None:
-        n = len(state["arrivals"])
-        groups, recent, shown = np.zeros(n, GROUP), np.zeros(n, LIST), np.zeros(n, LIST)
-        self._pool = slabs.new_pool(
-            sum(slabs.room_for(state[f"{name}_length"]) for name in ("band", "recent", "shown"))
-        )
-        for name, headers in (("band", groups), ("recent", recent), ("shown", shown)):
-            headers["length"] = state[f"{name}_length"]
-            slabs.unpack(self._pool, headers, state[f"{name}_rows"])
-        groups["arrivals"], groups["pruned"] = state["arrivals"], state["pruned"]
-        find_oldest(groups, self._config.k, self._pool)
-        self._state = State(groups, recent, shown, self._clock, self._new_spent(n))
-        self._restore_clock(state)
-
     def check(self) -> None:
         saved, k = self.state(), self.spec.k
         rows = self._rows()[1]
         assert len(np.unique(rows["position"])) == len(rows), "no row is held twice"
         assert not np.isnan(rows["score"]).any(), "a row without a score is never held"
-        bands, recents = _split(saved, "band"), _split(saved, "recent")
+        bands, recents = _split(saved, BANDS), _split(saved, RECENT)
         for g, (band, recent) in enumerate(zip(bands, recents, strict=True)):
             assert (best_first(band) == np.arange(len(band))).all(), "a band is sorted, best first"
             assert (np.diff(recent["time"]) >= 0).all(), "recent rows are in order of time"
@@ -139,9 +80,8 @@ class Relaxed(Arriving):
 
     def _expired(self, g: int) -> int:
         """Rows of group g with this time or an earlier one have left the window."""
-        by_count = self.spec.window.by_count
-        now = int(self._state.groups["arrivals"][g]) - 1 if by_count else int(self._state.clock[NOW])
-        return int(expired_at(now, self.spec.window.size))
+        now = int(self._arrivals()[g]) - 1 if self._numbered else int(self._clock[NOW])
+        return int(expired_at(now, self._config))
 
     def _new_spent(self, groups: int) -> npt.NDArray[Any]:
         """What new groups have spent of their error, which is nothing; without an error there is nothing to count."""
@@ -158,27 +98,17 @@ class Relaxed(Arriving):
                 slabs.grown(groups, count), slabs.grown(recent, count), slabs.grown(shown, count), clock, spent
             )
 
-    def _take(
-        self, score: npt.NDArray[np.float64], time: Ints, group: Codes | Ints, first: int, position: Ints
-    ) -> None:
-        groups, clock = self._state.groups, self._state.clock
-        now = NO_ORDER if self._config.by_count else running_maximum(time, clock[NOW])
-        order, start = NO_ORDER, np.array([0, len(score)])
-        if self.spec.grouped:
-            order, start = order_by_code(group, len(groups))
-        rows = Input(read_only(score), read_only(time), now, position, first, order, start)
+    def _take(self, rows: Input) -> None:
         g, j = 0, 0
         while True:
             self._fit_work()
             g, j = push(g, j, rows, self._config, self._pool, self._state, self._work, self._out)
-            if g == len(groups):
-                break
+            if g == len(self._state.groups):
+                return
             self._make_room()
-        if len(now):
-            clock[NOW] = now[-1]
 
     def _end(self, end: int) -> None:
-        expired = int(expired_at(end - 1, self.spec.window.size))
+        expired = int(expired_at(end - 1, self._config))
         self._fit_work()
         g, groups = 0, len(self._state.groups)
         while (g := expire_all(expired, g, self._config, self._pool, self._state, self._work)) < groups:
@@ -187,35 +117,28 @@ class Relaxed(Arriving):
         while (g := show_all(end, g, self._config, self._pool, self._state, self._out)) < groups:
             self._make_room()
 
-    def _make_room(self) -> None:
-        need = int(self._state.clock[NEED])
-        if need:
-            self._pool = slabs.grown_pool(self._pool, need)
-        else:
-            self._out = slabs.grown(self._out, 2 * len(self._out) + 2 * self.spec.k)
-
     def _fit_work(self) -> None:
         """Make the scratch long enough for a block and the recent rows of any group before it."""
         carried = int(self._state.recent["length"].max(initial=0))
         if len(self._work.score) < self._config.block + carried:
             self._work = new_work(self._config, 2 * carried)
 
-    def _bands(self) -> slabs.Headers:
-        """Headers of the bands as plain lists."""
-        headers = np.zeros(len(self._state.groups), LIST)
-        headers["offset"] = self._state.groups["offset"] + self._state.groups["gap"]
-        headers["length"] = self._state.groups["length"]
-        return headers
+    def _all_lists(self) -> dict[str, slabs.Headers]:
+        bands = np.zeros(len(self._state.groups), LIST)
+        bands["offset"] = self._state.groups["offset"] + self._state.groups["gap"]
+        bands["length"] = self._state.groups["length"]
+        return {BANDS: bands, RECENT: self._state.recent, SHOWN: self._state.shown}
 
-    def _lists(self) -> list[slabs.Headers]:
-        return [self._bands(), self._state.recent]
+    def _by_group(self) -> Arrays:
+        return {name: self._state.groups[name].copy() for name in ("arrivals", "pruned")}
 
-    def _shown(self) -> slabs.Headers:
-        return self._state.shown
-
-    def _arrivals(self) -> Ints:
-        arrivals: Ints = self._state.groups["arrivals"]
-        return arrivals
+    def _restore_groups(self, state: Arrays, lists: dict[str, slabs.Headers]) -> None:
+        groups = np.zeros(len(state["arrivals"]), GROUP)
+        for name in LIST.names or ():
+            groups[name] = lists[BANDS][name]
+        groups["arrivals"], groups["pruned"] = state["arrivals"], state["pruned"]
+        find_oldest(groups, self._config.k, self._pool)
+        self._state = State(groups, lists[RECENT], lists[SHOWN], self._clock, self._new_spent(len(groups)))
 
 
 def _split(saved: Arrays, name: str) -> list[Rows]:

@@ -28,8 +28,8 @@ from skyband.problems.rows.algorithms.tma.kernels import (
     skip_below,
     take_best,
 )
-from skyband.problems.rows.drivers.row_driver import NEVER
 from skyband.problems.rows.drivers.step_kernels import steps
+from skyband.windows import NEVER
 
 
 class Sma(NamedTuple):

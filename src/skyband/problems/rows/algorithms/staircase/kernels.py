@@ -18,8 +18,9 @@ from skyband.kernels.ranking import ZERO, ranks_before, sort_best_first
 from skyband.kernels.skyband import first_row, insert, rank_of
 from skyband.kernels.slabs import give_slab, size_class, take_slab
 from skyband.problems.rows.algorithms.filtered.kernels import add_latest, expire
-from skyband.problems.rows.drivers.row_driver import NEVER, NOW, START
+from skyband.problems.rows.drivers.row_kernels import NOW, START
 from skyband.problems.rows.drivers.step_kernels import steps, window_start
+from skyband.windows import NEVER
 
 BAND, GATHERED = 0, 1  # the lists of a group
 
@@ -128,7 +129,7 @@ def build_all(g, config, pool, state):
         if gathered > 0:
             if len(pool.rows) - pool.free[-1] < 4 * (state.lists[BAND, g].length + gathered + config.k + 8):
                 return g
-            limit = window_start(group.arrivals - 1 if config.by_count else state.clock[NOW], config)
+            limit = window_start(group.arrivals - 1 if config.numbered else state.clock[NOW], config)
             build(g, max(limit, group.limit), config, pool, state)
         g += 1
     return g

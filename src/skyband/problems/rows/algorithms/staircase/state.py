@@ -10,7 +10,7 @@ from skyband.core.ad_hoc import Held
 from skyband.kernels import slabs
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.staircase.kernels import BAND, FIELDS, GATHERED, NO_STAIR, Staircase, build_all
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
 
 
@@ -26,7 +26,7 @@ def best_growth(k: int) -> float:
     return (log_k + math.sqrt(log_k * (4 + log_k))) / 2
 
 
-class Stairs(Stepwise):
+class Stairs(StepDriver):
     """The k-skyband with its staircase, and rows gathered since it was built."""
 
     def __init__(self, spec: Spec, *, initial_room: int = 1024) -> None:
@@ -62,6 +62,6 @@ class Stairs(Stepwise):
         if self._held is None:
             # The rows gathered have to be ranked once, whether now or later.
             g = 0
-            while (g := build_all(g, self._rule, self._pool, self._state)) < len(self._state.groups):
+            while (g := build_all(g, self._config, self._pool, self._state)) < len(self._state.groups):
                 self._pool = slabs.grown_pool(self._pool, len(self._pool.rows))
         return super()._ask()

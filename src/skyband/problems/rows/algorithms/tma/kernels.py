@@ -27,8 +27,9 @@ from skyband.kernels.score_grid import (
 )
 from skyband.kernels.skyband import first_row, insert, rank_of
 from skyband.kernels.slabs import give_slab, size_class, take_slab
-from skyband.problems.rows.drivers.row_driver import NEVER, row_index
+from skyband.problems.rows.drivers.row_kernels import position_at, row_index
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
+from skyband.windows import NEVER
 
 TOP, WINDOW, GRID = 0, 1, 2  # the lists of a group
 
@@ -110,9 +111,9 @@ def skip_below(threshold, g, j, end, batch, config, pool, state):
             break
         if score == score:
             i = row_index(batch, x)
-            time = first_arrival + x if config.by_count else batch.time[i]
-            position = batch.position[i] if len(batch.position) else batch.first + i
-            if not config.by_count and comes_before(time, position, row_at(rows, back - 1)):
+            time = first_arrival + x if config.numbered else batch.time[i]
+            position = position_at(batch, i)
+            if not config.numbered and comes_before(time, position, row_at(rows, back - 1)):
                 break
             row, cell = row_at(rows, back), row_at(rows, cells + cell_of(score, low, per_score, cell_count))
             row.score, row.time, row.position, row.last, row.flag = score, time, position, cell.position, 0

@@ -16,11 +16,11 @@ from skyband.kernels.ranking import ROW, best_first
 from skyband.kernels.score_grid import MOST_CELLS, cell_of
 from skyband.problems.rows.algorithms.tma.kernels import GRID, TOP, WINDOW, WINDOW_FIELDS, Tma
 from skyband.problems.rows.drivers.rescoring import Change, rescored
-from skyband.problems.rows.drivers.step_driver import Stepwise
+from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
 
 
-class WholeWindow(Stepwise):
+class WholeWindow(StepDriver):
     """The window, in order of time, and a list that answers come from; the list is made anew when it is too short."""
 
     def __init__(self, spec: Spec, kind: Any, *, fields: dict[str, int | float], initial_room: int) -> None:
@@ -79,7 +79,7 @@ class WholeWindow(Stepwise):
             assert chain == np.flatnonzero(cell == c)[::-1].tolist(), "a cell's chain has its rows, the newest first"
 
     def _lists(self) -> list[slabs.Headers]:
-        return [self._all_lists()[WINDOW]]
+        return [self._all_lists()[f"list{WINDOW}"]]
 
 
 class TopKMonitoring(WholeWindow):

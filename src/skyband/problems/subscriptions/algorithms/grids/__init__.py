@@ -21,7 +21,6 @@ from skyband.errors import InvalidQuery
 from skyband.problems.subscriptions.algorithms import per_query
 from skyband.problems.subscriptions.algorithms.grids.state import GridOperator
 from skyband.problems.subscriptions.operator import Spec
-from skyband.windows import FOREVER
 
 NAMES: Final = ("cpmw", "snn")
 MOST_CELLS: Final = 1_000_000
@@ -29,7 +28,7 @@ MOST_CELLS: Final = 1_000_000
 
 def refuses(spec: Spec) -> str | None:
     window, score = spec.window, spec.scoring.score
-    if not window.by_count or window.every or window.size == FOREVER or not is_once(spec.emit):
+    if window.known_rows is None or window.slides or not is_once(spec.emit):
         return "it is here for comparing: a window of arrivals that slides with each, and entries"
     if refused := per_query.refuses(spec):
         return refused

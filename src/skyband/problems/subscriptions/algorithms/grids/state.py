@@ -86,7 +86,7 @@ class GridOperator:
         self._grid = self._grid._replace(shown=np.ascontiguousarray(shown))
         start = np.concatenate([old.start, np.full(more, self._arrivals)])
         self._rebuild(np.concatenate([old.k, queries.k]), np.concatenate([old.size, queries.size]), start)
-        return Answer.of(np.empty(0, ANSWER))
+        return Answer.joined([])
 
     def compact(self, kept: Ints) -> None:
         self._parameters = np.ascontiguousarray(self._parameters[:, kept])
@@ -132,10 +132,10 @@ class GridOperator:
                 self._grid.high[c, cell] = self._grid.cuts[c, part + 1] if part + 1 < parts else np.inf
 
     def advance(self, watermark: int) -> Answer:
-        return Answer.of(np.empty(0, ANSWER))
+        return Answer.joined([])
 
     def finish(self) -> Answer:
-        return Answer.of(np.empty(0, ANSWER))
+        return Answer.joined([])
 
     def next_close(self) -> int | None:
         return None

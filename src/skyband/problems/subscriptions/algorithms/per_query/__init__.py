@@ -37,7 +37,7 @@ def _of_rows(algorithm: Algorithm[RowSpec, RowOperator]) -> Algorithm[Spec, Subs
     def refuses_any(spec: Spec) -> str | None:
         if refused := refuses(spec):
             return refused
-        return algorithm.refuses(row_spec(spec)) or algorithm.refuses(row_spec(spec, counted=False))
+        return algorithm.refuses(row_spec(spec)) or algorithm.refuses(row_spec(spec, counts=False))
 
     def expected_rows(spec: Spec, window_rows: float) -> float:
         return algorithm.expected_rows(row_spec(spec), window_rows)

@@ -19,13 +19,12 @@ from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.subscriptions.algorithms.shared.state import ROOM, THINNED_AT, Shared
 from skyband.problems.subscriptions.operator import Spec
-from skyband.windows import FOREVER
 
 NAME = "shared"
 
 
 def refuses(spec: Spec) -> str | None:
-    if not spec.window.every or spec.window.size == FOREVER:
+    if not spec.window.slides or spec.window.endless:
         return "it answers when windows close that slide and end"
     if spec.backfill and spec.k is None:
         return "with backfill, what it keeps depends on the largest k that will come"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
+from skyband.core.clock import next_due
 from skyband.core.emit import ENTER, is_whole
-from skyband.core.operator import ANSWER, Answer, Arrays, Floats, Ints
+from skyband.core.operator import Answer, Arrays, Floats, Ints
 from skyband.errors import InvalidQuery
 from skyband.kernels.ranking import ROW, Rows
 from skyband.problems.rows.drivers.rescoring import Change, rescored
@@ -24,19 +24,20 @@ from skyband.problems.subscriptions.drivers.emit import Before
 from skyband.problems.subscriptions.drivers.kernels.lists import LATEST
 from skyband.problems.subscriptions.drivers.kernels.score_groups import NONE
 from skyband.problems.subscriptions.drivers.score_groups import ScoreGroups
-from skyband.problems.subscriptions.drivers.slides import Schedule, due_at
+from skyband.problems.subscriptions.drivers.window_driver import WindowDriver
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 FIELDS = ROW.itemsize // 8
 THINNED_AT = 1024  # rows wait, before it is worth asking which of them matter
 ROOM = 1 << 16  # for rows that are kept of a batch, at least
+ANY_K = 2**62  # as the largest k that all rows held matter to
 # The rows of `_queries`. START: the first arrival that the query sees; OF: its score group.
 K, SIZE, START, EVERY, OF = range(5)
 _ONE_START = np.array([FROM_THE_START])
 
 
-class Shared(Schedule):
+class Shared(WindowDriver):
     """The operator."""
 
     def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT, room: int = ROOM) -> None:
@@ -52,8 +53,8 @@ class Shared(Schedule):
         self._thinned_at, self._thin_next = thinned_at, thinned_at
         # The rows of the window are held that matter to a k up to this; up to K, once the rows from before K rose have
         # left.
-        self._complete = FOREVER
-        self._rose = -FOREVER
+        self._complete = ANY_K
+        self._rose = -NEVER
         self._least_room = room
         self._kept = np.empty(0, ROW)  # room
 
@@ -118,9 +119,9 @@ class Shared(Schedule):
     # -- rows ------------------------------------------------------------------------------------------------------
 
     def push(self, batch: Batch) -> Answer:
-        if not self.spec.window.by_count:
+        if self._windows.waits:
             return super().push(batch)
-        # By count it is known where windows end without looking at each row.
+        # It is known where windows end without looking at the time of each row.
         columns, every, u = np.ascontiguousarray(batch.columns), self.spec.window.every, 0
         done: list[Answer] = []
         while u < columns.shape[1]:
@@ -194,7 +195,7 @@ class Shared(Schedule):
 
     def _starts(self) -> Ints:
         """The first arrivals that queries see; one is enough where later rows have later times."""
-        if self.spec.window.by_count or not self._came_late:
+        if self._numbered or not self._came_late:
             return _ONE_START
         return np.unique(np.append(self._queries[START], FROM_THE_START))
 
@@ -202,7 +203,7 @@ class Shared(Schedule):
 
     def _close_window(self, end: int, done: list[Answer]) -> None:
         rows = _joined(self._waiting)
-        if self.spec.window.by_count:
+        if not self._windows.waits:
             self._waiting, self._count = [], 0
         else:
             later = rows["time"] >= end
@@ -245,8 +246,7 @@ class Shared(Schedule):
             *(rows, len(self._score_groups), k, first, self._queries[START], self._queries[OF], self._earliest_first),
             *(answer.group, answer.rank, answer.score, times, answer.position),
         )
-        cut: list[Any] = [column[:n] for column in answer]
-        return Answer(*cut), times[:n]
+        return answer.take(slice(n)), times[:n]
 
     def _earliest_live(self) -> int:
         low = self._next_end() - self.spec.window.size
@@ -254,19 +254,16 @@ class Shared(Schedule):
         return min(int(times.min(initial=LATEST)) for times in live)
 
     def _answer(self, done: list[Answer] | None = None) -> Answer:
-        if not done:
-            return Answer.of(np.empty(0, ANSWER))
-        return done[0] if len(done) == 1 else Answer(*(np.concatenate(parts) for parts in zip(*done, strict=True)))
+        return Answer.joined(done or [])
 
     def top(self, k: int | None, size: int | None) -> Answer:
         """The best rows right now, of the band and of the rows that wait."""
-        by_count = self.spec.window.by_count
-        ends, later = np.full(self._queries.shape[1], self._now + 1), int(by_count) - 1
+        ends, later = np.full(self._queries.shape[1], self._now + 1), self._windows.arrived(0) - 1
         if size is None:
-            closing = self._next_end() if by_count else self._worth_closing()
+            closing = self._windows.answered_at(self._worth_closing)
             if closing is None:
                 return self._answer()
-            ends, later = due_at(closing, self._queries[EVERY]), 0
+            ends, later = next_due(closing, self._queries[EVERY]), 0
         rows = by_score_group(_joined([self._band, *self._waiting]), len(self._score_groups))
         sizes = self._queries[SIZE] if size is None else np.minimum(self._queries[SIZE], size)
         ks = self._queries[K] if k is None else np.minimum(self._queries[K], k)
@@ -275,8 +272,7 @@ class Shared(Schedule):
             for end in np.unique(ends).tolist()
         ]
         answer = self._answer(done)
-        in_order: list[Any] = [column[np.argsort(answer.group, kind="stable")] for column in answer]
-        return Answer(*in_order)
+        return answer.take(np.argsort(answer.group, kind="stable"))
 
     # -- state -----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The lines of answers: how loops write them, how they become columns, and how they differ from the answer before."""
+"""The lines of answers: how they become columns, and what a window emits where it is compared with the one before."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
+from skyband.core.emit import ENTER, takes_back
 from skyband.core.operator import Ints
 from skyband.kernels.compiling import allocating, inlined, kernel, part
 from skyband.kernels.intrinsics import copy_row
-from skyband.kernels.ranking import ranks_before
+from skyband.kernels.ranking import ZERO, ranks_before
+from skyband.kernels.showing import write, write_differences
 
 
 class Emitted(NamedTuple):
@@ -18,14 +19,6 @@ class Emitted(NamedTuple):
 
     lines: Any
     written: Ints  # how many, in its one entry
-
-
-@inlined
-def emit_line(emitted, at, q, rank, row, order, change):
-    line = emitted.lines[emitted.written[0]]
-    line.at, line.group, line.rank, line.order, line.change = at, q, rank, order, change
-    line.score, line.position = row.score, row.position
-    emitted.written[0] += 1
 
 
 @part
@@ -66,41 +59,51 @@ def in_columns(lines, groups, orders):
 
 @kernel
 def emit_differences(emit, at, due, first, ends, before, group, rows, emitted, after_ends, after):
-    """Merge the rows emitted before with the new ones, whose queries are in `group`, and emit what differs. Both are
+    """Compare the rows emitted before with the new ones, whose queries are in `group`, and emit what differs. Both are
     by query, best first. Returns how many rows are kept for the next time."""
     kept, begin, a = 0, 0, 0
     for q in range(len(ends)):
-        end, stop, x = ends[q], a, begin
+        end, stop = ends[q], a
         while stop < len(group) and group[stop] == q:
             stop += 1
         if not due[q]:
-            for y in range(begin, end):
-                copy_row(after, kept, before, y)
-                kept += 1
-            x = end
-        elif takes_back(emit):  # what leaves comes first
-            y = a
-            for x in range(begin, end):
-                while y < stop and ranks_before(rows[y], before[x]):
-                    y += 1
-                if y == stop or rows[y].position != before[x].position:
-                    emit_line(emitted, at, q, x - begin + 1, before[x], 0, LEAVE)
-            x = begin
-        rank = 0
-        # With changes, a row of the answer before that is not in this one has left; with entries it may come again.
-        while a < stop or (x < end and is_once(emit)):
-            is_old = x < end and (a == stop or not ranks_before(rows[a], before[x]))
-            is_new = a < stop and not (is_old and before[x].position != rows[a].position)
-            if is_new:
-                rank += 1
-                copy_row(after, kept, rows, a)
-                if not is_old:
-                    emit_line(emitted, at, q, rank, rows[a], 0, ENTER)
-            else:
-                copy_row(after, kept, before, x)
-            kept += is_new if takes_back(emit) else after[kept].time >= first[q]
-            a += is_new
-            x += is_old
-        begin = end
+            kept = copy_all(after, kept, before, begin, end)
+        elif takes_back(emit):
+            m, n, lines, written = end - begin, stop - a, emitted.lines, emitted.written
+            write_differences(q, at, ZERO, before, begin, m, rows, a, n, written, lines)
+            kept = copy_all(after, kept, rows, a, stop)
+        else:
+            kept = emit_new(at, q, first[q], before, begin, end, rows, a, stop, emitted, after, kept)
+        begin, a = end, stop
         after_ends[q] = kept
+    return kept
+
+
+@inlined
+def copy_all(to, kept, rows, begin, end):
+    """Copy these rows behind the others; returns how many there are then."""
+    for x in range(begin, end):
+        copy_row(to, kept, rows, x)
+        kept += 1
+    return kept
+
+
+@part
+def emit_new(at, q, first, before, x, end, rows, a, stop, emitted, after, kept):
+    """Emit those of a query's rows [a, stop) that are not among the ones emitted before, [x, end). Keep those of both
+    from the time `first` on, which answers may show again; returns how many rows are kept then."""
+    rank = 0
+    while a < stop or x < end:
+        is_old = x < end and (a == stop or not ranks_before(rows[a], before[x]))
+        is_new = a < stop and not (is_old and before[x].position != rows[a].position)
+        if is_new:
+            rank += 1
+            copy_row(after, kept, rows, a)
+            if not is_old:
+                write(emitted.lines, emitted.written, at, q, rank, rows[a], ENTER, ZERO)
+        else:
+            copy_row(after, kept, before, x)
+        kept += after[kept].time >= first
+        a += is_new
+        x += is_old
     return kept

@@ -16,7 +16,7 @@ from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.intrinsics import copy_row, row_at
 from skyband.kernels.ranking import ROW, trails
 from skyband.kernels.slabs import HEADER, give_slab
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 QUERY = np.dtype(
     [
@@ -39,7 +39,7 @@ QUERY = np.dtype(
 LISTED = np.dtype([(name, ROW[name]) for name in ("score", "time", "position", "flag")])  # as a row; half a cache line
 SLACK = 4  # standard deviations of the number of rows near a query, by which a list is longer than k
 EVERY_ROW = -1  # as the position of an edge: it lies behind all rows
-LATEST = 2 * FOREVER - 1  # after every time
+LATEST = 2 * NEVER - 1  # after every time
 
 
 def listed(k: Ints, slack: float = SLACK) -> Floats:
@@ -59,31 +59,30 @@ class Arrivals(NamedTuple):
     position: Ints
     now: Ints  # the clock after each
     before: int  # the clock before all
-    # By count each of these grows by one with each row: adding is faster than loading.
-    by_count: bool
+    consecutive: bool  # each of these grows by one with each row: adding is faster than loading
     first_time: int
     first_position: int
     first_now: int
     last_now: int
 
 
-def arrivals_of(time: Ints, position: Ints, now: Ints, before: int, by_count: bool) -> Arrivals:
-    return Arrivals(time, position, now, before, by_count, *map(int, (time[0], position[0], now[0], now[-1])))
+def arrivals_of(time: Ints, position: Ints, now: Ints, before: int, consecutive: bool) -> Arrivals:
+    return Arrivals(time, position, now, before, consecutive, *map(int, (time[0], position[0], now[0], now[-1])))
 
 
 @inlined
 def time_of(arrivals, i):
-    return arrivals.first_time + i if arrivals.by_count else arrivals.time[i]
+    return arrivals.first_time + i if arrivals.consecutive else arrivals.time[i]
 
 
 @inlined
 def position_of(arrivals, i):
-    return arrivals.first_position + i if arrivals.by_count else arrivals.position[i]
+    return arrivals.first_position + i if arrivals.consecutive else arrivals.position[i]
 
 
 @inlined
 def clock_after(arrivals, i):
-    return arrivals.first_now + i if arrivals.by_count else arrivals.now[i]
+    return arrivals.first_now + i if arrivals.consecutive else arrivals.now[i]
 
 
 @inlined

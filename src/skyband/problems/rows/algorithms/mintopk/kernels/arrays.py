@@ -9,23 +9,19 @@ import numpy.typing as npt
 
 from skyband.kernels.compiling import inlined
 from skyband.kernels.panes import FIND
+from skyband.kernels.showing import OUT
 from skyband.kernels.slabs import CLASSES, HEADER, NONE
-from skyband.problems.rows.drivers.emit_kernels import OUT
-from skyband.windows import FOREVER
+from skyband.problems.rows.drivers.row_kernels import CLOCKS
+from skyband.windows import NEVER
 
-NEVER = 2**62
-
-# What the clock array holds, beside OUT.
-NOW = 1  # the largest time seen
-CLOSED = 2  # windows with a smaller index have closed
-NEXT = 3  # the earliest open window that has something to show, or NEVER
-LATE = 4  # rows dropped because all their windows had closed
-TOTAL = 5  # rows held
-FREE_CELL = 6  # the first free cell, or NONE
-UNRANKED = 7  # rows without a score
-WANTED = 8  # pool entries wanted beyond what is needed in any case, and a free cell for every group
-STEPS = 9  # rows that closing windows has merged or looked at, so far
-CLOCKS = 10
+# What the clock array holds, beside what it holds of every algorithm.
+CLOSED = CLOCKS  # windows with a smaller index have closed
+NEXT = CLOCKS + 1  # the earliest open window that has something to show, or NEVER
+TOTAL = CLOCKS + 2  # rows held
+FREE_CELL = CLOCKS + 3  # the first free cell, or NONE
+WANTED = CLOCKS + 4  # pool entries wanted beyond what is needed in any case, and a free cell for every group
+STEPS = CLOCKS + 5  # rows that closing windows has merged or looked at, so far
+ALL_CLOCKS = CLOCKS + 6
 
 MANY = 4  # rows of one pane are taken group by group when there are so many times k of each
 
@@ -33,7 +29,7 @@ MANY = 4  # rows of one pane are taken group by group when there are so many tim
 class Config(NamedTuple):
     k: int
     limit: int  # a cell is cut back to its k best when it holds so many rows
-    lateness: int  # FOREVER: rows do not move the watermark
+    lateness: int  # NEVER: rows do not move the watermark
     emit: int
 
 
@@ -46,7 +42,7 @@ LANES = 16  # scores are counted so many at a time
 GROUP = np.dtype(
     [
         ("cell", np.int64),  # its first open pane, or NONE
-        ("arrivals", np.int64),  # by count: rows so far
+        ("arrivals", np.int64),  # rows so far, if these are numbered
         ("until", np.int64),  # no row of a closed pane has a later last window
         ("listed", np.int64),  # no row of the list has a later last window than this; every young row has
         ("shown", np.int64),  # rows of the last answer,
@@ -116,7 +112,7 @@ def new_work(config: Config, groups: int) -> Work:
         np.empty(groups * room, np.int32),
         np.empty(room + LANES),
         np.empty(room, np.int64),
-        np.array([(-np.inf, FOREVER, MARGIN)], HINT),
+        np.array([(-np.inf, NEVER, MARGIN)], HINT),
     )
 
 

@@ -16,12 +16,12 @@ from skyband.kernels.intrinsics import choose
 from skyband.kernels.panes import last_window
 from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import ZERO, is_best_first, ranks_before, sort_best_first
+from skyband.kernels.showing import OUT, put
 from skyband.kernels.slabs import NONE, give_slab, size_class, take_slab
 from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     CLOSED,
     DOMINATOR,
     FREE_CELL,
-    NEVER,
     NEXT,
     SHOWN,
     STEPS,
@@ -29,8 +29,7 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     has_room,
 )
 from skyband.problems.rows.algorithms.mintopk.kernels.cells import tighten
-from skyband.problems.rows.drivers.emit_kernels import OUT, put
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 FEW = 6  # a list of so many times the pane's rows is merged with it at once: then no row is held in vain
 
@@ -184,7 +183,7 @@ def rank_pane(cell, last, group, config, pool, clock):
     start, n, rows = cell.offset, cell.length, pool.rows
     if not is_best_first(rows, start, start + n):
         sort_best_first(rows, start, start + n)
-    if last == FOREVER and group.length >= config.k:
+    if last == NEVER and group.length >= config.k:
         # Nothing leaves the list: what ranks after k of its rows is never shown.
         while n > 0 and ranks_before(rows[group.offset + config.k - 1], rows[start + n - 1]):
             n -= 1
@@ -313,7 +312,7 @@ def may_differ(group, window, best, config):
 
 @inlined
 def emit_nothing():
-    return ZERO, ZERO, np.uint64(0), np.uint64(0), ZERO + FOREVER, -np.inf, ZERO
+    return ZERO, ZERO, np.uint64(0), np.uint64(0), ZERO + NEVER, -np.inf, ZERO
 
 
 @inlined
@@ -321,7 +320,7 @@ def start_emitting(group, config, clock):
     """Leaving comes before entering, and the loop meets both by rank: it writes entries behind all that may leave."""
     leave = np.uint64(clock[OUT])
     enter = leave + np.uint64(group.shown if takes_back(config.emit) else 0)
-    return ZERO, ZERO, leave, enter, ZERO + FOREVER, -np.inf, ZERO
+    return ZERO, ZERO, leave, enter, ZERO + NEVER, -np.inf, ZERO
 
 
 @inlined

@@ -20,12 +20,12 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     MARGIN,
     NEXT,
     TOTAL,
-    UNRANKED,
     WANTED,
     gathers,
     room_needed,
 )
 from skyband.problems.rows.algorithms.mintopk.kernels.cells import admit, find_cell, new_cell
+from skyband.problems.rows.drivers.row_kernels import UNRANKED
 
 CROWDED = 32  # rows in the bucket of a row, on average: then it is cheaper to sort them all
 

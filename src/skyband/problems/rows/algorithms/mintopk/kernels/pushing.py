@@ -23,12 +23,8 @@ from skyband.kernels.ranking import ZERO
 from skyband.kernels.slabs import NONE
 from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     CLOSED,
-    LATE,
     MANY,
-    NEVER,
     NEXT,
-    NOW,
-    UNRANKED,
     has_room,
 )
 from skyband.problems.rows.algorithms.mintopk.kernels.cells import admit, find_cell, new_cell
@@ -42,7 +38,8 @@ from skyband.problems.rows.algorithms.mintopk.kernels.gathering import (
     sort_gathered,
     take_run,
 )
-from skyband.windows import FOREVER
+from skyband.problems.rows.drivers.row_kernels import LATE, NOW, UNRANKED
+from skyband.windows import NEVER
 
 
 @kernel
@@ -77,7 +74,7 @@ def push_by_value(score, time, group, first, i, shape, config, pool, groups, you
             pane = pane_of(shape, t)
             low, high = pane_start(shape, pane), pane_end(shape, pane)
             cell = NONE
-            if config.lateness != FOREVER:
+            if config.lateness != NEVER:
                 clock[CLOSED] = max(clock[CLOSED], (clock[NOW] - config.lateness) // shape.every)
             if last_window(shape, pane) < clock[CLOSED]:
                 clock[LATE] += 1
@@ -130,7 +127,7 @@ def end_of_run(time, i, low, high, now):
 @inlined
 def due_time(shape, config, clock):
     """The time of a row that would close the next window."""
-    if config.lateness == FOREVER or clock[NEXT] == NEVER:
+    if config.lateness == NEVER or clock[NEXT] == NEVER:
         return 2 * NEVER - 1
     return (clock[NEXT] + 1) * shape.every + config.lateness
 
@@ -191,7 +188,7 @@ def fill_at_once(score, before, first, start, end, cell, config, pool, clock, wo
         bar = guess if guess < bar else -np.inf
         n, unranked = gather_pane(score, start, end, bar, config, work)
     clock[UNRANKED] += unranked
-    hint.rows = FOREVER
+    hint.rows = NEVER
     if not sort_gathered(ZERO, n, none, work):
         n = select_gathered(ZERO, config.k, none, work)
     elif n >= config.k:

@@ -6,7 +6,7 @@ import numpy as np
 
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.ranking import ZERO
-from skyband.problems.rows.drivers.row_driver import NEVER
+from skyband.windows import NEVER
 
 # The lists of a group.
 RANKED = 0  # every live row at or before the threshold, best first

@@ -20,6 +20,7 @@ from skyband.kernels.compiling import inlined, part
 from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.queues import make_room, pop_front, push_back, push_in_order, room_behind
 from skyband.kernels.ranking import ZERO, ranks_before
+from skyband.kernels.showing import OUT, put
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
 from skyband.problems.rows.algorithms.partitioned.kernels.arrays import (
     EXPIRY,
@@ -38,13 +39,14 @@ from skyband.problems.rows.algorithms.partitioned.kernels.store import (
     put_in_order,
     store_rows,
 )
-from skyband.problems.rows.drivers.emit_kernels import OUT, put
-from skyband.problems.rows.drivers.row_driver import NEVER, row_index
+from skyband.problems.rows.drivers.row_kernels import row_index
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
+from skyband.windows import NEVER
 
 
 class Partitions(NamedTuple):
     stores: bool  # without: nothing expires, and the ranked list is all there is
+    forgets: bool  # rows leave the window
     slack: int  # the ranked list is filled up to k + slack rows, and cut to that when there are more than k + 2 slack
     partition: int  # rows of a partition, at least
     scores: npt.NDArray[np.float64]  # scratch for k scores
@@ -117,7 +119,7 @@ def skip_rows(kind, g, j, end, batch, config, pool, state, out):
             j += 1
         return j
     n = store_rows(g, j, quiet, group.arrivals, batch, config, pool, state)
-    if j + n < quiet or not config.by_count or config.ahead:
+    if j + n < quiet or not config.numbered or config.ahead:
         return j + n
     j, arrivals = j + n, group.arrivals + n
     n = best_leave(g, end - j, arrivals, config, pool, state, out)

@@ -10,8 +10,7 @@ from skyband.kernels.queues import pop_front, push_back
 from skyband.kernels.ranking import ZERO, exceeds, is_best_first, ranks_before, sort_best_first
 from skyband.kernels.skyband import first_row
 from skyband.problems.rows.algorithms.partitioned.kernels.arrays import PARTS, STORE, count_ranked
-from skyband.problems.rows.drivers.row_driver import row_index
-from skyband.windows import FOREVER
+from skyband.problems.rows.drivers.row_kernels import position_at, row_index
 
 # -- the store --------------------------------------------------------------------------------------------------------
 
@@ -34,13 +33,13 @@ def store_rows(g, j, end, arrivals, batch, config, pool, state):
     x = n
     for y in range(n):
         score, i = scores[y], row_index(batch, j + y)
-        time = arrivals + y if config.by_count else batch.time[i]
+        time = arrivals + y if config.numbered else batch.time[i]
         if not (score < threshold and time >= latest):
             x = y
             break
         row = rows[y]
         row.score, row.time, row.last, row.flag = score, time, 0, 0
-        row.position = batch.position[i] if len(batch.position) else batch.first + i
+        row.position = position_at(batch, i)
         best, latest = max(best, score), time
     store.length += x
     group.best, group.latest = best, latest
@@ -76,7 +75,7 @@ def close_partition(kind, g, config, pool, state):
     group.came += high - low
     group.start = group.latest
     group.best = -np.inf
-    if config.size != FOREVER:
+    if kind.forgets:
         forget_partitions(g, group.latest - config.size + 1, pool, state)
     close_gaps(g, pool, state)
     group.partition = max(kind.partition, np.int64(2 * np.sqrt(np.float64(config.k) * group.came)))

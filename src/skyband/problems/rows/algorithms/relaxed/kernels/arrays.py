@@ -10,15 +10,13 @@ import numpy.typing as npt
 from skyband.kernels.compiling import inlined
 from skyband.kernels.ranking import ROW, SMALL
 from skyband.kernels.skyband import BAND
-from skyband.kernels.slabs import HEADER
-from skyband.problems.rows.drivers.row_driver import row_index
-from skyband.windows import FOREVER
+from skyband.problems.rows.drivers.row_kernels import EARLIEST, position_at, row_index
 
 FEW = 16  # expiries in a block
 
-# By group code: by count, rows so far; the earliest time among the first k; the length when last pruned; the band.
+# By group code: rows so far, if these are numbered; the earliest time among the first k; the length when last pruned;
+# the band.
 GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), ("pruned", np.int64), *BAND])
-LIST = np.dtype(HEADER)
 
 # What a group of `budgeted` has spent of its error: rows of its band that it let go and did not miss yet, rows that it
 # missed, and the best score of those it let go.
@@ -28,8 +26,9 @@ SPENT = np.dtype([("gone", np.int64), ("missed", np.int64), ("best", np.float64)
 class Config(NamedTuple):
     k: int
     size: int
-    by_count: bool
-    every: int  # by count: show every so many arrivals; 0: not at all
+    expires: bool  # rows leave the window
+    numbered: bool  # the time of a row is its number among the arrivals of its group
+    every: int  # show every so many of these arrivals; 0: not at all
     each: bool  # show with each arrival
     emit: int
     block: int  # rows taken together
@@ -43,8 +42,8 @@ class State(NamedTuple):
     """The arrays of all groups. `recent` rows are in arrival order, `shown` ones are the last answer, best first."""
 
     groups: npt.NDArray[Any]  # of GROUP
-    recent: npt.NDArray[Any]  # of LIST
-    shown: npt.NDArray[Any]  # of LIST
+    recent: npt.NDArray[Any]  # of bands without gaps
+    shown: npt.NDArray[Any]  # of bands without gaps
     clock: npt.NDArray[np.int64]
     spent: npt.NDArray[Any]  # of SPENT; without an error, none
 
@@ -71,9 +70,9 @@ def new_work(config: Config, carried: int) -> Work:
 
 
 @inlined
-def expired_at(now, size):
+def expired_at(now, config):
     """Rows with this time or an earlier one have left the window; nothing ever leaves a landmark."""
-    return now - size if size != FOREVER else -2 * FOREVER
+    return now - config.size if config.expires else EARLIEST
 
 
 @inlined
@@ -81,7 +80,7 @@ def time_of(x, j, carried, batch, config, group, recent, pool):
     """The time of row x of the scratch."""
     if x < carried:
         return pool.rows[recent.offset + x].time
-    if config.by_count:
+    if config.numbered:
         return group.arrivals + x - carried
     return batch.time[row_index(batch, j + x - carried)]
 
@@ -90,8 +89,7 @@ def time_of(x, j, carried, batch, config, group, recent, pool):
 def position_of(x, j, carried, batch, recent, pool):
     if x < carried:
         return pool.rows[recent.offset + x].position
-    i = row_index(batch, j + x - carried)
-    return batch.position[i] if len(batch.position) else batch.first + i
+    return position_at(batch, row_index(batch, j + x - carried))
 
 
 @inlined

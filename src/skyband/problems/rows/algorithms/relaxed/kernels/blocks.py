@@ -8,13 +8,12 @@ from skyband.kernels.compiling import inlined, part
 from skyband.kernels.heap import note_score
 from skyband.kernels.panes import BLOCK, WIDE, exceeding, skip_scores
 from skyband.kernels.ranking import ZERO, sort_best_first, trails
+from skyband.kernels.showing import OUT, show
 from skyband.kernels.skyband import first_row, insert, merge, remove
 from skyband.kernels.slabs import reserve
 from skyband.problems.rows.algorithms.relaxed.kernels.arrays import FEW, expired_at, flag_of, position_of, time_of
 from skyband.problems.rows.algorithms.relaxed.kernels.budget import count_missed
-from skyband.problems.rows.drivers.emit_kernels import OUT, show
-from skyband.problems.rows.drivers.row_driver import NEED, first_due, row_index
-from skyband.windows import FOREVER
+from skyband.problems.rows.drivers.row_kernels import NEED, first_due, row_index
 
 
 @part
@@ -38,10 +37,10 @@ def take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out)
             return x
         i = row_index(batch, j + x - carried) if x < limit else expiry
         arrives = x < m and row_index(batch, j + x - carried) == i
-        now = time_of(x, j, carried, batch, config, group, state.recent[g], pool) if config.by_count else batch.now[i]
+        now = time_of(x, j, carried, batch, config, group, state.recent[g], pool) if config.numbered else batch.now[i]
         changed = False
         if i == expiry:
-            expired = expired_at(now, config.size)
+            expired = expired_at(now, config)
             first = expire(group, config.k, expired, pool)
             while alive < x and time_of(alive, j, carried, batch, config, group, state.recent[g], pool) <= expired:
                 alive += 1
@@ -66,17 +65,17 @@ def take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out)
         if changed:
             group.oldest = oldest_of(group, config.k, pool)
             if config.each:
-                at = now + 1 if config.by_count else now
+                at = now + 1 if config.numbered else now
                 show_first(g, at, i, config, pool, state, out)
 
 
 @inlined
 def next_expiry(group, j, end, horizon, batch, config):
     """The number of the batch's row at which one of the first k expires, or the horizon."""
-    if group.length == 0 or config.size == FOREVER:
+    if group.length == 0 or not config.expires:
         return horizon
     due = group.oldest + config.size
-    if config.by_count:
+    if config.numbered:
         ahead = due - group.arrivals  # rows of this group that come before it
         return row_index(batch, j + ahead) if ahead < end - j else horizon
     return first_due(batch.now, due, horizon)
@@ -126,7 +125,7 @@ def refill(g, first, alive, x, bound, j, carried, now, batch, config, pool, stat
     No such row of the scratch has a score above `bound`. False: there is no other row.
     """
     group, recent, rows = state.groups[g], state.recent[g], pool.rows
-    while group.length > first and rows[first_row(group) + first].time <= expired_at(now, config.size):
+    while group.length > first and rows[first_row(group) + first].time <= expired_at(now, config):
         remove(pool, group, first)
     waits = group.length > first
     best, threshold = -1, rows[first_row(group) + first].score if waits else -np.inf

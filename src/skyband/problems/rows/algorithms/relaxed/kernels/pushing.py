@@ -18,6 +18,7 @@ from numba import njit
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.panes import WIDE
 from skyband.kernels.ranking import ZERO, sort_best_first
+from skyband.kernels.showing import OUT
 from skyband.kernels.skyband import merge
 from skyband.kernels.slabs import CLASSES
 from skyband.problems.rows.algorithms.relaxed.kernels.arrays import expired_at
@@ -30,9 +31,8 @@ from skyband.problems.rows.algorithms.relaxed.kernels.blocks import (
     take_block,
 )
 from skyband.problems.rows.algorithms.relaxed.kernels.budget import let_go
-from skyband.problems.rows.drivers.emit_kernels import OUT
-from skyband.problems.rows.drivers.row_driver import LATE, NEED, NOW, UNRANKED, row_index
-from skyband.windows import FOREVER
+from skyband.problems.rows.drivers.row_kernels import LATE, NEED, NOW, UNRANKED, row_index
+from skyband.windows import NEVER
 
 
 @kernel
@@ -44,8 +44,8 @@ def push(g, j, batch, config, pool, state, work, out):
     groups = state.groups
     while g < len(groups):
         j, end = max(j, batch.start[g]), batch.start[g + 1]
-        # By value the clock moves with the rows of other groups too.
-        if j < end or (not config.by_count and groups[g].length > 0):
+        # Unless rows are numbered, the clock moves with the rows of other groups too.
+        if j < end or (not config.numbered and groups[g].length > 0):
             j = push_group(g, j, end, batch, config, pool, state, work, out)
             if j < 0:
                 return g, -1 - j
@@ -66,8 +66,8 @@ def push_group(g, j, end, batch, config, pool, state, work, out):
         horizon = len(batch.score) if stop == end else row_index(batch, stop)
         x = take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out)
         taken = x - carried
-        if not config.by_count:
-            clock[LATE] += late_rows(batch, j, j + taken, config.size)
+        if not config.numbered:
+            clock[LATE] += late_rows(batch, j, j + taken, config)
         clock[UNRANKED] += unranked_rows(batch, j, j + taken, config)
         stopped = clock[NEED] == 0
         slides = config.every > 0 and (group.arrivals + taken) % config.every == 0 and taken > 0
@@ -78,11 +78,11 @@ def push_group(g, j, end, batch, config, pool, state, work, out):
                 group.length + live > 2 * group.pruned + config.slack
             )
         if full and not stopped:
-            now = group.arrivals + taken - 1 if config.by_count else batch.now[horizon - 1] if horizon else clock[NOW]
-            settle_block(g, j, carried, m, expired_at(now, config.size), batch, config, pool, state, work)
+            now = group.arrivals + taken - 1 if config.numbered else batch.now[horizon - 1] if horizon else clock[NOW]
+            settle_block(g, j, carried, m, expired_at(now, config), batch, config, pool, state, work)
         else:
             save_recent(g, j, carried, x, batch, config, pool, state, work.score)
-        group.arrivals += taken if config.by_count else 0
+        group.arrivals += taken if config.numbered else 0
         j += taken
         if config.error > 0 and full and not stopped:
             let_go(g, config, pool, state)
@@ -119,10 +119,10 @@ def fill(g, j, end, batch, config, pool, state, score):
     room = min(end - j, config.block)
     if config.every > 0:
         room = min(room, config.every - state.groups[g].arrivals % config.every)
-    if config.by_count:
+    if config.numbered:
         stop = j + room
     else:
-        latest = pool.rows[recent.offset + carried - 1].time if carried else -FOREVER
+        latest = pool.rows[recent.offset + carried - 1].time if carried else -NEVER
         # A row out of order waits until the recent rows are merged: that is a block of none.
         stop = end_of_order(batch, j, j + room, latest)
     if len(batch.order):
@@ -132,10 +132,10 @@ def fill(g, j, end, batch, config, pool, state, score):
         source, target = batch.score[j:stop], score[carried : carried + stop - j]
         for x in range(len(target)):
             target[x] = source[x]
-    late = 0 if config.by_count else late_rows(batch, j, stop, config.size)
+    late = 0 if config.numbered else late_rows(batch, j, stop, config)
     if late:
         for x in range(stop - j):
-            if is_late(batch, j + x, config.size):
+            if is_late(batch, j + x, config):
                 score[carried + x] = np.nan
     return stop, carried, carried + stop - j
 
@@ -161,23 +161,23 @@ def end_of_order(batch, j, end, latest):
 
 
 @inlined
-def is_late(batch, j, size):
+def is_late(batch, j, config):
     i = row_index(batch, j)
-    return batch.time[i] <= expired_at(batch.now[i], size)
+    return batch.time[i] <= expired_at(batch.now[i], config)
 
 
 @part
-def late_rows(batch, j, end, size):
+def late_rows(batch, j, end, config):
     late = 0
-    if size == FOREVER:
+    if not config.expires:
         return late
     if len(batch.order) == 0:
         times, nows = batch.time[j:end], batch.now[j:end]
         for y in range(len(times)):
-            late += times[y] <= nows[y] - size
+            late += times[y] <= nows[y] - config.size
     else:
         for y in range(j, end):
-            late += is_late(batch, y, size)
+            late += is_late(batch, y, config)
     return late
 
 
@@ -185,14 +185,14 @@ def late_rows(batch, j, end, size):
 def unranked_rows(batch, j, end, config):
     """How many of the group's rows have no score, not counting late ones."""
     unranked = 0
-    if len(batch.order) == 0 and config.by_count:
+    if len(batch.order) == 0 and config.numbered:
         scores = batch.score[j:end]
         for y in range(len(scores)):
             unranked += scores[y] != scores[y]
         return unranked
     for y in range(j, end):
         score = batch.score[row_index(batch, y)]
-        unranked += score != score and (config.by_count or not is_late(batch, y, config.size))
+        unranked += score != score and (config.numbered or not is_late(batch, y, config))
     return unranked
 
 

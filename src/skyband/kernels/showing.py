@@ -1,4 +1,8 @@
-"""Answers, written by kernels: a ranked list as it is, or how it differs from the one shown before."""
+"""Answers, written by kernels: a ranked list as it is, or how it differs from the one shown before.
+
+Ranked lists of rows are merged: what left comes first, then what entered, both by rank. `out` has room for all of it,
+and `written[OUT]` says how much of it is written.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,15 @@ from skyband.kernels.ranking import exceeds, ranks_before
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
 from skyband.kernels.slabs import reserve
 
-OUT = 0  # in every clock array: entries written to the output
+OUT = 0  # in every array that counts what a kernel does: entries written to the output
 
-# In a row's flag, beside whether it was shown: its columns are let go, so that it cannot be shown (budgeted.py).
+# In a row's flag, beside whether it was shown: its columns are let go, so that it cannot be shown (`budgeted`).
 GONE = 1 << 40
 HOLE = 3  # times the change of an entry, if it is about such a row: whoever reads the entries leaves it out
 
 
 @inlined
-def put(entry, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
+def put(entry, at, g, rank, row, change, order):
     """One entry of the answer. `order`: the batch's row that made it known, where that is not the order of writing."""
     entry.at = at
     entry.group = g
@@ -28,32 +32,24 @@ def put(entry, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def write(out, clock, at, g, rank, row, change, order):  # type: ignore[no-untyped-def]
+def write(out, written, at, g, rank, row, change, order):
     """The next entry of the answer."""
-    put(out[clock[OUT]], at, g, rank, row, change if row.flag < GONE else HOLE * change, order)
-    clock[OUT] += 1
+    put(out[written[OUT]], at, g, rank, row, change if row.flag < GONE else HOLE * change, order)
+    written[OUT] += 1
 
 
 @inlined
-def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore[no-untyped-def]
+def show(g, at, order, start, n, emit, pool, shown, written, out):
     """Write group g's answer, the n rows from `start` on, or how it differs from `shown`, the last one.
 
-    There is room for all of both. In a row's flag stands whether it was ever shown (for entries).
+    In a row's flag stands whether it was ever shown (for entries).
     """
     rows = pool.rows
     if takes_back(emit):
         reserve(pool, shown, n)
-        same, m, last = 0, shown.length, shown.offset
-        while same < min(n, m) and rows[last + same].position == rows[start + same].position:
-            same += 1
-        if n == m:
-            while n > same and rows[last + n - 1].position == rows[start + n - 1].position:
-                n -= 1
-            m = n
-        # What differs is [same, m) of the last answer and [same, n) of this one.
-        write_missing(g, at, order, last, m, start, n, same, LEAVE, rows, clock, out)
-        write_missing(g, at, order, start, n, last, m, same, ENTER, rows, clock, out)
-        for r in range(same, n):
+        m, last = shown.length, shown.offset
+        same, end = write_differences(g, at, order, rows, last, m, rows, start, n, written, out)
+        for r in range(same, end):
             rows[last + r] = rows[start + r]
         if n != m:
             shown.length = n
@@ -61,23 +57,41 @@ def show(g, at, order, start, n, emit, pool, shown, clock, out):  # type: ignore
     for r in range(n):
         row = rows[start + r]
         if not is_once(emit) or not row.flag & 1:
-            write(out, clock, at, g, r + 1, row, ENTER, order)
+            write(out, written, at, g, r + 1, row, ENTER, order)
         row.flag |= 1
 
 
 @inlined
-def write_missing(g, at, order, a, n, b, m, first, change, rows, clock, out):  # type: ignore[no-untyped-def]
-    """Write rows [first, n) of the ranked list at a that are not among [first, m) of the one at b."""
-    i = first
-    for r in range(first, n):
-        while i < m and ranks_before(rows[b + i], rows[a + r]):
-            i += 1
-        if i == m or rows[b + i].position != rows[a + r].position:
-            write(out, clock, at, g, r + 1, rows[a + r], change, order)
+def write_differences(g, at, order, old, a, m, new, b, n, written, out):
+    """Write what left a ranked list, and what entered it: from m rows of `old` at a, to n rows of `new` at b.
+
+    Returns between which ranks rows of the new list are other ones than those of the old list.
+    """
+    same = 0
+    while same < min(n, m) and old[a + same].position == new[b + same].position:
+        same += 1
+    if n == m:
+        while n > same and old[a + n - 1].position == new[b + n - 1].position:
+            n -= 1
+        m = n
+    write_missing(g, at, order, old, a, m, new, b, n, same, LEAVE, written, out)
+    write_missing(g, at, order, new, b, n, old, a, m, same, ENTER, written, out)
+    return same, n
 
 
 @inlined
-def show_replaced(g, at, order, row, answer, k, pool, shown, clock, out):  # type: ignore[no-untyped-def]
+def write_missing(g, at, order, rows, a, n, others, b, m, first, change, written, out):
+    """Write rows [first, n) of the ranked list at a that are not among [first, m) of the other one, at b."""
+    i = first
+    for r in range(first, n):
+        while i < m and ranks_before(others[b + i], rows[a + r]):
+            i += 1
+        if i == m or others[b + i].position != rows[a + r].position:
+            write(out, written, at, g, r + 1, rows[a + r], change, order)
+
+
+@inlined
+def show_replaced(g, at, order, row, answer, k, pool, shown, written, out):
     """Write how the answer, the first k rows of a list, differs from `shown`, the answer one step before, a band.
 
     False, and nothing is written, unless one row replaced one other, which is found without comparing all k. `row`: was
@@ -104,9 +118,9 @@ def show_replaced(g, at, order, row, answer, k, pool, shown, clock, out):  # typ
             left = middle + 1
         else:
             high = middle
-    write(out, clock, at, g, left + 1, rows[old + left], LEAVE, order)
+    write(out, written, at, g, left + 1, rows[old + left], LEAVE, order)
     one = rows[new + entered]
-    write(out, clock, at, g, entered + 1, one, ENTER, order)
+    write(out, written, at, g, entered + 1, one, ENTER, order)
     remove(pool, shown, left)
     insert(pool, shown, entered, k, one.score, one.time, one.position)
     return True

@@ -13,8 +13,8 @@ from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.intrinsics import copy_row, row_at
 from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import trails
+from skyband.kernels.showing import write
 from skyband.kernels.slabs import CLASSES, reserve
-from skyband.problems.subscriptions.drivers.kernels.emit import emit_line
 from skyband.problems.subscriptions.drivers.kernels.lists import (
     EVERY_ROW,
     LATEST,
@@ -299,7 +299,16 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
                 x = room.leaving[z] & LAST_PLACE
                 if room.leaving[z] >> PLACE > i or x > last:
                     break
-                emit_line(emitted, at, q, count_below(alive, x) + 1, row_at(rows, base + x), order + i, LEAVE)
+                write(
+                    emitted.lines,
+                    emitted.written,
+                    at,
+                    q,
+                    count_below(alive, x) + 1,
+                    row_at(rows, base + x),
+                    LEAVE,
+                    order + i,
+                )
         while y < leaving and room.leaving[y] >> PLACE <= i:
             x = room.leaving[y] & LAST_PLACE
             delete(alive, x)
@@ -315,7 +324,7 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
                     shown += 1
                 else:
                     if takes_back(emit):
-                        emit_line(emitted, at, q, k, row_at(rows, base + last), order + i, LEAVE)
+                        write(emitted.lines, emitted.written, at, q, k, row_at(rows, base + last), LEAVE, order + i)
                     last = last_until(alive, last - 1)
                 enter(rows, base, x, count_below(alive, x) + 1, emitted, at, q, order + i, emit)
         while shown < k:
@@ -332,7 +341,7 @@ def enter(rows, base, x, rank, emitted, at, q, order, emit):
     """Emit that a row enters the answer; with entries only once."""
     row = row_at(rows, base + x)
     if takes_back(emit) or row.flag == 0:
-        emit_line(emitted, at, q, rank, row, order, ENTER)
+        write(emitted.lines, emitted.written, at, q, rank, row, ENTER, order)
         row.flag = is_once(emit)
 
 
@@ -353,7 +362,7 @@ def expires(arrivals, oldest, size):
     now = arrivals.now
     if oldest > arrivals.last_now - size:  # so that nothing overflows where there is none
         return len(now)
-    if arrivals.by_count:
+    if arrivals.consecutive:
         return max(0, oldest + size - arrivals.first_now)
     low, high = 0, len(now) - 1
     while low < high:

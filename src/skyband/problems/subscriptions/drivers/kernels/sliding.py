@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
+from skyband.core.emit import ENTER, is_once, takes_back
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.intrinsics import copy_row
-from skyband.kernels.ranking import ranks_before
-from skyband.kernels.slabs import CLASSES, reserve
-from skyband.problems.subscriptions.drivers.kernels.emit import emit_line
+from skyband.kernels.ranking import ZERO
+from skyband.kernels.showing import write, write_differences
+from skyband.kernels.slabs import CLASSES, give_slab, reserve, size_class, take_slab
 from skyband.problems.subscriptions.drivers.kernels.lists import (
     EVERY_ROW,
     LATEST,
@@ -66,8 +66,8 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, 
     failures = 0
     for j in range(begin, len(which)):
         q = which[j]
-        query, before = queries[q], previous[q]
-        k, rows, base, first = query.k, pool.rows, query.offset, end - query.size
+        query, k = queries[q], queries[q].k
+        rows, base, first = pool.rows, query.offset, end - query.size
         if len(emitted.lines) - emitted.written[0] < 2 * k or len(pool.rows) - pool.free[CLASSES] < 2 * k + 8:
             return j, failures
         found, x = 0, 0
@@ -82,30 +82,9 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, 
             failures += 1
             continue
         if takes_back(emit):
-            _leaving(end, first, x, q, query, before, pool, emitted)
-        rank, old = 0, 0
-        for y in range(x):
-            row = rows[base + y]
-            if row.time < first or row.time >= end:
-                continue
-            rank += 1
-            if takes_back(emit):
-                while old < before.length and ranks_before(rows[before.offset + old], row):
-                    old += 1
-                if old < before.length and rows[before.offset + old].position == row.position:
-                    continue
-            if not is_once(emit) or row.flag == 0:
-                emit_line(emitted, end, q, rank, row, 0, ENTER)
-                if is_once(emit):
-                    row.flag = 1
-        if takes_back(emit):
-            reserve(pool, before, found)
-            before.length = 0
-            for y in range(x):
-                row = rows[base + y]
-                if first <= row.time < end:
-                    copy_row(rows, before.offset + before.length, rows, base + y)
-                    before.length += 1
+            emit_changes(end, first, found, base, base + x, q, previous[q], pool, emitted)
+        else:
+            emit_rows(end, first, base, base + x, q, rows, emit, emitted)
         if query.oldest < first + query.every:
             kept, oldest = 0, LATEST
             for y in range(query.length):
@@ -119,13 +98,32 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, 
 
 
 @part
-def _leaving(end, first, x, q, query, before, pool, emitted):
-    """Emit that rows leave: those of the answer before that are not among the rows of [first, end) in list[:x]."""
-    rows, base, y = pool.rows, query.offset, 0
-    for old in range(before.length):
-        row = rows[before.offset + old]
-        while y < x and ranks_before(rows[base + y], row):
-            y += 1
-        stays = y < x and rows[base + y].position == row.position and first <= row.time < end
-        if not stays:
-            emit_line(emitted, end, q, old + 1, row, 0, LEAVE)
+def emit_rows(end, first, x, stop, q, rows, emit, emitted):
+    """Emit the rows [x, stop) of a list that are in the window of times [first, end); with entries only once."""
+    rank = 0
+    for y in range(x, stop):
+        row = rows[y]
+        if first <= row.time < end:
+            rank += 1
+            if not is_once(emit) or row.flag == 0:
+                write(emitted.lines, emitted.written, end, q, rank, row, ENTER, ZERO)
+                row.flag = is_once(emit)
+
+
+@part
+def emit_changes(end, first, found, x, stop, q, before, pool, emitted):
+    """Emit how an answer differs from the one before, and keep it in its place. It is the `found` rows of [x, stop) in
+    the window of times [first, end)."""
+    if found == 0 and before.length == 0:
+        return
+    c = size_class(found)
+    new = take_slab(pool, c)
+    n = new
+    for y in range(x, stop):
+        if first <= pool.rows[y].time < end:
+            copy_row(pool.rows, n, pool.rows, y)
+            n += 1
+    lines, written, rows = emitted.lines, emitted.written, pool.rows
+    write_differences(q, end, ZERO, rows, before.offset, before.length, rows, new, found, written, lines)
+    give_slab(pool, before)
+    before.offset, before.length, before.capacity = new, found, 1 << c

@@ -1,4 +1,4 @@
-"""When windows close that slide by more than a row, whatever is kept for them."""
+"""An operator for subscriptions that closes windows as the clock says, whatever is kept for them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 
 from skyband.core.clock import WindowClock
-from skyband.core.clock import next_due as due_at
 from skyband.core.operator import Answer, Floats, Ints
 from skyband.problems.subscriptions.operator import Batch, Spec
 
-__all__ = ["Schedule", "due_at"]
 
-
-class Schedule(ABC):
-    """The clock, and what is due when. An algorithm says what it does with rows, and with a window that closes."""
+class WindowDriver(ABC):
+    """The protocol, but for what an algorithm does with rows, and with a window that closes."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.unranked = 0
         self._windows = WindowClock(spec.window)
+        self._numbered = self._windows.numbered  # the time of a row is its number among all arrivals
         self._position = 0
 
     @property

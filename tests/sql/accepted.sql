@@ -108,6 +108,8 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY s
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY symbol, venue
 
+SELECT seq FROM trades [WINDOW 20 EVERY 10 ON t] ORDER BY price DESC LIMIT 2 BY seq % 3
+
 -- The same in the standard's words.
 SELECT symbol, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) <= 2
 
@@ -163,6 +165,8 @@ SELECT t.seq, t.symbol FROM trades AS t [WINDOW 20 EVERY 5 ON t] WHERE t.volume 
 
 SELECT tr.seq FROM trades tr [WINDOW 20 EVERY 5 ON t] ORDER BY tr.price DESC LIMIT 2
 
+SELECT Seq, TR.Symbol FROM Trades AS tr [WINDOW 20 EVERY 5 ON T] WHERE Volume > 5 ORDER BY PRICE DESC LIMIT 2
+
 -- # Columns that are shown
 
 -- A name that is taken gets an underscore.
@@ -183,6 +187,10 @@ SELECT seq, price * 2 AS twice, |price - 5| AS off FROM trades [WINDOW 20 EVERY 
 
 SELECT *, price + COALESCE(volume, 0) AS both FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY both DESC LIMIT 2
 
+SELECT * EXCEPT (ts, venue) FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
+
+SELECT seq, CASE WHEN volume > 6 THEN 'large' ELSE symbol END AS kind FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC FETCH FIRST 2 ROWS ONLY
+
 -- # Tables of its own
 
 -- WITH computes columns and filters rows, one at a time, and may build on another.
@@ -194,11 +202,18 @@ WITH cheap AS (SELECT *, price * 2 AS twice FROM trades [WINDOW 20 EVERY 5 ON t]
 
 WITH a AS (SELECT *, price * 2 AS x FROM trades), b AS (SELECT seq, t, x + 1 AS y FROM a WHERE x > 4) SELECT * FROM b [WINDOW 20 EVERY 5 ON t] ORDER BY y DESC LIMIT 2
 
-WITH a AS (SELECT seq, t AS moment, price FROM trades) SELECT seq FROM a AS b [WINDOW 20 EVERY 5 ON t] WHERE b.moment > 3 ORDER BY b.price DESC LIMIT 2
+WITH a AS (SELECT seq, t AS moment, price FROM trades) SELECT seq FROM a AS b [WINDOW 20 EVERY 5 ON moment] WHERE b.moment > 3 ORDER BY b.price DESC LIMIT 2
 
 WITH big AS (SELECT *, price * volume AS worth FROM trades) SELECT symbol, SUM(worth) AS total FROM big [WINDOW 20 EVERY 10 ON t] WHERE worth > 10 GROUP BY symbol
 
 WITH t1 AS (SELECT seq, t, price / 2 AS half FROM trades) SELECT a.seq, b.seq FROM t1 a, t1 b WHERE a.seq < b.seq ORDER BY |a.half - b.half| LIMIT 2 WINDOW [10 EVERY 5 ON t]
+
+WITH turned AS (SELECT seq, t, 100 - price AS price FROM trades) SELECT seq FROM turned [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
+
+WITH c(id, moment, x) AS (SELECT seq, t * 2, price FROM trades) SELECT id FROM c [WINDOW 20 EVERY 10 ON moment] ORDER BY x DESC LIMIT 2
+
+-- A query in FROM does the same.
+SELECT seq FROM (SELECT seq, t, price FROM trades WHERE volume > 3) AS some [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
 -- # The best pairs
 
@@ -263,6 +278,13 @@ SELECT venue, MIN(price) AS low, MAX(price) AS high, AVG(volume) AS mean FROM tr
 
 SELECT SUM(price) AS paid FROM trades [WINDOW UNTIL NOW EVERY 30 ON t]
 
+-- Groups by an expression, by its name or by its place in the SELECT list.
+SELECT price * 2, COUNT(*) FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY price * 2
+
+SELECT CASE WHEN price > 6 THEN 'high' ELSE symbol END AS kind, MAX(volume) AS most FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY kind
+
+SELECT symbol, COUNT(1) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY 1 ORDER BY 2 DESC LIMIT 2
+
 SELECT symbol, SUM(volume) AS volume FROM trades [WINDOW 30 MINUTES EVERY 10 MINUTES] GROUP BY symbol
 
 -- The best groups, by what is aggregated or computed of it.
@@ -307,6 +329,10 @@ SELECT p.state, COUNT(*) AS auctions FROM auction a [WINDOW UNTIL NOW EVERY 20 M
 -- JOIN … ON, JOIN … USING, or conditions in WHERE.
 SELECT a.sellerID, COUNT(*) AS bids FROM auction a JOIN bid b USING (auctionID) GROUP BY a.sellerID WINDOW [30 MINUTES EVERY 10 MINUTES]
 
+SELECT auctionID, COUNT(*) AS bids FROM auction a JOIN bid b USING (auctionID) GROUP BY auctionID WINDOW [30 MINUTES EVERY 10 MINUTES]
+
+SELECT a.auctionID, b.auctionID, COUNT(*) AS bids FROM auction a, bid b WHERE (a.auctionID = b.auctionID AND b.price > 2) GROUP BY a.auctionID, b.auctionID WINDOW [30 MINUTES EVERY 10 MINUTES]
+
 SELECT a.auctionID, MIN(b.price) AS low FROM auction a JOIN bid b ON a.auctionID = b.auctionID GROUP BY a.auctionID WINDOW [60 MINUTES EVERY 20 MINUTES]
 
 SELECT COUNT(*) AS matches FROM auction a JOIN bid b USING (auctionID) WINDOW [60 MINUTES EVERY 20 MINUTES]
@@ -328,6 +354,8 @@ SELECT * FROM r1 FULL JOIN r2 USING (flow) ORDER BY COALESCE(r1.size, 0) + 2 * C
 
 -- Weights, and scores that never fall when a value rises.
 SELECT flow FROM r1 [WINDOW 50 EVERY 10 ON t] FULL JOIN r2 [WINDOW 50 EVERY 10 ON t] USING (flow) WHERE r1.size > 0.1 ORDER BY GREATEST(r1.size, r2.amount) DESC LIMIT 2 WITH BOUNDS (0, 1)
+
+SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY size + amount DESC LIMIT 3 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1)
 
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY 3 * r1.size + r2.amount DESC LIMIT 2 WINDOW [40 EVERY 20 ON t] WITH BOUNDS (0, 1)
 

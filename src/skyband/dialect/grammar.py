@@ -109,7 +109,7 @@ class SkybandSql(Spark):
             elif self._match_texts(("EMIT",)):
                 name, value = "emit", self._parse_var(any_token=True, upper=True)
                 if value is None:
-                    self.raise_error(f"Expected {' or '.join(EMITS)} behind EMIT")
+                    self.raise_error(f"Expected {', '.join(EMITS[:-1])} or {EMITS[-1]} behind EMIT")
             elif self._match_text_seq("WITH", "ERROR"):
                 name, value = "error", self._parse_number()
             elif self._match_text_seq("WITH", "RECALL"):
@@ -203,13 +203,21 @@ class SkybandSql(Spark):
                 TokenType.ROWS,
                 TokenType.ROW,
             ):
-                unit = exp.var(self._curr.text.upper())
+                unit = exp.var(self._curr.text.upper()).update_positions(self._curr)
                 self._advance()
             return self.expression(Span(this=number, unit=unit))
 
         def _match_r_bracket(self) -> None:
             if not self._match(TokenType.R_BRACKET):
                 self.raise_error("Expected ] behind the window")
+
+        def _parse_ordered(self, parse_method: Any = None) -> exp.Ordered | None:
+            ordered = super()._parse_ordered(parse_method)
+            said = self._tokens[max(self._index - 2, 0) : self._index]
+            # The tree tells NULLS FIRST that was written from what a dialect implies only so.
+            if ordered is not None and [token.text.upper() for token in said[:1]] == ["NULLS"]:
+                ordered.set("nulls", exp.var(said[1].text.upper()).update_positions(said[0]))
+            return ordered
 
         def _parse_unary(self) -> exp.Expr | None:
             if not self._match(TokenType.PIPE):

@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 ONLY = ""  # what a query calls its input if it has only one
+
+
+@dataclass(frozen=True)
+class View:
+    """Other rows in place of an input's, made of one row at a time: those that meet a condition, with these columns."""
+
+    where: str | None
+    columns: tuple[tuple[str, str], ...]  # their names, and a column or an expression over the columns before
+    schema: pa.Schema
+    is_plain: bool  # its columns are some of those before, under their own names
 
 
 @dataclass(frozen=True)
@@ -17,6 +29,11 @@ class Rows:
     where: str | None = None  # only rows that meet this
     columns: tuple[str, ...] | None = None  # only these; None: all
     renamed: tuple[tuple[str, str], ...] = ()  # and these, under another name: (name, column)
+    views: tuple[View, ...] = ()  # what becomes of its rows before all this, one after the other
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """The columns that `where`, `columns` and `renamed` are about; `given` are those of the input."""
+        return self.views[-1].schema if self.views else given
 
 
 @dataclass(frozen=True)
@@ -44,7 +61,7 @@ class QuerySpec:
     rows: Mapping[str, Rows]  # by what the query calls its inputs
     shown: tuple[Shown, ...]
     turn: Turn | None = None
-    queries: str | None = None  # the input that has the queries to be answered, by what it was given as
+    queries: Rows | None = None  # the input that has the queries to be answered
 
     def of(self, queries: Any) -> QuerySpec:
         """The same with these queries."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.dialect.grammar import Span, StreamWindow
+from skyband.dialect.columns import check_name
+from skyband.dialect.grammar import SkybandSql, Span, StreamWindow
 from skyband.dialect.statement import Input, Statement
 from skyband.errors import SkybandError
 from skyband.windows import Window, landmark, sliding
@@ -44,19 +46,15 @@ def window_of(
             "Say how much of it counts: [WINDOW 1 HOUR EVERY 1 MINUTE], [WINDOW 1000 ROWS] or [WINDOW UNTIL NOW].",
         )
     size, every, lateness = (_span(said.args.get(name)) for name in ("this", "every", "lateness"))
-    on = _on_column(statement, one, said, schema)
-    order = said.args["order"].name if said.args.get("order") else None
-    for name, node in ((on, said.args.get("on")), (order, said.args.get("order"))):
-        if name is not None and name not in schema.names:
-            statement.refuse(f"There is no column {name!r}", node, _near(name, schema.names))
     try:
         if size is None:
-            window = landmark(every=every, on=on, order=order)
+            window = landmark(every=every, on=one.on, order=one.order)
         else:
-            window = sliding(size, every=every, on=on, order=order)
+            window = sliding(size, every=every, on=one.on, order=one.order)
         window.ticks(schema)
     except SkybandError as error:
-        statement.refuse(str(error), one.node)
+        guilty = "every" if str(error).startswith("every") else "this"
+        statement.refuse(str(error), said.args.get(guilty) or said.args.get("on") or one.node)
     return window, lateness
 
 
@@ -69,19 +67,20 @@ def _span(span: Span | None) -> str | int | None:
     return f"{span.this.name} {unit.name.lower()}"
 
 
-def _on_column(statement: Statement, one: Input, said: StreamWindow, schema: pa.Schema) -> str | None:
+def measured_column(statement: Statement, one: Input, said: StreamWindow, schema: pa.Schema) -> str | None:
+    """The column that a window measures, among these; None: it counts rows."""
     spans = [said.args[name] for name in ("this", "every") if said.args.get(name)]
     units = {span.args["unit"].name if span.args.get("unit") else None for span in spans}
     if units & set(_ROWS):
         if said.args.get("on") or units - set(_ROWS):
-            statement.refuse("A window counts rows or measures a column, not both", one.node)
+            statement.refuse("A window counts rows or measures a column, not both", said.args.get("on") or spans[-1])
         return None
     if said.args.get("on"):
-        return str(said.args["on"].name)
+        return check_name(statement, said.args["on"], schema)
     if units == {None}:
         statement.refuse(
             "A window of plain numbers must say what it counts",
-            one.node,
+            spans[0],
             "ROWS: [WINDOW 1000 ROWS]; or a column of whole numbers: [WINDOW 600 EVERY 60 ON t].",
         )
     moments = [field.name for field in schema if pa.types.is_timestamp(field.type)]
@@ -95,10 +94,9 @@ def _on_column(statement: Statement, one: Input, said: StreamWindow, schema: pa.
 
 def ranking_of(statement: Statement) -> Ranking:
     """ORDER BY … LIMIT k, LIMIT k BY …, or QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) <= k."""
-    select = statement.select
-    if qualify := select.args.get("qualify"):
+    if qualify := statement.take("qualify"):
         return _qualified(statement, qualify)
-    order, limit = select.args.get("order"), select.args.get("limit")
+    order, limit = statement.take("order"), statement.take("limit")
     if order is None or limit is None:
         missing = "ORDER BY" if order is None else "LIMIT"
         statement.refuse(
@@ -111,10 +109,15 @@ def ranking_of(statement: Statement) -> Ranking:
     return Ranking(by, ascending, count_of(statement, limit.expression), per)
 
 
+_SWAPPED = {exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ}
+
+
 def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
     possible = "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10."
-    condition = qualify.this
-    window = condition.this if isinstance(condition, (exp.LTE, exp.LT, exp.EQ)) else None
+    condition = qualify.this.unnest()
+    if type(condition) in _SWAPPED and isinstance(condition.expression.unnest(), exp.Window):  # 3 >= ROW_NUMBER() …
+        condition = _SWAPPED[type(condition)](this=condition.expression, expression=condition.this)
+    window = condition.this.unnest() if isinstance(condition, (exp.LTE, exp.LT, exp.EQ)) else None
     if not isinstance(window, exp.Window) or not isinstance(window.this, exp.RowNumber):
         statement.refuse("QUALIFY can only ask for the first rows", condition, possible)
     if statement.select.args.get("order") or statement.select.args.get("limit"):
@@ -140,7 +143,12 @@ def _order(statement: Statement, order: exp.Expr) -> tuple[exp.Expr, bool]:
             "Write one expression; of rows with equal scores the more recent comes first.",
         )
     ordered = order.expressions[0]
-    # Spark's own order of nulls is not said by the user. Rows without a score are never ranked, first or last.
+    if nulls := ordered.args.get("nulls"):
+        statement.refuse(
+            f"A row without a score is never ranked, so NULLS {nulls.name} has no meaning",
+            nulls,
+            "Leave it out, or give such rows a score: COALESCE(price, 0).",
+        )
     return ordered.this, not ordered.args.get("desc")
 
 
@@ -150,69 +158,41 @@ def count_of(statement: Statement, node: exp.Expr | None) -> int:
     return int(node.name)
 
 
-def with_aliases_resolved(statement: Statement, tree: exp.Expr) -> exp.Expr:
-    """`tree` with what the SELECT list calls a name in place of that name, where no input has such a column itself."""
-    named = {one.alias: one.this for one in statement.select.expressions if isinstance(one, exp.Alias)}
-
-    def expand(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column) and not node.table and node.name in named:
-            return exp.Paren(this=named[node.name].copy()) if named[node.name] != node else node
-        return node
-
-    return tree.transform(expand)
-
-
 def quoted(name: str) -> str:
     """A name as a statement writes it, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
+_PLAIN = re.compile(r"[A-Za-z_]\w*")
+
+
+def written(name: str) -> exp.Identifier:
+    """A name in an expression: in quotes where it could be taken for something else."""
+    is_plain = _PLAIN.fullmatch(name) is not None and name.upper() not in SkybandSql.Tokenizer.KEYWORDS
+    return exp.to_identifier(name, quoted=not is_plain)
+
+
 def row_text(tree: exp.Expr) -> str:
-    """An expression over the rows of one input as text, its columns by their plain names."""
-
-    def plain(node: exp.Expr) -> exp.Expr:
-        return exp.column(exp.to_identifier(node.name, quoted=True)) if isinstance(node, exp.Column) else node
-
+    """An expression over the rows of one input as text; a column alone is its name."""
     tree = tree.unnest()
-    return tree.name if isinstance(tree, exp.Column) else tree.transform(plain).sql(dialect="spark")
+    return tree.name if isinstance(tree, exp.Column) else _row_text(tree)
+
+
+def _row_text(tree: exp.Expr) -> str:
+    def plain(node: exp.Expr) -> exp.Expr:
+        return exp.column(written(node.name)) if isinstance(node, exp.Column) else node
+
+    return tree.transform(plain).sql(dialect="spark")
 
 
 def all_of(conditions: list[exp.Expr]) -> str | None:
     """Conditions on the rows of one input as one text; None: there are none."""
-    return " AND ".join(f"({row_text(condition)})" for condition in conditions) or None
+    return " AND ".join(f"({_row_text(condition)})" for condition in conditions) or None
 
 
 def columns_read(trees: Iterable[exp.Expr], alias: str, schema: pa.Schema, window: Window | None) -> tuple[str, ...]:
     """The columns of an input that these expressions and its window read, as they stand in it."""
-    read = {column.name for tree in trees for column in tree.find_all(exp.Column) if column.table in ("", alias)}
+    read = {column.name for tree in trees for column in tree.find_all(exp.Column) if column.table == alias}
     if window is not None:
         read |= {name for name in (window.on, window.order) if name is not None}
     return tuple(name for name in schema.names if name in read)
-
-
-def check_columns(statement: Statement, tree: exp.Expr, schemas: dict[str, pa.Schema]) -> None:
-    """Raise unless every column that `tree` names is there; `schemas` by alias."""
-    for column in tree.find_all(exp.Column):
-        if isinstance(column.this, exp.Star):
-            continue
-        if column.table and column.table not in schemas:
-            statement.refuse(f"There is no input {column.table!r}", column, f"Inputs: {', '.join(schemas)}.")
-        owners = [
-            alias for alias, schema in schemas.items() if column.table in ("", alias) and column.name in schema.names
-        ]
-        if not owners:
-            columns = [
-                name for alias, schema in schemas.items() if column.table in ("", alias) for name in schema.names
-            ]
-            statement.refuse(f"There is no column {column.name!r}", column, _near(column.name, columns))
-        if len(owners) > 1:
-            statement.refuse(
-                f"{column.name!r} is a column of {' and of '.join(owners)}", column, f"Write {owners[0]}.{column.name}."
-            )
-
-
-def _near(name: str, columns: list[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, columns, n=1)
-    return (f"Did you mean {near[0]!r}? " if near else "") + f"Columns: {', '.join(columns)}."

@@ -58,13 +58,26 @@ def place_of(node: exp.Expr) -> int | None:
     return min(places) if places else None
 
 
+def place_of_word(text: str, words: tuple[str, ...], near: exp.Expr) -> int | None:
+    """Where in the text a word stands that the tree has no place of: of several the one nearest to a node."""
+    place = place_of(near)
+    found = [token.start for token in SkybandSql().tokenize(text) if token.text.upper().split(" ")[0] in words]
+    return min(found, key=lambda start: abs(start - (place or 0)), default=place)
+
+
+def first_of(value: exp.Expr | list[Any]) -> exp.Expr | None:
+    """A part of the tree, or the first of several, if it knows its place."""
+    first = value[0] if isinstance(value, list) else value
+    return first if isinstance(first, exp.Expr) and place_of(first) is not None else None
+
+
 def _quoted(text: str, place: int | None = None) -> str:
     """The text, indented; under the line with the place, a mark."""
     lines, start = [], 0
-    for line in text.splitlines():
-        shown = line.expandtabs(1)
-        lines.append(f"  {shown}")
-        if place is not None and start <= place <= start + len(line):
-            lines.append("  " + " " * (place - start) + "^")
-        start += len(line) + 1
+    for line in text.splitlines(keepends=True):
+        shown = line.rstrip("\r\n")
+        lines.append(f"  {shown.expandtabs(1)}")
+        if place is not None and start <= place < start + len(line) + (start + len(line) == len(text)):
+            lines.append("  " + " " * min(place - start, len(shown)) + "^")
+        start += len(line)
     return "\n".join(lines)

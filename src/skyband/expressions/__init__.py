@@ -9,9 +9,20 @@ from skyband.expressions.scores import (
     as_floats,
     bind,
     bind_condition,
+    bind_value,
     check_exact,
     check_text,
     is_number,
 )
 
-__all__ = ["Condition", "Score", "as_floats", "bind", "bind_condition", "check_exact", "check_text", "is_number"]
+__all__ = [
+    "Condition",
+    "Score",
+    "as_floats",
+    "bind",
+    "bind_condition",
+    "bind_value",
+    "check_exact",
+    "check_text",
+    "is_number",
+]

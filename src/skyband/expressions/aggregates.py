@@ -54,15 +54,20 @@ def read_aggregate(text: object) -> Aggregate:
         raise InvalidQuery(f"An aggregate is a text, such as 'SUM(price)', got {text!r}. Possible: {_POSSIBLE}.")
     from sqlglot import exp
 
+    from skyband.expressions.grammar import is_there
+
     tree = _parse(text)
     functions = {exp.Count: "COUNT", exp.Sum: "SUM", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
     function = functions.get(type(tree))
-    if function is None or tree.args.get("expressions"):
+    read = {"this", "big_int"}  # COUNT gives 64 bits, and says so
+    if function is None or any(is_there(value) and name not in read for name, value in tree.args.items()):
         raise InvalidExpression(f"{text!r} is not an aggregate. Possible: {_POSSIBLE}.")
     inner = tree.this
     if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
         if function != "COUNT":
             raise InvalidExpression(f"{text!r}: only COUNT takes *. Possible: {_POSSIBLE}.")
+        return Aggregate(function, text, None, ())
+    if function == "COUNT" and isinstance(inner, (exp.Literal, exp.Boolean)):  # which no row is without
         return Aggregate(function, text, None, ())
     if isinstance(inner, exp.Distinct):
         raise InvalidExpression(f"{text!r}: DISTINCT is not supported. Possible: {_POSSIBLE}.")

@@ -33,16 +33,17 @@ _POSSIBLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score bound to a schema: knows its columns, evaluates itself on Arrow data, and prints itself for Spark."""
+    """A value bound to a schema: knows its columns, evaluates itself on Arrow data, and prints itself for Spark. What
+    rows are ranked by is a number."""
 
     text: str
     columns: tuple[str, ...]
-    type: pa.DataType  # a type of numbers: that of the column, or int64 or float64
+    type: pa.DataType  # that of the column; of an expression of numbers int64 or float64
     spark_sql: str | None  # of this type; None: a Python function, which Spark has to call
     _evaluate: Callable[[pa.RecordBatch], Any]
 
     def values(self, batch: pa.RecordBatch) -> pa.Array:
-        """One number a row, or null, in the score's own type."""
+        """One value a row, or null, in its own type."""
         return as_numbers(self._evaluate(batch), self.type, batch.num_rows, self.text)
 
     def evaluate(self, batch: pa.RecordBatch) -> Floats:
@@ -193,6 +194,21 @@ def _as_numpy(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def _bind_expression(text: str, schema: pa.Schema) -> Score:
+    value = _bind_tree(text, schema, f"the expression {text!r}")
+    if not is_number(value.type):
+        raise InvalidExpression(f"A score must be a number, but {text!r} gives {value.type}.")
+    return value
+
+
+def bind_value(text: str, schema: pa.Schema) -> Score:
+    """A column or an expression over rows of `schema`, of whatever type it is: numbers, strings, times, booleans."""
+    if text in schema.names:
+        quoted = text.replace("`", "``")
+        return Score(text, (text,), schema.field(text).type, f"`{quoted}`", lambda batch: batch.column(text))
+    return _bind_tree(text, schema, f"the expression {text!r}")
+
+
+def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
     from skyband.expressions import tree as expression_tree
     from skyband.expressions.whole import typed
@@ -201,10 +217,10 @@ def _bind_expression(text: str, schema: pa.Schema) -> Score:
     columns = expression_tree.column_names(tree)
     for name in columns:
         if name not in schema.names:
-            raise UnknownColumn.named(name, schema.names, used_as=f"the expression {text!r}")
-    if expression_tree.is_column(tree):
-        return replace(_bind_column(columns[0], schema), text=text)
+            raise UnknownColumn.named(name, schema.names, used_as=used_as)
     types = {name: schema.field(name).type for name in columns}
+    if expression_tree.is_column(tree):
+        return replace(bind_value(columns[0], schema), text=text)
     expression_tree.check_numbers(tree, frozenset(name for name in columns if is_number(types[name])), text)
     tree = typed(tree, types)
     row_expression = expression_tree.to_polars(tree)
@@ -212,11 +228,16 @@ def _bind_expression(text: str, schema: pa.Schema) -> Score:
     def evaluate(batch: pa.RecordBatch) -> Any:
         return expression_tree.evaluate(row_expression, batch, text)
 
-    result = evaluate(pa.record_batch([pa.array([], kind) for kind in types.values()], names=list(types)))
-    if not is_number(result.type):
-        raise InvalidExpression(f"A score must be a number, but {text!r} gives {result.type}.")
-    in_spark = None if expression_tree.calls_functions(tree) else expression_tree.to_spark(tree, text)
-    return Score(text, columns, pa.int64() if row_expression.is_whole else pa.float64(), in_spark, evaluate)
+    given = evaluate(pa.record_batch([pa.array([], kind) for kind in types.values()], names=list(types))).type
+    if expression_tree.calls_functions(tree):
+        in_spark = None
+    elif is_number(given):
+        in_spark = expression_tree.to_spark(tree, text)
+    else:
+        in_spark = expression_tree.condition_to_spark(tree, text)
+    if is_number(given):
+        given = pa.int64() if row_expression.is_whole else pa.float64()
+    return Score(text, columns, given, in_spark, evaluate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,27 +256,10 @@ class Condition:
 
 def bind_condition(text: str, schema: pa.Schema, *, used_as: str) -> Condition:
     """The condition `text` on rows of `schema`. Every reason why there is none is raised here, before a row is read."""
-    from skyband.expressions import tree as expression_tree
-    from skyband.expressions.whole import typed
-
-    tree = expression_tree.parse(text, possible=_POSSIBLE)
-    columns = expression_tree.column_names(tree)
-    for name in columns:
-        if name not in schema.names:
-            raise UnknownColumn.named(name, schema.names, used_as=used_as)
-    types = {name: schema.field(name).type for name in columns}
-    expression_tree.check_numbers(tree, frozenset(name for name in columns if is_number(types[name])), text)
-    tree = typed(tree, types)
-    row_expression = expression_tree.to_polars(tree)
-
-    def evaluate(batch: pa.RecordBatch) -> Any:
-        return expression_tree.evaluate(row_expression, batch, text)
-
-    empty = pa.record_batch([pa.array([], kind) for kind in types.values()], names=list(types))
-    if not pa.types.is_boolean(evaluate(empty).type):
+    value = _bind_tree(text, schema, used_as)
+    if not pa.types.is_boolean(value.type):
         raise InvalidExpression(f"{used_as} must be true or false for each row, but {text!r} is not.")
-    in_spark = None if expression_tree.calls_functions(tree) else expression_tree.condition_to_spark(tree, text)
-    return Condition(text, columns, in_spark, evaluate)
+    return Condition(text, value.columns, value.spark_sql, value.values)
 
 
 def check_text(by: object) -> None:

@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import InvalidExpression, InvalidInput
 from skyband.expressions import functions
+from skyband.expressions.grammar import is_read
 from skyband.expressions.whole import RESULT, kind_of
 
 
@@ -29,16 +30,6 @@ class RowExpressions(Spark):
 
     class Parser(SparkParser):
         EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
-
-
-_ALLOWED: Final[tuple[type[exp.Expr], ...]] = (
-    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren),
-    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.Neg),
-    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Is),
-    *(exp.Case, exp.If, exp.Coalesce, exp.Nullif),
-    *(exp.Abs, exp.Sign, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Floor, exp.Ceil, exp.Greatest, exp.Least),
-    *(exp.Sin, exp.Cos, exp.Tan, exp.Atan2),
-)
 
 
 def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: tuple[type[exp.Expr], ...] = ()) -> exp.Expr:
@@ -61,7 +52,7 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: tuple
                     f"There is no function {node.name!r}, which {text!r} calls. Possible: {possible}; and what "
                     f"sb.function(name, fn) has made known: {functions.known()}."
                 )
-        elif not isinstance(node, (*_ALLOWED, *also)) or (
+        elif not (isinstance(node, also) or is_read(node)) or (
             isinstance(node, exp.Column) and node.table not in ("", *tables)
         ):
             raise InvalidExpression(
@@ -187,7 +178,8 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
         scores = _in_64_bits(scores, text)
     if len(scores) != batch.num_rows:  # an expression of constants only
         scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
-    return scores.to_arrow()
+    given = scores.to_arrow()
+    return given.cast(pa.string()) if scores.dtype == pl.String else given
 
 
 def _frame(batch: pa.RecordBatch, text: str) -> Any:

@@ -129,7 +129,9 @@ def _stream(one: _Asked) -> str | None:
 def _clock(one: _Asked) -> str | None:
     """The column whose watermark closes a query's windows, "" if none does; None: it cannot share a pass."""
     stream = _stream(one)
-    return None if stream is None else clock_column(one.inputs[stream], one.meaning.query)
+    if stream is None or any(rows.views for rows in one.meaning.rows.values()):
+        return None  # what WITH computes is a stream of its own
+    return clock_column(one.inputs[stream], one.meaning.query)
 
 
 def _together(spark: SparkSession, pipeline: Pipeline, source: str, several: list[_Asked]) -> list[Stream]:

@@ -24,9 +24,10 @@ def draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: boo
     """The query with what is known of its inputs; `schemas` by the names they were given as."""
     reads = []
     for name, rows in spec.rows.items():
-        schema = schemas[rows.name]
+        schema = rows.schema(schemas[rows.name])
         columns = schema.names if rows.columns is None else [*rows.columns, *(column for _, column in rows.renamed)]
-        reads.append(Read(rows.name if name == ONLY else name, schema, tuple(dict.fromkeys(columns)), rows.where))
+        where = " AND ".join(one for one in (*(view.where for view in rows.views), rows.where) if one) or None
+        reads.append(Read(rows.name if name == ONLY else name, schema, tuple(dict.fromkeys(columns)), where))
     return Draft(spec.query, tuple(reads), on_spark)
 
 

@@ -1,4 +1,4 @@
-"""Which of the problems a statement is."""
+"""Which of the problems a statement is, and what it asks there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import pyarrow as pa
 
 from skyband.core.registry import problems
 from skyband.dialect.query_spec import QuerySpec
+from skyband.dialect.resolving import resolved
 from skyband.dialect.statement import Statement
 
 
 def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-    """The query that the statement asks; `schemas` of its inputs, by alias."""
+    """The query that the statement asks; `schemas` of its inputs, by the names they were given under, in any case."""
+    by_name = {name.lower(): schema for name, schema in schemas.items()}
+    statement, by_alias = resolved(statement, {one.name: by_name[one.name.lower()] for one in statement.inputs})
     problem = next((each for each in problems().values() if each.matches(statement)), None)
     if problem is None:
         statement.refuse(
@@ -24,4 +27,6 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySp
         )
     if statement.bounds is not None and not problem.takes_bounds:
         statement.refuse("WITH BOUNDS is for scores that come from several streams", None, "Here, leave it out.")
-    return problem.ask(statement, schemas)
+    spec = problem.ask(statement, by_alias)
+    statement.check_taken()
+    return spec

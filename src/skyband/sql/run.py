@@ -10,22 +10,20 @@ from itertools import repeat, tee
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from skyband import expressions
 from skyband.core.encoding.inputs import Source, in_batches, read
-from skyband.core.encoding.schemas import fitted
 from skyband.core.explain import analyzed, explained
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
-from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown, Turn
-from skyband.dialect.reading import quoted
+from skyband.dialect.query_spec import ONLY, QuerySpec
 from skyband.dialect.statement import Statement, understand
 from skyband.engines.data_kinds import is_spark
 from skyband.engines.embedded.running import give
 from skyband.errors import InvalidInput
 from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark
+from skyband.sql.answers import Shower, projected
 from skyband.sql.recognise import recognise
+from skyband.sql.rows import prepared, prepared_in_spark, where_in_spark
 
 
 def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
@@ -61,7 +59,7 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
     else:
         data = {name: read(one).plain() for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
-    spec = recognise(statement, {one.alias: schemas[one.name] for one in statement.inputs})
+    spec = recognise(statement, schemas)
     if statement.explain is not None:
         if not on_spark:
             spec, data = _with_queries(spec, data)
@@ -79,17 +77,12 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
 
 def _given(running: Running, spec: QuerySpec) -> Any:
     """The answer with the columns that are shown of it, in the kind of the rows."""
-    return give(_projected(running.collected(), spec.shown, spec.turn), running.like)
+    return give(projected(running.collected(), spec.shown, spec.turn), running.like)
 
 
 def ask(text: str, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """What a statement asks of inputs with these columns, by the names it calls them; nothing is read or run."""
-    return _spec_of(understand(text), schemas)
-
-
-def _spec_of(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-    by_name = {name.lower(): schema for name, schema in schemas.items()}
-    return recognise(statement, {one.alias: by_name[one.name.lower()] for one in statement.inputs})
+    return recognise(understand(text), schemas)
 
 
 def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) -> dict[str, Any]:
@@ -142,21 +135,28 @@ def _alike(statements: Mapping[str, Statement], sources: Mapping[str, Source]) -
     for called, statement in statements.items():
         key = None
         if statement.explain is None and all(one.name.lower() in schemas for one in statement.inputs):
-            spec = _spec_of(statement, schemas)
-            columns = schemas[statement.inputs[0].name.lower()].names
-            if (common := problem_of(spec.query).alike(spec.query, columns)) is not None:
-                key = common, replace(spec.rows[ONLY], columns=None)
+            spec = recognise(statement, schemas)
+            key = _shared_by(spec, schemas)
         groups.setdefault(key or called, []).append(called)
     return list(groups.values())
+
+
+def _shared_by(spec: QuerySpec, schemas: Mapping[str, pa.Schema]) -> Any:
+    """What queries have in common that one skyband can answer; None: it is for itself."""
+    if ONLY not in spec.rows:
+        return None
+    rows = spec.rows[ONLY]
+    common = problem_of(spec.query).alike(spec.query, rows.schema(schemas[rows.name.lower()]).names)
+    return None if common is None else (common, replace(rows, columns=None))
 
 
 def _together(statements: Mapping[str, Statement], inputs: Mapping[str, Source]) -> dict[str, Any]:
     """The answers of statements about the same rows that one skyband can answer, whatever they show of them."""
     (source,) = inputs.values()
-    specs = [_spec_of(one, {name: one.schema for name, one in inputs.items()}) for one in statements.values()]
+    specs = [recognise(one, {name: one.schema for name, one in inputs.items()}) for one in statements.values()]
     wanted = [one.rows[ONLY].columns for one in specs]
     columns = None if None in wanted else tuple(dict.fromkeys(name for names in wanted for name in names or ()))
-    rows = _prepared(source, replace(specs[0].rows[ONLY], columns=columns))
+    rows = prepared(source, replace(specs[0].rows[ONLY], columns=columns))
     running = problem_of(specs[0].query).start_together(rows, [one.query for one in specs])
     return {called: _given(one, spec) for called, one, spec in zip(statements, running, specs, strict=True)}
 
@@ -186,18 +186,18 @@ def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[s
 def _start(spec: QuerySpec, sources: Mapping[str, Source]) -> Running:
     shared = Counter(rows.name for rows in spec.rows.values())
     sources = {name: _reread(source, name) if shared[name] > 1 else source for name, source in sources.items()}
-    prepared: dict[str, Any] = {name: _prepared(sources[rows.name], rows) for name, rows in spec.rows.items()}
+    ready: dict[str, Any] = {name: prepared(sources[rows.name], rows) for name, rows in spec.rows.items()}
     if spec.queries is not None:
-        spec = spec.of(_whole(sources[spec.queries]))
-    return problem_of(spec.query).start(prepared.get(ONLY, prepared), spec.query)
+        spec = spec.of(_whole(prepared(sources[spec.queries.name], spec.queries)))
+    return problem_of(spec.query).start(ready.get(ONLY, ready), spec.query)
 
 
 def _with_queries(spec: QuerySpec, sources: dict[str, Source]) -> tuple[QuerySpec, dict[str, Source]]:
     """The same of the queries there are, where these are a table: what suits them depends on how many they are."""
-    if spec.queries is None or not sources[spec.queries].is_whole:
+    if spec.queries is None or not sources[spec.queries.name].is_whole:
         return spec, sources
-    queries = _reread(sources[spec.queries], spec.queries)
-    return spec.of(_whole(queries)), {**sources, spec.queries: queries}
+    queries = _reread(sources[spec.queries.name], spec.queries.name)
+    return spec.of(_whole(prepared(queries, spec.queries))), {**sources, spec.queries.name: queries}
 
 
 def _whole(source: Source) -> pa.Table:
@@ -224,21 +224,22 @@ def multi_query(specs: Mapping[str, QuerySpec], stream: str, data: Mapping[str, 
         (called,) = (called for called, name in given.items() if name == stream.lower())
         rows = one.rows[called]
         assert not rows.renamed
+        assert not rows.views
         queries[name] = sharing.SharedQuery(
             one.query,
-            _where_in_spark(rows, schemas[given[called]]),
+            where_in_spark(rows, schemas[given[called]]),
             rows.columns,
             called,
             {
-                other: _rows_in_spark(data[given[other]], its, schemas[given[other]])
+                other: prepared_in_spark(data[given[other]], its, schemas[given[other]])
                 for other, its in one.rows.items()
                 if other != called
             },
         )
     shared = sharing.multi_query(data[stream.lower()], queries)
-    answers = {name: partial(_then, shared.answers[name], _Shower(one)) for name, one in specs.items()}
+    answers = {name: partial(_then, shared.answers[name], Shower(one)) for name, one in specs.items()}
     tables = {
-        name: partial(_then, shared.tables[name], partial(_projected, shown=one.shown, turn=one.turn))
+        name: partial(_then, shared.tables[name], partial(projected, shown=one.shown, turn=one.turn))
         for name, one in specs.items()
     }
     return shared._replace(answers=answers, tables=tables)
@@ -250,127 +251,9 @@ def _then(first: Callable[[Any], Any], second: Callable[[Any], Any], value: Any)
 
 def _run_on_spark(spec: QuerySpec, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
     """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
-    prepared = {name: _rows_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in spec.rows.items()}
-    queries = None if spec.queries is None else data[spec.queries]
-    answer = problem_of(spec.query).run_on_spark(prepared.get(ONLY, prepared), spec.query, queries)
-    return _Shower(spec)(answer)
-
-
-def _rows_in_spark(df: Any, rows: Rows, schema: pa.Schema) -> Any:
-    if (condition := _where_in_spark(rows, schema)) is not None:
-        df = df.where(condition)
-    if rows.columns is not None:
-        renamed = [*((name, name) for name in rows.columns), *rows.renamed]
-        df = df.selectExpr(*(f"{quoted(column)} AS {quoted(called)}" for called, column in renamed))
-    return df
-
-
-def _where_in_spark(rows: Rows, schema: pa.Schema) -> str | None:
-    if rows.where is None:
-        return None
-    condition = expressions.bind_condition(rows.where, schema, used_as="WHERE")
-    if condition.spark_sql is None:
-        raise InvalidInput(f"On Spark, WHERE cannot call a function of yours: {rows.where}.")
-    return condition.spark_sql
-
-
-class _Shower:
-    """From what a query answers to what its statement shows of it; told once how, however often it is called."""
-
-    def __init__(self, spec: QuerySpec) -> None:
-        self._spec = spec
-        self._texts: list[str] | None = None
-
-    def __call__(self, answer: Any) -> Any:
-        if self._spec.turn is not None:
-            answer = answer.selectExpr(*_turned_texts(answer.columns, self._spec.turn))
-        if self._texts is None:
-            from skyband.engines.spark import schema_of
-
-            schema = schema_of(answer)
-            self._texts = [f"{_in_spark(one, schema)} AS {quoted(one.name)}" for one in self._spec.shown]
-        return answer.selectExpr(*self._texts)
-
-
-def _in_spark(one: Shown, schema: pa.Schema) -> str:
-    if one.is_plain:
-        return quoted(one.text)
-    text = expressions.bind(one.text, schema).spark_sql
-    if text is None:
-        raise InvalidInput(f"On Spark, the SELECT list cannot call a function of yours: {one.text}.")
-    return text
-
-
-def _prepared(source: Source, rows: Rows) -> Source:
-    """The rows of a source that a query is asked of, with the columns it reads."""
-    names = source.schema.names if rows.columns is None else list(rows.columns)
-    renamed = [*((name, name) for name in names), *rows.renamed]
-    schema = pa.schema([source.schema.field(column).with_name(name) for name, column in renamed])
-    condition = None if rows.where is None else expressions.bind_condition(rows.where, source.schema, used_as="WHERE")
-
-    def prepare(batch: pa.RecordBatch) -> pa.RecordBatch:
-        batch = fitted(batch, source.schema)
-        kept = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
-        return pa.record_batch([kept.column(column) for _, column in renamed], schema=schema)
-
-    return source.mapped(schema, prepare, dict(renamed))
-
-
-def _projected(
-    answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...], turn: Turn | None
-) -> pa.Table | pa.RecordBatchReader:
-    """The answer with the columns that are shown of it."""
-    columns = [
-        (one.name, None, one.text) if one.is_plain else (one.name, expressions.bind(one.text, answer.schema), one.text)
-        for one in shown
-    ]
-    schema = pa.schema(
-        [
-            answer.schema.field(text).with_name(name) if score is None else pa.field(name, score.type)
-            for name, score, text in columns
-        ]
-    )
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in answer.to_batches() if isinstance(answer, pa.Table) else answer:
-            batch = batch if turn is None else _turned(batch, turn)
-            arrays = [
-                batch.column(text) if score is None else _without_nan(score.values(batch)) for _, score, text in columns
-            ]
-            yield pa.record_batch(arrays, schema=schema)
-
-    if isinstance(answer, pa.Table):
-        return pa.Table.from_batches(batches(), schema.with_metadata(answer.schema.metadata))
-    return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def _without_nan(numbers: pa.Array) -> pa.Array:
-    """SQL's null for what is not a number."""
-    if not pa.types.is_floating(numbers.type):
-        return numbers
-    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
-
-
-def _turned_texts(names: list[str], turn: Turn) -> list[str]:
-    """The same in Spark SQL."""
-    order = "<" if turn.ascending else ">"
-    straight = f"{quoted(f'a_{turn.column}')} {order} {quoted(f'b_{turn.column}')}"
-    texts = []
-    for name in names:
-        other = {"a_": "b_", "b_": "a_"}.get(name[:2], "") + name[2:]
-        turned = name[:2] in ("a_", "b_") and other in names
-        text = f"CASE WHEN {straight} THEN {quoted(name)} ELSE {quoted(other)} END" if turned else quoted(name)
-        texts.append(f"{text} AS {quoted(name)}")
-    return texts
-
-
-def _turned(batch: pa.RecordBatch, turn: Turn) -> pa.RecordBatch:
-    """Pairs with their rows in the order that the statement asks for."""
-    compare = pc.less if turn.ascending else pc.greater
-    straight = compare(batch.column(f"a_{turn.column}"), batch.column(f"b_{turn.column}"))
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    width = (len(columns) - next(i for i, name in enumerate(columns) if name.startswith("a_"))) // 2
-    for name in [name.removeprefix("a_") for name in batch.schema.names[-2 * width : -width]]:
-        a, b = columns[f"a_{name}"], columns[f"b_{name}"]
-        columns[f"a_{name}"], columns[f"b_{name}"] = pc.if_else(straight, a, b), pc.if_else(straight, b, a)
-    return pa.record_batch(list(columns.values()), schema=batch.schema)
+    ready = {name: prepared_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in spec.rows.items()}
+    queries = spec.queries
+    if queries is not None:
+        queries = prepared_in_spark(data[queries.name], queries, schemas[queries.name])
+    answer = problem_of(spec.query).run_on_spark(ready.get(ONLY, ready), spec.query, queries)
+    return Shower(spec)(answer)

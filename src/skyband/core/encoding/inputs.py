@@ -60,13 +60,15 @@ class Mapped:
     """Other rows of a table, in another form or with some of them left out."""
 
     def __init__(self, rows: WholeRows, change: MapBatch, names: Mapping[str, str]) -> None:
-        """`names`: of the columns now, what they were called before."""
+        """`names`: of the columns now, what they were called before; others are made of them."""
         self._rows, self._change, self._names = rows, change, names
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return map(self._change, self._rows)
 
     def column(self, name: str) -> Iterator[pa.Array]:
+        if name not in self._names:  # it was computed
+            return (batch.column(name) for batch in self)
         return self._rows.column(self._names[name])
 
 

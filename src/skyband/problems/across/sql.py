@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from skyband.core.emit import gives_changes
 from skyband.core.encoding.output import free_name
-from skyband.dialect.query_spec import QuerySpec, Rows, Shown
-from skyband.dialect.reading import all_of, check_columns, ranking_of, window_of, with_aliases_resolved
+from skyband.dialect.columns import check_name
+from skyband.dialect.query_spec import QuerySpec, Shown
+from skyband.dialect.reading import all_of, ranking_of, window_of
 from skyband.dialect.statement import Statement
 from skyband.problems.across.query import TopKAcross
 from skyband.windows import Window
@@ -23,16 +24,15 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopKAcross`. `schemas` by alias."""
     if statement.error is not None:
         statement.refuse("WITH ERROR is for rows of one stream")
-    key = _key(statement)
+    key = _key(statement, schemas)
     ranking = ranking_of(statement)
     if ranking.per or ranking.ascending:
         statement.refuse("Objects are ranked once, the highest score first: ORDER BY … DESC LIMIT k", ranking.by)
-    by = with_aliases_resolved(statement, ranking.by)
+    by = ranking.by.unnest()
     filters: dict[str, list[exp.Expr]] = {alias: [] for alias in schemas}
     for condition in statement.conditions:
-        check_columns(statement, condition, dict(schemas))
         owners = {column.table for column in condition.find_all(exp.Column)}
-        if len(owners) != 1 or "" in owners:
+        if len(owners) != 1:
             statement.refuse("A condition here is about the rows of one stream", condition, "Write r1.column.")
         filters[owners.pop()].append(condition)
     values = _values(statement, by, schemas)
@@ -53,30 +53,27 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         ),
         ranking.by,
     )
-    rows = {
-        one.alias: Rows(
-            one.name,
-            all_of(filters[one.alias]),
-            (key, str(window.on)),
-            ((_VALUE, values[one.alias]),),
-        )
-        for one in statement.inputs
-    }
+    rows = {}
+    for one in statement.inputs:
+        called = check_name(statement, exp.to_identifier(key), schemas[one.alias])
+        kept = (called, str(one.on)) if called == key else (str(one.on),)
+        renamed = ((_VALUE, values[one.alias]), *(((key, called),) if called != key else ()))
+        rows[one.alias] = one.rows(all_of(filters[one.alias]), kept, renamed)
     return QuerySpec(query, rows, _shown(statement, key, values, window.every is None or gives_changes(statement.emit)))
 
 
 _VALUE = "value"
 
 
-def _key(statement: Statement) -> str:
+def _key(statement: Statement, schemas: Mapping[str, pa.Schema]) -> str:
     keys = set()
-    for join in statement.select.args.get("joins") or ():
+    for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
         using = list(join.args.get("using") or ())
         if join.side != "FULL" or len(using) != 1:
             statement.refuse(
-                "Streams are joined with FULL JOIN … USING (id): an object may be in any of them", join.this, _POSSIBLE
+                "Streams are joined with FULL JOIN … USING (id): an object may be in any of them", one.node, _POSSIBLE
             )
-        keys.add(using[0].name)
+        keys.add(check_name(statement, using[0], schemas[statement.inputs[0].alias]))
     if len(keys) != 1:
         statement.refuse(f"One column names the object, but here {' and '.join(sorted(keys))} do", None, _POSSIBLE)
     return keys.pop()
@@ -98,11 +95,6 @@ def _values(statement: Statement, by: exp.Expr, schemas: Mapping[str, pa.Schema]
     """The column of each stream that the score reads."""
     values: dict[str, str] = {}
     for column in by.find_all(exp.Column):
-        if not column.table:
-            statement.refuse(
-                f"Say of which stream {column.name!r} is", column, f"Write {next(iter(schemas))}.{column.name}."
-            )
-        check_columns(statement, column, dict(schemas))
         if values.setdefault(column.table, column.name) != column.name:
             statement.refuse(
                 f"The score reads two columns of {column.table!r}", column, "Each stream has one value of an object."
@@ -135,17 +127,19 @@ def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: b
     lead = ["at", "change", "rank", "score"] if changes else ["window_start", "window_end", "rank", "score"]
     shown = [Shown(name, name, is_plain=True) for name in lead]
     taken = set(lead)
-    for item in statement.select.expressions:
+    score = statement.take("order").expressions[0].this.unnest()
+    for item in statement.items:
         if item.is_star:
             listed: list[tuple[str, str]] = [(key, key), *((alias, alias) for alias in values)]
         else:
-            tree = item.unalias().unnest()
-            if item.alias and with_aliases_resolved(statement, exp.column(item.alias)).unnest() == _scored(statement):
+            tree = item.tree.unnest()
+            if item.is_named and tree == score:
                 continue  # the score itself
             if not isinstance(tree, exp.Column) or (tree.name != key and values.get(tree.table) != tree.name):
                 statement.refuse("What can be shown is the object and its value in each stream", tree)
             column = key if tree.name == key else tree.table
-            listed = [(item.alias or (key if tree.name == key else f"{tree.table}_{tree.name}"), column)]
+            plain = key if tree.name == key else f"{tree.table}_{tree.name}"
+            listed = [(item.name if item.is_named else plain, column)]
         for name, text in listed:
             called = free_name(name, taken)
             taken.add(called)
@@ -154,8 +148,3 @@ def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: b
         # The query calls it by the first name that no stream and no object has.
         shown.append(Shown(free_name("recall", taken), free_name("recall", {*lead, key, *values}), is_plain=True))
     return tuple(shown)
-
-
-def _scored(statement: Statement) -> exp.Expr:
-    order = statement.select.args["order"].expressions[0].this
-    return with_aliases_resolved(statement, order).unnest()

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
+from skyband.core.encoding.output import free_name
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import functions
 from skyband.expressions.aggregates import Aggregate, Argument, Name, bind_argument, bind_filter
 from skyband.expressions.scores import Condition
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 from skyband.windows import Ticks, Window, size_ticks
+
+LEAD: Final = frozenset({"window_end", "at", "change", "rank"})  # names that the answer has of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,18 +279,17 @@ def _check_keys(source: BoundInput) -> None:
 
 
 def _group_names(groups: list[tuple[int, str]], query: JoinAggregate) -> tuple[tuple[int, str, str], ...]:
-    """The columns of the grouping by the names they get: their own, with their input's if two have the same."""
-    taken = {"window_end", "at", "change", "rank"}
     for name, _ in query.aggregates:
-        if name in taken:
+        if name in LEAD:
             raise InvalidQuery(f"An aggregate cannot be called {name!r}: the answer has a column of that name.")
-    taken |= {name for name, _ in query.aggregates}
-    plain = [column for _, column in groups]
-    found = []
-    for i, column in groups:
-        name = column if plain.count(column) == 1 else f"{query.names[i]}_{column}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        found.append((i, column, name))
-    return tuple(found)
+    names = group_names([(query.names[i], column) for i, column in groups], {name for name, _ in query.aggregates})
+    return tuple((i, column, name) for (i, column), name in zip(groups, names, strict=True))
+
+
+def group_names(groups: list[tuple[str, str]], aggregates: set[str]) -> list[str]:
+    """The columns of the grouping by the names they get: their own, with their input's if two have the same."""
+    plain, taken, found = [column for _, column in groups], {*LEAD, *aggregates}, []
+    for source, column in groups:
+        found.append(free_name(column if plain.count(column) == 1 else f"{source}_{column}", taken))
+        taken.add(found[-1])
+    return found

@@ -9,69 +9,49 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
-from skyband.dialect.query_spec import QuerySpec, Rows, Shown
-from skyband.dialect.reading import (
-    all_of,
-    check_columns,
-    columns_read,
-    count_of,
-    quoted,
-    row_text,
-    window_of,
-    with_aliases_resolved,
-)
+from skyband.dialect.computing import with_columns
+from skyband.dialect.query_spec import QuerySpec, Shown
+from skyband.dialect.reading import all_of, columns_read, count_of, quoted, row_text, window_of, written
 from skyband.dialect.statement import Statement
-from skyband.problems.joins.codec import JoinsCodec
+from skyband.expressions.aggregates import read_aggregate
+from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 
 _POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
 
+Schemas = Mapping[str, pa.Schema]
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
+
+def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The statement as a `JoinAggregate`. `schemas` by alias."""
-    select = statement.select
     if statement.error is not None or statement.recall is not None:
         statement.refuse("Aggregates are exact: there is no error to allow")
-    conditions = statement.conditions
-    groups = [with_aliases_resolved(statement, column).unnest() for column in _groups(statement)]
-    aggregates = _Aggregates(statement, groups)
-    for tree in (*groups, *conditions, *(item for item in select.expressions if not item.is_star)):
-        check_columns(statement, tree, dict(schemas))
-    for column in groups:
-        if not isinstance(column, exp.Column):
-            statement.refuse("GROUP BY takes columns", column, "A common table expression can compute one.")
-    shown = [(_called(item), aggregates.over_answer(item.unalias())) for item in select.expressions]
-    having = select.args.get("having")
-    order = select.args.get("order")
-    limit = select.args.get("limit")
+    statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
+    aggregates = _Aggregates(statement, [column.unnest() for column in _groups(statement)])
+    shown = [(item.name, aggregates.over_answer(item.tree)) for item in statement.items]
+    having, order, limit = (statement.take(clause) for clause in ("having", "order", "limit"))
     if limit is not None and order is None:
         statement.refuse("LIMIT needs an ORDER BY: which groups are best", limit.expression)
     if limit is not None and limit.expressions:
         statement.refuse("Groups are ranked once, not for each value of a column", limit.expressions[0])
-    if select.args.get("qualify"):
-        statement.refuse("QUALIFY ranks rows; groups are ranked by ORDER BY … LIMIT k", select.args["qualify"].this)
-    having_tree = None if having is None else aggregates.over_answer(with_aliases_resolved(statement, having.this))
-    ordered = [
-        (aggregates.over_answer(with_aliases_resolved(statement, one.this)), bool(one.args.get("desc")))
-        for one in (order.expressions if order else ())
-    ]
-    filters, on = _conditions(statement, conditions, dict(schemas))
+    having_tree = None if having is None else aggregates.over_answer(having.this)
+    ordered = [_ordered(statement, one, aggregates) for one in (order.expressions if order else ())]
+    filters, on = _conditions(statement)
     inputs, lateness = _inputs(statement, schemas, filters)
-    names = aggregates.names
     query = statement.attempt(
         lambda: JoinAggregate(
             inputs=inputs,
-            aggregates=names or {"count": "COUNT(*)"},
+            aggregates=aggregates.texts or {"count": "COUNT(*)"},
             on=on,
-            group_by=[f"{_owner(column, schemas)}.{quoted(column.name)}" for column in groups],
+            group_by=[f"{column.table}.{quoted(column.name)}" for column in aggregates.groups],
             having=None if having_tree is None else row_text(having_tree),
-            order_by=[f"{_order_text(tree)}{'' if desc else ' ASC'}" for tree, desc in ordered],
+            order_by=ordered,
             k=None if limit is None else count_of(statement, limit.expression),
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
         )
     )
-    rows = {one.alias: Rows(one.name, None, _needed(statement, query, one.alias, schemas)) for one in statement.inputs}
+    rows = {one.alias: one.rows(None, _needed(statement, query, one.alias, schemas)) for one in statement.inputs}
     narrow = {
         alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
     }
@@ -79,137 +59,114 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     return QuerySpec(query, rows, _shown(output, query, shown))
 
 
-def _needed(
-    statement: Statement, query: JoinAggregate, alias: str, schemas: Mapping[str, pa.Schema]
-) -> tuple[str, ...]:
+def _needed(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
     """The columns of an input that the query reads; of one that is only counted, all."""
-    select, schema = statement.select, schemas[alias]
-    parts = [select.args[name] for name in ("group", "having", "order") if select.args.get(name)]
-    trees = [*select.expressions, *parts, *statement.conditions]
-    trees += [exp.column(one.name) for join in select.args.get("joins") or () for one in join.args.get("using") or ()]
+    parts = [part for name in ("group", "having", "order") if (part := statement.take(name))]
+    trees = [*(item.tree for item in statement.items), *parts, *statement.conditions]
     given = dict(query.inputs)[alias]
-    return columns_read(trees, alias, schema, given.window if isinstance(given, StreamInput) else None) or tuple(
-        schema.names
-    )
-
-
-def _called(item: exp.Expr) -> str:
-    """What the SELECT list calls a column: a name given to it, its own, or else its text."""
-    plain = isinstance(item, (exp.Alias, exp.Column))
-    return item.alias_or_name if plain else item.sql(dialect="spark")
+    window = given.window if isinstance(given, StreamInput) else None
+    return columns_read(trees, alias, schemas[alias], window) or tuple(schemas[alias].names)
 
 
 def _groups(statement: Statement) -> list[exp.Expr]:
-    group = statement.select.args.get("group")
-    if group is None:
-        return []
-    extra = [name for name in ("grouping_sets", "cube", "rollup", "totals", "all") if group.args.get(name)]
-    if extra:
-        statement.refuse(f"GROUP BY … {extra[0].upper().replace('_', ' ')} is not supported", group)
-    listed = statement.select.expressions
-    return [
-        listed[int(one.name) - 1].unalias()
-        if isinstance(one, exp.Literal) and one.is_int and 1 <= int(one.name) <= len(listed)
-        else one
-        for one in group.expressions
-    ]
+    group = statement.take("group")
+    return [] if group is None else list(group.expressions)
 
 
 class _Aggregates:
-    """The aggregates of a statement, each once, with the name it has in the answer."""
+    """The aggregates of a statement and what it groups by, each once, with the name it has in the answer."""
 
     def __init__(self, statement: Statement, groups: list[exp.Expr]) -> None:
-        self._statement, self._groups = statement, groups
-        self.names: dict[str, str] = {}  # the texts, by name
+        self._statement = statement
+        self.groups: list[exp.Column] = [one for one in dict.fromkeys(groups) if isinstance(one, exp.Column)]
+        keys = [(column.table, column.name) for column in self.groups]
+        names = group_names(keys, set())
+        self._names = dict(zip(keys, names, strict=True))
+        self.texts: dict[str, str] = {}  # of the aggregates, by name
         self._known: dict[exp.Expr, str] = {}
-        taken = {column.name for column in groups}
-        for item in statement.select.expressions:
-            if item.is_star:
-                statement.refuse("With GROUP BY, each column that is shown must be named", item)
+        taken = {*LEAD, *names, *(column for _, column in keys)}
+        for item in statement.items:
             # An aggregate by itself is called what the statement calls it.
-            if isinstance(item.unalias(), exp.AggFunc) and item.unalias() not in self._known:
-                self._add(item.unalias(), _called(item), taken)
-        for tree in (*statement.select.expressions, *self._elsewhere()):
+            if isinstance(item.tree, exp.AggFunc) and item.tree not in self._known:
+                self._add(item.tree, item.name, taken)
+        elsewhere = [part for name in ("having", "order") if (part := statement.take(name))]
+        for tree in (*(item.tree for item in statement.items), *elsewhere):
             for aggregate in tree.find_all(exp.AggFunc):
                 if aggregate not in self._known:
-                    self._add(aggregate, aggregate.sql(dialect="spark"), taken)
-
-    def _elsewhere(self) -> list[exp.Expr]:
-        return [part for name in ("having", "order") if (part := self._statement.select.args.get(name))]
+                    self._add(aggregate, self._text(aggregate), taken)
 
     def _add(self, aggregate: exp.Expr, name: str, taken: set[str]) -> None:
         name = free_name(name, taken)
         taken.add(name)
         self._known[aggregate] = name
-        self.names[name] = aggregate.sql(dialect="spark")
+        self.texts[name] = self._text(aggregate)
+        self._statement.attempt(lambda: read_aggregate(self.texts[name]), aggregate)
+
+    def _text(self, aggregate: exp.Expr) -> str:
+        """An aggregate as the query writes it: with the inputs of its columns, if there is more than one."""
+        several = len(self._statement.inputs) > 1
+
+        def write(node: exp.Expr) -> exp.Expr:
+            if not isinstance(node, exp.Column):
+                return node
+            return exp.column(node.this if node.is_star else written(node.name), node.table if several else None)
+
+        return aggregate.transform(write).sql(dialect="spark")
 
     def over_answer(self, tree: exp.Expr) -> exp.Expr:
         """`tree` over the columns of the answer: aggregates and groups by their names there."""
-        groups = {(column.text("table"), column.name) for column in self._groups}
-        plain = {column.name for column in self._groups}
 
         def expand(node: exp.Expr) -> exp.Expr:
             if node in self._known:
                 return exp.column(exp.to_identifier(self._known[node], quoted=True))
-            if isinstance(node, exp.Column):
-                if (node.table, node.name) not in groups and not (node.name in plain and not node.table):
-                    self._statement.refuse(
-                        f"{node.sql(dialect='spark')} is neither grouped by nor aggregated",
-                        node,
-                        "Add it to GROUP BY, or take MIN, MAX, SUM, AVG or COUNT of it.",
-                    )
-                return exp.column(exp.to_identifier(node.name, quoted=True))
-            return node
+            if not isinstance(node, exp.Column):
+                return node
+            if node.is_star:
+                self._statement.refuse("With GROUP BY, each column that is shown must be named", node)
+            if (node.table, node.name) not in self._names:
+                self._statement.refuse(
+                    f"{written(node.name).sql(dialect='spark')} is neither grouped by nor aggregated",
+                    node,
+                    "Add it to GROUP BY, or take MIN, MAX, SUM, AVG or COUNT of it.",
+                )
+            return exp.column(exp.to_identifier(self._names[node.table, node.name], quoted=True))
 
         return tree.transform(expand)
 
 
-def _owner(column: exp.Expr, schemas: Mapping[str, pa.Schema]) -> str:
-    assert isinstance(column, exp.Column)
-    return column.table or next(alias for alias, schema in schemas.items() if column.name in schema.names)
+def _ordered(statement: Statement, one: exp.Expr, aggregates: _Aggregates) -> str:
+    """A part of ORDER BY as the query writes it."""
+    nulls = one.args.get("nulls")
+    if nulls is not None and nulls.name == "FIRST":
+        statement.refuse("Groups without a value come last, so NULLS FIRST cannot be asked for", nulls)
+    tree = aggregates.over_answer(one.this).unnest()
+    return f"{row_text(tree)}{'' if one.args.get('desc') else ' ASC'}"
 
 
-def _order_text(tree: exp.Expr) -> str:
-    tree = tree.unnest()
-    if isinstance(tree, exp.Column):
-        return tree.name if tree.name.isidentifier() else quoted(tree.name)
-    return row_text(tree)
-
-
-def _conditions(
-    statement: Statement, conditions: list[exp.Expr], schemas: dict[str, pa.Schema]
-) -> tuple[dict[str, list[exp.Expr]], list[str]]:
+def _conditions(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[str]]:
     """Those on one input, by its alias, and those that join two."""
-    filters: dict[str, list[exp.Expr]] = {alias: [] for alias in schemas}
+    filters: dict[str, list[exp.Expr]] = {one.alias: [] for one in statement.inputs}
+    for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
+        if join.side:
+            statement.refuse(f"{join.side} JOIN is not supported with GROUP BY", one.node)
     on = []
-    for condition in conditions:
-        columns = list(condition.find_all(exp.Column))
-        owners = {_owner(column, schemas) for column in columns}
-        if len(owners) == 1:
-            filters[owners.pop()].append(condition)
-        elif isinstance(condition, exp.EQ) and len(columns) == 2 and len(owners) == 2:
-            sides = [side.unnest() for side in (condition.this, condition.expression)]
-            if not all(isinstance(side, exp.Column) for side in sides):
-                statement.refuse("A join sets two columns equal", condition, _POSSIBLE)
-            on.append(" = ".join(f"{_owner(side, schemas)}.{quoted(side.name)}" for side in sides))
-        else:
+    for condition in statement.conditions:
+        owners = {column.table for column in condition.find_all(exp.Column)}
+        if len(owners) < 2:  # of none: it is true of all rows, or of none
+            filters[owners.pop() if owners else statement.inputs[0].alias].append(condition)
+            continue
+        if len(owners) > 2 or not isinstance(condition, exp.EQ):
             statement.refuse("This condition is about more than one input", condition, _POSSIBLE)
-    for join in statement.select.args.get("joins") or ():
-        if join.side or join.args.get("method"):
-            statement.refuse(f"{join.side or join.args['method']} JOIN is not supported with GROUP BY", join.this)
-        right = join.this.alias_or_name or join.this.this.alias_or_name
-        for column in join.args.get("using") or ():
-            left = next(
-                (alias for alias, schema in schemas.items() if alias != right and column.name in schema.names), None
-            )
-            if left is None:
-                statement.refuse(f"USING names {column.name!r}, which no other input has", column)
-            on.append(f"{left}.{quoted(column.name)} = {right}.{quoted(column.name)}")
+        sides = [side.unnest() for side in condition.iter_expressions()]
+        columns = [side for side in sides if isinstance(side, exp.Column)]
+        if len(columns) < 2:
+            statement.refuse("A join sets two columns equal", condition, _POSSIBLE)
+        on.append(" = ".join(f"{side.table}.{quoted(side.name)}" for side in columns))
     return filters, on
 
 
 def _inputs(
-    statement: Statement, schemas: Mapping[str, pa.Schema], filters: Mapping[str, list[exp.Expr]]
+    statement: Statement, schemas: Schemas, filters: Mapping[str, list[exp.Expr]]
 ) -> tuple[dict[str, Any], str | int | None]:
     inputs: dict[str, Any] = {}
     waits: list[str | int] = []
@@ -238,9 +195,8 @@ def _shown(output: pa.Schema, query: JoinAggregate, shown: list[tuple[str, exp.E
     columns = [Shown(name, name, is_plain=True) for name in lead]
     taken = set(lead)
     for name, tree in shown:
-        plain = isinstance(tree.unnest(), exp.Column)
-        text = tree.unnest().name if plain else row_text(tree)
+        tree = tree.unnest()
         called = free_name(name, taken)
         taken.add(called)
-        columns.append(Shown(called, text, is_plain=plain))
+        columns.append(Shown(called, row_text(tree), is_plain=isinstance(tree, exp.Column)))
     return tuple(columns)

@@ -93,8 +93,10 @@ class Pairs(OneWindowProblem[TopKPairs]):
         return spark.part(rows, query)
 
     def matches(self, statement: Statement) -> bool:
-        names = [one.name for one in statement.inputs]
-        return not statement.is_grouped and not statement.has_full_join and len(names) == 2 and len({*names}) == 1
+        if statement.is_grouped or statement.has_full_join or len(statement.inputs) != 2:
+            return False
+        first, second = statement.inputs
+        return first.is_same_as(second)
 
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)

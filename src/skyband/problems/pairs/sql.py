@@ -8,16 +8,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
-from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown, Turn
-from skyband.dialect.reading import (
-    check_columns,
-    columns_read,
-    quoted,
-    ranking_of,
-    row_text,
-    window_of,
-    with_aliases_resolved,
-)
+from skyband.dialect.query_spec import ONLY, QuerySpec, Shown, Turn
+from skyband.dialect.reading import columns_read, quoted, ranking_of, row_text, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
 from skyband.problems.pairs.codec import output_of
@@ -42,9 +34,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     ranking = ranking_of(statement)
     if ranking.per:
         statement.refuse("Pairs are ranked once, not for each value of a column", ranking.per[0])
-    by = with_aliases_resolved(statement, ranking.by)
-    for tree in (by, *statement.conditions, *(item for item in statement.select.expressions if not item.is_star)):
-        check_columns(statement, tree, dict(schemas))
+    by = ranking.by.unnest()
     if second.window is not None and second.window != first.window:
         statement.refuse("Both rows of a pair are of one window", second.node)
     window, lateness = window_of(statement, first, schema)
@@ -76,14 +66,13 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     statement.attempt(lambda: pair_expressions.bind(query.by, query.where, query.ascending, schema), ranking.by)
     needed = _needed(statement, by, turn, window, schema)
     shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]), sides)
-    return QuerySpec(query, {ONLY: Rows(first.name, None, needed)}, shown, turn)
+    return QuerySpec(query, {ONLY: first.rows(None, needed)}, shown, turn)
 
 
 def _needed(statement: Statement, by: exp.Expr, turn: Turn, window: Window, schema: pa.Schema) -> tuple[str, ...]:
     """The columns that the query and the SELECT list read of either row."""
-    if any(item.is_star for item in statement.select.expressions):
-        return tuple(schema.names)
-    trees = [by, exp.column(turn.column), *statement.conditions, *statement.select.expressions]
+    first = statement.inputs[0].alias
+    trees = [by, exp.column(turn.column, first), *statement.conditions, *(item.tree for item in statement.items)]
     read = {name for one in statement.inputs for name in columns_read(trees, one.alias, schema, window)}
     return tuple(name for name in schema.names if name in read)
 
@@ -154,7 +143,7 @@ def _over(tree: exp.Expr, sides: Sides) -> str:
     def rename(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
-        return exp.column(exp.to_identifier(node.name, quoted=True), sides[node.table])
+        return exp.column(written(node.name), sides[node.table])
 
     return tree.transform(rename).sql(dialect="spark")
 
@@ -165,33 +154,18 @@ def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sid
     lead = output.names[: len(output.names) - 2 * len(schema)]
     shown = [Shown(name, name, is_plain=True) for name in lead]
     taken = set(lead)
-    for item in statement.select.expressions:
-        for name, tree in _listed(item, schema, sides):
-            called = free_name(name, taken)
-            taken.add(called)
-            plain = isinstance(tree, exp.Column)
-            renamed = tree.transform(lambda node: _column_of(node, sides))
-            shown.append(Shown(called, renamed.name if plain else row_text(renamed), is_plain=plain))
+    for item in statement.items:
+        tree = item.tree.unnest()
+        name = f"{tree.table}_{tree.name}" if isinstance(tree, exp.Column) and not item.is_named else item.name
+        called = free_name(name, taken)
+        taken.add(called)
+        renamed = tree.transform(lambda node: _column_of(node, sides))
+        shown.append(Shown(called, row_text(renamed), is_plain=isinstance(tree, exp.Column)))
     return tuple(shown)
-
-
-def _listed(item: exp.Expr, schema: pa.Schema, sides: Sides) -> list[tuple[str, exp.Expr]]:
-    """The columns that an item of the SELECT list stands for, and what they are called."""
-    if not item.is_star:
-        tree = item.unalias().unnest()
-        name = f"{tree.table}_{tree.name}" if isinstance(tree, exp.Column) and not item.alias else item.alias_or_name
-        return [(name or tree.sql(dialect="spark"), tree)]
-    of = item.table if isinstance(item, exp.Column) else ""
-    return [
-        (f"{alias}_{name}", exp.column(exp.to_identifier(name, quoted=True), alias))
-        for alias in sides
-        if of in ("", alias)
-        for name in schema.names
-    ]
 
 
 def _column_of(node: exp.Expr, sides: Sides) -> exp.Expr:
     """A column of a row as the answer calls it."""
     if not isinstance(node, exp.Column):
         return node
-    return exp.column(exp.to_identifier(f"{sides[node.table]}_{node.name}", quoted=True))
+    return exp.column(written(f"{sides[node.table]}_{node.name}"))

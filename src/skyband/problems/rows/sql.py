@@ -10,16 +10,9 @@ from sqlglot import exp
 
 from skyband import expressions
 from skyband.core.encoding.output import free_name
-from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
-from skyband.dialect.reading import (
-    all_of,
-    check_columns,
-    columns_read,
-    ranking_of,
-    row_text,
-    window_of,
-    with_aliases_resolved,
-)
+from skyband.dialect.computing import with_columns
+from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
+from skyband.dialect.reading import all_of, columns_read, ranking_of, row_text, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.problems.rows.codec import output_of, shown_names
 from skyband.problems.rows.query import TopK
@@ -27,19 +20,14 @@ from skyband.problems.rows.query import TopK
 
 def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopK`. `schemas` by alias."""
-    (one,) = statement.inputs
-    schema = schemas[one.alias]
     if statement.recall is not None:
         statement.refuse("WITH RECALL is for scores that come from several streams", None, "Here: WITH ERROR 0.001.")
+    statement, schemas = with_columns(statement, schemas, list(ranking_of(statement).per), "LIMIT … BY")
+    (one,) = statement.inputs
+    schema = schemas[one.alias]
     ranking = ranking_of(statement)
-    by = with_aliases_resolved(statement, ranking.by)
-    per = tuple(with_aliases_resolved(statement, column).unnest() for column in ranking.per)
+    by, per = ranking.by.unnest(), tuple(column.unnest() for column in ranking.per)
     conditions = statement.conditions
-    for tree in (by, *per, *conditions, *statement.select.expressions):
-        check_columns(statement, tree, {one.alias: schema})
-    for column in per:
-        if not isinstance(column, exp.Column):
-            statement.refuse("Rows are ranked for each value of columns, not of expressions", column)
     statement.attempt(lambda: expressions.bind(row_text(by), schema), ranking.by)
     for condition in conditions:
         check = partial(expressions.bind_condition, row_text(condition), schema, used_as="WHERE")
@@ -57,18 +45,9 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             error=statement.error,
         )
     )
-    needed = _needed(statement, query, by, schema)
+    needed = columns_read([by, *per, *(item.tree for item in statement.items)], one.alias, schema, window)
     shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]))
-    return QuerySpec(query, {ONLY: Rows(one.name, all_of(conditions), needed)}, shown)
-
-
-def _needed(statement: Statement, query: TopK, by: exp.Expr, schema: pa.Schema) -> tuple[str, ...]:
-    """The columns that the query and the SELECT list read, as they stand in the input."""
-    if any(item.is_star for item in statement.select.expressions):
-        return tuple(schema.names)
-    per = [exp.column(name) for name in query.per]
-    trees = [tree.unalias() for tree in (by, *per, *statement.select.expressions)]
-    return columns_read(trees, statement.inputs[0].alias, schema, query.window)
+    return QuerySpec(query, {ONLY: one.rows(all_of(conditions), needed)}, shown)
 
 
 def _shown(statement: Statement, query: TopK, schema: pa.Schema) -> tuple[Shown, ...]:
@@ -77,19 +56,17 @@ def _shown(statement: Statement, query: TopK, schema: pa.Schema) -> tuple[Shown,
     given = shown_names(query, schema, output)
     shown = [Shown(name, name, is_plain=True) for name in output.lead]
     taken = set(output.lead)
-    for item in statement.select.expressions:
-        named = [exp.column(name) for name in schema.names] if item.is_star else [item]
-        for one in named:
-            tree = one.unalias().unnest()
-            plain = isinstance(tree, exp.Column)
-            if plain and (tree.name in query.per or (one is tree and tree.name == query.by)):
-                continue  # shown already
-            name = free_name(one.alias_or_name or tree.sql(dialect="spark"), taken)
-            taken.add(name)
-            renamed = tree.transform(lambda node: _renamed(node, given))
-            shown.append(Shown(name, given[tree.name] if plain else row_text(renamed), is_plain=plain))
+    for item in statement.items:
+        tree = item.tree.unnest()
+        plain = isinstance(tree, exp.Column)
+        if plain and (tree.name in query.per or (not item.is_named and tree.name == query.by)):
+            continue  # shown already
+        name = free_name(item.name, taken)
+        taken.add(name)
+        renamed = tree.transform(lambda node: _renamed(node, given))
+        shown.append(Shown(name, given[tree.name] if plain else row_text(renamed), is_plain=plain))
     return tuple(shown)
 
 
 def _renamed(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
-    return exp.column(names[node.name]) if isinstance(node, exp.Column) else node
+    return exp.column(written(names[node.name])) if isinstance(node, exp.Column) else node

@@ -9,8 +9,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
-from skyband.dialect.query_spec import ONLY, QuerySpec, Rows, Shown
-from skyband.dialect.reading import all_of, check_columns, ranking_of, row_text, window_of, with_aliases_resolved
+from skyband.dialect.columns import settled
+from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
+from skyband.dialect.reading import all_of, ranking_of, row_text, window_of, written
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.codec import kept_schema, output_of
@@ -35,17 +36,14 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         statement.refuse("Subscriptions are answered exactly: there is no error to allow")
     numbered, counting = _with_a_number(statement)
     ranking = ranking_of(numbered)
-    by = with_aliases_resolved(statement, ranking.by)
-    listed = [item for item in statement.select.expressions if not item.is_star]
-    for tree in (by, *ranking.per, *statement.conditions, *listed):
-        check_columns(statement, tree, dict(schemas))
-    key = _key(statement, ranking.per, asking, queries)
+    by = ranking.by.unnest()
+    key = _key(statement, ranking.per, asking)
     window, lateness = window_of(statement, stream, rows, sizes=True)
     said = stream.window.args if stream.window else {}
     sizes, slides = said.get("column"), said.get("often")
-    of_rows = [one for one in statement.conditions if not _reads(one, asking, rows)]
-    others = [one for one in statement.conditions if _reads(one, asking, rows)]
-    text = _over(by, stream, asking, rows)
+    of_rows = [one for one in statement.conditions if not _reads(one, asking)]
+    others = [one for one in statement.conditions if _reads(one, asking)]
+    text = _over(by, asking)
     query = statement.attempt(
         lambda: TopKForEach(
             queries=queries.empty_table(),
@@ -55,7 +53,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             key=key,
             size=None if sizes is None else _column(statement, sizes, asking, queries),
             every=None if slides is None else _column(statement, slides, asking, queries),
-            where=" AND ".join(f"({_over(one, stream, asking, rows)})" for one in others) or None,
+            where=" AND ".join(f"({_over(one, asking)})" for one in others) or None,
             ascending=ranking.ascending,
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
@@ -63,8 +61,8 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         ranking.by,
     )
     statement.attempt(lambda: subscriptions.bind(query.score, ranking.ascending, rows, queries), ranking.by)
-    shown = _shown(statement, query, rows, stream, asking)
-    return QuerySpec(query, {ONLY: Rows(stream.name, all_of(of_rows))}, shown, queries=asking.name)
+    shown = _shown(statement, query, rows, asking)
+    return QuerySpec(query, {ONLY: stream.rows(all_of(of_rows), None)}, shown, queries=asking.rows(None, None))
 
 
 def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
@@ -82,49 +80,38 @@ def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
 
 def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> str:
     """A column of the queries, as a query writes it."""
-    check_columns(statement, column, {asking.alias: queries})
-    return f"{subscriptions.PREFIX}{column.name}"
+    return f"{subscriptions.PREFIX}{settled(statement, column, {asking.alias: queries}).name}"
 
 
-def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input, queries: pa.Schema) -> list[str]:
+def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input) -> list[str]:
     columns = [one.unnest() for one in per]
     if not columns:
         statement.refuse("Nothing says that there is a ranking for each query", asking.node, _POSSIBLE)
     for column in columns:
-        if (
-            not isinstance(column, exp.Column)
-            or column.table not in ("", asking.alias)
-            or column.name not in queries.names
-        ):
+        if not isinstance(column, exp.Column) or column.table != asking.alias:
             statement.refuse(
                 f"A ranking for each query is one for each value of columns of {asking.name}", column, _POSSIBLE
             )
     return [str(column.name) for column in columns]
 
 
-def _reads(tree: exp.Expr, asking: Input, rows: pa.Schema) -> bool:
+def _reads(tree: exp.Expr, asking: Input) -> bool:
     """Does it read a column of the query?"""
-    return any(
-        column.table == asking.alias or (not column.table and column.name not in rows.names)
-        for column in tree.find_all(exp.Column)
-    )
+    return any(column.table == asking.alias for column in tree.find_all(exp.Column))
 
 
-def _over(tree: exp.Expr, stream: Input, asking: Input, rows: pa.Schema) -> str:
+def _over(tree: exp.Expr, asking: Input) -> str:
     """The expression as a query writes it: its own columns are q.name."""
 
     def rename(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
-        of_query = node.table == asking.alias or (not node.table and node.name not in rows.names)
-        return exp.column(exp.to_identifier(node.name, quoted=True), "q" if of_query else None)
+        return exp.column(written(node.name), "q" if node.table == asking.alias else None)
 
     return tree.unnest().transform(rename).sql(dialect="spark")
 
 
-def _shown(
-    statement: Statement, query: TopKForEach, rows: pa.Schema, stream: Input, asking: Input
-) -> tuple[Shown, ...]:
+def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: Input) -> tuple[Shown, ...]:
     """First what every answer has, then what the SELECT list asks for of the rows."""
     output = output_of(query, rows, str(query.emit))
     lead = output.lead
@@ -137,20 +124,15 @@ def _shown(
             return node
         return exp.column(str(given.get(node.name, "score")), quoted=True)
 
-    for item in statement.select.expressions:
-        if item.is_star:
-            named: list[exp.Expr] = [exp.column(name) for name in given]
-        else:
-            named = [item]
-        for one in named:
-            tree = one.unalias().unnest()
-            if isinstance(tree, exp.Column) and tree.name in query.key and _reads(tree, asking, rows):
-                continue  # shown already
-            if _reads(tree, asking, rows):
-                statement.refuse("Of a query its key is shown, and what else is asked for must be of the row", one)
-            name = free_name(one.alias_or_name or tree.sql(dialect="spark"), taken)
-            taken.add(name)
-            plain = isinstance(tree, exp.Column)
-            renamed = tree.transform(rename)
-            shown.append(Shown(name, renamed.name if plain else row_text(renamed), is_plain=plain))
+    for item in statement.items:
+        tree = item.tree.unnest()
+        plain = isinstance(tree, exp.Column)
+        if _reads(tree, asking) and (item.is_starred or (plain and tree.name in query.key)):
+            continue  # of a query, the key is shown already, and a star stands for the columns of the row
+        if _reads(tree, asking):
+            statement.refuse("Of a query its key is shown, and what else is asked for must be of the row", tree)
+        name = free_name(item.name, taken)
+        taken.add(name)
+        renamed = tree.transform(rename)
+        shown.append(Shown(name, renamed.name if plain else row_text(renamed), is_plain=plain))
     return tuple(shown)

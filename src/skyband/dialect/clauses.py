@@ -1,0 +1,106 @@
+"""What of SQL's grammar somebody reads. Whatever else is written is refused at its own place: nothing is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sqlglot import exp
+
+from skyband.dialect import text as texts
+from skyband.dialect.grammar import Continuous, Span, Stream, StreamWindow
+from skyband.expressions import grammar as expressions
+
+# The arguments of each kind of node that a reader takes into account: the problems, what they share, or the resolver.
+READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
+    **expressions.READ,
+    **{kind: frozenset(kind.arg_types) for kind in (Continuous, Span, Stream, StreamWindow)},
+    exp.Select: frozenset(
+        {"with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit"}
+    ),
+    exp.With: frozenset({"expressions"}),
+    exp.CTE: frozenset({"this", "alias"}),
+    exp.Subquery: frozenset({"this", "alias"}),
+    exp.From: frozenset({"this"}),
+    exp.Join: frozenset({"this", "on", "using", "side", "kind"}),
+    exp.Table: frozenset({"this", "alias", "db", "catalog"}),  # a name in parts has an error of its own
+    exp.TableAlias: frozenset({"this", "columns"}),
+    exp.Alias: frozenset({"this", "alias"}),
+    exp.Star: frozenset({"except_", "replace"}),
+    exp.Where: frozenset({"this"}),
+    exp.Having: frozenset({"this"}),
+    exp.Qualify: frozenset({"this"}),
+    exp.Group: frozenset({"expressions"}),
+    **dict.fromkeys((exp.Cube, exp.Rollup, exp.GroupingSets), frozenset()),
+    exp.Order: frozenset({"expressions"}),
+    exp.Ordered: frozenset({"this", "desc", "nulls_first", "nulls"}),
+    exp.Limit: frozenset({"expression", "expressions", "limit_options"}),
+    exp.LimitOptions: frozenset({"rows"}),
+    exp.Fetch: frozenset({"direction", "count", "limit_options"}),
+    exp.Window: frozenset({"this", "partition_by", "order", "over"}),
+}
+
+_VALUES: Final[
+    Mapping[tuple[type[exp.Expr], str], tuple[str, ...]]
+] = {  # of arguments that are words, those that are read
+    (exp.Join, "kind"): ("INNER", "CROSS", "OUTER"),
+    (exp.Join, "side"): ("FULL",),
+    (exp.Window, "over"): ("OVER",),
+}
+
+_JOINS: Final = "Possible: JOIN … ON, JOIN … USING, and FULL JOIN … USING of streams."
+_BEST: Final = "The best k are asked for: LIMIT 10."
+_WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
+    (exp.Select, "distinct"): ("DISTINCT is not supported: equal rows are rows of their own", ""),
+    (exp.Select, "offset"): ("OFFSET is not supported: the best k are asked for, from the first on", ""),
+    (exp.Limit, "offset"): ("OFFSET is not supported: the best k are asked for, from the first on", ""),
+    (exp.Select, "laterals"): ("LATERAL VIEW is not supported", ""),
+    (exp.Select, "windows"): (
+        "WINDOW name AS (…) is not supported; a stream's window stands in brackets: [WINDOW 1 HOUR]",
+        "",
+    ),
+    (exp.Select, "cluster"): ("CLUSTER BY has no meaning here", ""),
+    (exp.Select, "distribute"): ("DISTRIBUTE BY has no meaning here", ""),
+    (exp.Select, "sort"): ("SORT BY has no meaning here; ORDER BY ranks", ""),
+    (exp.Select, "into"): ("SELECT INTO is not supported: the answer is what sb.sql returns", ""),
+    (exp.Select, "locks"): ("FOR UPDATE and FOR SHARE have no meaning for streams", ""),
+    (exp.Table, "sample"): ("TABLESAMPLE is not supported: every row of a window counts", ""),
+    (exp.Table, "version"): ("A stream has no versions: all of its rows count as they come", ""),
+    (exp.Table, "pivots"): ("PIVOT is not supported", ""),
+    (exp.With, "recursive"): ("WITH RECURSIVE is not supported", ""),
+    (exp.LimitOptions, "percent"): ("How many rows is a number, not a share", _BEST),
+    (exp.LimitOptions, "with_ties"): ("WITH TIES is not supported: of equal scores the more recent comes first", _BEST),
+    **{
+        (kind, "expressions"): (f"{words} is not supported", "Possible: GROUP BY columns or expressions.")
+        for kind, words in ((exp.Cube, "CUBE"), (exp.Rollup, "ROLLUP"), (exp.GroupingSets, "GROUPING SETS"))
+    },
+    (exp.Group, "grouping_sets"): ("GROUPING SETS is not supported", "Possible: GROUP BY columns or expressions."),
+    (exp.Group, "all"): ("GROUP BY ALL is not supported", "Name the columns: GROUP BY symbol."),
+    (exp.Window, "spec"): ("A frame has no meaning for ROW_NUMBER(), which counts all rows of the window", ""),
+    (exp.Join, "method"): ("{value} JOIN is not supported", _JOINS),
+    (exp.Join, "side"): ("{value} JOIN is not supported", _JOINS),
+    (exp.Join, "kind"): ("{value} JOIN is not supported", _JOINS),
+}
+
+
+def check_read(text: str, tree: exp.Expr) -> None:
+    """Raise at the first part of the statement that nobody reads."""
+    for node in tree.walk():
+        read = READ.get(type(node))
+        if read is None:
+            continue  # an expression of another kind, which whoever reads the expressions refuses
+        for name, value in node.args.items():
+            if expressions.is_there(value) and (
+                name not in read or value not in _VALUES.get((type(node), name), (value,))
+            ):
+                _refuse(text, node, name, value)
+
+
+def _refuse(text: str, node: exp.Expr, name: str, value: Any) -> None:
+    word = value if isinstance(value, str) else name.strip("_").upper()
+    why, possible = _WHY.get((type(node), name), ("{value} is not supported", ""))
+    said = texts.first_of(value) if isinstance(value, (exp.Expr, list)) else None
+    first = why.split()[0]  # which is the word itself, if it is one of SQL
+    words = (word, *word.split("_"), *([first] if first.isupper() and len(first) > 1 else []))
+    place = texts.place_of_word(text, words, near=said or node)
+    texts.refuse(text, why.format(value=word.replace("_", " ")), place, possible)

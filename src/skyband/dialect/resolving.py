@@ -1,0 +1,117 @@
+"""Names, resolved by sqlglot: each column of a statement gets its input and the name that it has there.
+
+Names are found in any case, as in Spark. Columns come before the names of the SELECT list, but in ORDER BY and HAVING.
+A query in WITH or FROM becomes a view of its input: nothing is substituted, its columns are columns from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from skyband import expressions
+from skyband.core.encoding.output import free_name
+from skyband.dialect.columns import Item, check_name, qualified
+from skyband.dialect.grammar import StreamWindow
+from skyband.dialect.query_spec import View
+from skyband.dialect.reading import all_of, measured_column, row_text
+from skyband.dialect.sources import Step
+from skyband.dialect.statement import Input, Statement
+
+
+def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Statement, dict[str, pa.Schema]]:
+    """The statement with every name resolved, and the columns of its inputs by alias; `schemas` by the names that
+    inputs were given under."""
+    found = [_viewed(statement, one, schemas[one.name]) for one in statement.inputs]
+    visible = {one.alias: seen for one, seen, _ in found}
+    select, items = qualified(statement, statement.select, visible, expand=not statement.has_full_join)
+    made = replace(statement, select=select, items=items, inputs=tuple(one for one, _, _ in found))
+    return made, {one.alias: whole for one, _, whole in found}
+
+
+def _viewed(statement: Statement, one: Input, schema: pa.Schema) -> tuple[Input, pa.Schema, pa.Schema]:
+    """The input with what WITH and FROM do to its rows; the columns that a statement sees, and all there are."""
+    window = one.window or statement.window
+    level = len(one.source.steps) if one.window is None else one.source.level
+    seen, whole, views = schema, schema, []
+    carried: tuple[str | None, str | None] = (None, None)
+    for number, step in enumerate(one.source.steps):
+        if number == level:
+            carried = _measured(statement, one, window, seen)
+        view, seen, carried = _view(statement, step, seen, whole, carried)
+        views.append(view)
+        whole = view.schema
+    if level == len(one.source.steps):
+        carried = _measured(statement, one, window, seen)
+    return replace(one, views=tuple(views), on=carried[0], order=carried[1]), seen, whole
+
+
+def _measured(
+    statement: Statement, one: Input, window: StreamWindow | None, schema: pa.Schema
+) -> tuple[str | None, str | None]:
+    """The columns that a window reads: what it measures, and what orders its rows."""
+    if window is None:
+        return None, None
+    order = window.args.get("order")
+    return (
+        measured_column(statement, one, window, schema),
+        None if order is None else check_name(statement, order, schema),
+    )
+
+
+def _view(
+    statement: Statement,
+    step: Step,
+    seen: pa.Schema,
+    whole: pa.Schema,
+    carried: tuple[str | None, str | None],
+) -> tuple[View, pa.Schema, tuple[str | None, str | None]]:
+    """A query in WITH or FROM as a view of its input. What its window reads goes along, shown or not."""
+    select, items = qualified(statement, step.select, {step.alias: seen})
+    items = _renamed(statement, step, items)
+    body = replace(statement, select=select)
+    fields, columns = [], []
+    for item in items:
+        text = row_text(item.tree)
+        value = statement.attempt(lambda text=text: expressions.bind_value(text, seen), item.tree)  # type: ignore[misc]
+        is_column = isinstance(item.tree.unnest(), exp.Column)
+        fields.append(seen.field(text).with_name(item.name) if is_column else pa.field(item.name, value.type))
+        columns.append((item.name, text))
+    for condition in body.conditions:
+        check = row_text(condition)
+        statement.attempt(
+            lambda check=check: expressions.bind_condition(check, seen, used_as="WHERE"),  # type: ignore[misc]
+            condition,
+        )
+    shown = pa.schema(fields)
+    there = {text: name for name, text in columns if text in seen.names}
+    along: list[str | None] = []
+    for name in carried:
+        if name is not None and name not in there:
+            there[name] = free_name(name, {column for column, _ in columns})
+            columns.append((there[name], name))
+            fields.append(whole.field(name).with_name(there[name]))
+        along.append(None if name is None else there[name])
+    is_plain = all(name == text and text in whole.names for name, text in columns)
+    view = View(all_of(body.conditions), tuple(columns), pa.schema(fields), is_plain)
+    return view, shown, (along[0], along[1])
+
+
+def _renamed(statement: Statement, step: Step, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The columns of a query by the names it was given: WITH c(x, y) AS …"""
+    if step.names:
+        if len(step.names) != len(items):
+            statement.refuse(
+                f"{step.called!r} names {len(step.names)} columns and has {len(items)}",
+                items[0].tree if items else None,
+            )
+        items = tuple(replace(item, name=name) for item, name in zip(items, step.names, strict=True))
+    taken: set[str] = set()
+    for item in items:
+        if item.name.lower() in taken:
+            statement.refuse(f"Two columns of {step.called!r} are called {item.name!r}", item.tree, "Write x AS name.")
+        taken.add(item.name.lower())
+    return items

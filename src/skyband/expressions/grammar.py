@@ -1,0 +1,44 @@
+"""What may be part of an expression: both engines evaluate it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from sqlglot import exp
+
+_OPERANDS: Final = frozenset({"this", "expression"})
+_ONE: Final = frozenset({"this"})
+
+# Of each kind of node, the arguments that are evaluated.
+READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
+    exp.Column: frozenset({"this", "table"}),
+    exp.Identifier: frozenset({"this", "quoted"}),
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Boolean: _ONE,
+    exp.Null: frozenset(),
+    **dict.fromkeys((exp.Paren, exp.Neg, exp.Not), _ONE),
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Pow, exp.Nullif, exp.Log, exp.Atan2), _OPERANDS),
+    exp.Div: _OPERANDS | {"typed", "safe"},  # how other dialects divide
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Is), _OPERANDS),
+    exp.In: frozenset({"this", "expressions"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.Coalesce: frozenset({"this", "expressions", "is_nvl", "is_null"}),  # NVL and IFNULL are names of it
+    exp.Greatest: frozenset({"this", "expressions", "ignore_nulls"}),  # as Spark ignores them
+    exp.Least: frozenset({"this", "expressions", "ignore_nulls"}),
+    **dict.fromkeys((exp.Abs, exp.Sign, exp.Sqrt, exp.Exp, exp.Ln, exp.Floor, exp.Ceil), _ONE),
+    **dict.fromkeys((exp.Sin, exp.Cos, exp.Tan), _ONE),
+}
+
+
+def is_read(node: exp.Expr) -> bool:
+    """Is this part of an expression evaluated, with all that was written of it?"""
+    read = READ.get(type(node))
+    return read is not None and all(name in read or not is_there(value) for name, value in node.args.items())
+
+
+def is_there(value: object) -> bool:
+    """Was this argument of a node written?"""
+    return value is not None and value is not False and value != [] and value != ""

@@ -1,0 +1,91 @@
+"""The rows that a query takes of an input: what WITH, FROM and WHERE do to them one by one, here and on Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyband import expressions
+from skyband.core.encoding.inputs import Source
+from skyband.core.encoding.schemas import fitted
+from skyband.dialect.query_spec import Rows, View
+from skyband.dialect.reading import quoted
+from skyband.errors import InvalidInput
+
+
+def prepared(source: Source, rows: Rows) -> Source:
+    """The rows of a source that a query is asked of, with the columns it reads."""
+    for view in rows.views:
+        source = _viewed(source, view)
+    names = source.schema.names if rows.columns is None else list(rows.columns)
+    renamed = [*((name, name) for name in names), *rows.renamed]
+    schema = pa.schema([source.schema.field(column).with_name(name) for name, column in renamed])
+    return _changed(source, rows.where, renamed, schema)
+
+
+def _viewed(source: Source, view: View) -> Source:
+    return _changed(source, view.where, list(view.columns), view.schema)
+
+
+def _changed(source: Source, where: str | None, columns: list[tuple[str, str]], schema: pa.Schema) -> Source:
+    """Other columns of the rows that meet a condition; each is a column or an expression."""
+    condition = None if where is None else expressions.bind_condition(where, source.schema, used_as="WHERE")
+    plain = {name: text for name, text in columns if text in source.schema.names}
+    values = {name: expressions.bind_value(text, source.schema) for name, text in columns if name not in plain}
+
+    def change(batch: pa.RecordBatch) -> pa.RecordBatch:
+        batch = fitted(batch, source.schema)
+        kept = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
+        arrays = [
+            kept.column(plain[name]) if name in plain else without_nan(values[name].values(kept)) for name, _ in columns
+        ]
+        return pa.record_batch(arrays, schema=schema)
+
+    return source.mapped(schema, change, plain)
+
+
+def without_nan(numbers: pa.Array) -> pa.Array:
+    """SQL's null for what is not a number."""
+    if not pa.types.is_floating(numbers.type):
+        return numbers
+    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
+
+
+# -- on Spark, where this is Spark's own work ------------------------------------------------------------------------
+
+
+def prepared_in_spark(df: Any, rows: Rows, schema: pa.Schema) -> Any:
+    """The same of a DataFrame with these columns."""
+    for view in rows.views:
+        if view.where is not None:
+            df = df.where(_condition_in_spark(view.where, schema))
+        df = df.selectExpr(*(f"{value_in_spark(text, schema)} AS {quoted(name)}" for name, text in view.columns))
+        schema = view.schema
+    if (condition := where_in_spark(rows, schema)) is not None:
+        df = df.where(condition)
+    if rows.columns is not None:
+        renamed = [*((name, name) for name in rows.columns), *rows.renamed]
+        df = df.selectExpr(*(f"{quoted(column)} AS {quoted(called)}" for called, column in renamed))
+    return df
+
+
+def where_in_spark(rows: Rows, schema: pa.Schema) -> str | None:
+    """Which rows are taken, in Spark SQL; None: all."""
+    return None if rows.where is None else _condition_in_spark(rows.where, schema)
+
+
+def _condition_in_spark(text: str, schema: pa.Schema) -> str:
+    condition = expressions.bind_condition(text, schema, used_as="WHERE")
+    if condition.spark_sql is None:
+        raise InvalidInput(f"On Spark, WHERE cannot call a function of yours: {text}.")
+    return condition.spark_sql
+
+
+def value_in_spark(text: str, schema: pa.Schema) -> str:
+    """A column or an expression in Spark SQL."""
+    in_spark = expressions.bind_value(text, schema).spark_sql
+    if in_spark is None:
+        raise InvalidInput(f"On Spark, the SELECT list cannot call a function of yours: {text}.")
+    return in_spark

@@ -14,6 +14,7 @@ from skyband.dialect.query_spec import QuerySpec, Shown
 from skyband.dialect.reading import all_of, columns_read, count_of, quoted, row_text, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.expressions.aggregates import read_aggregate
+from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 

@@ -231,3 +231,11 @@ def test_no_rows_give_no_rows_with_the_same_columns(family: str) -> None:
 def test_a_reader_without_batches() -> None:
     reader = pa.RecordBatchReader.from_batches(ROWS.schema, iter([]))
     assert sb.top_k(reader, **QUERY).read_all().num_rows == 0
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_python_objects_in_a_polars_frame_are_refused(lazy: bool) -> None:
+    """They came out as the bytes of their addresses."""
+    frame = pl.DataFrame({"s": [1], "o": pl.Series([object()], dtype=pl.Object)})
+    with pytest.raises(sb.InvalidInput, match="Column 'o' has Python objects"):
+        sb.top_k(frame.lazy() if lazy else frame, k=1, by="s", window=sb.tumbling(1))

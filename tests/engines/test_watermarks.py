@@ -191,3 +191,17 @@ def test_readers_are_put_together_by_time(left: list[Any], right: list[Any], siz
     assert answer.read_all().equals(expected)
     mixed = {"r1": tables["r1"], "r2": tables["r2"].to_reader(max_chunksize=size)}
     assert sb.top_k_across(mixed, **asked).read_all().equals(expected)
+
+
+@pytest.mark.parametrize("far", [2**62, 2**63, 2**200, -(2**62), -(2**63)])
+def test_a_watermark_that_no_row_can_have_is_refused(far: int) -> None:
+    """`advance(2**63)` never came back."""
+    session = sb.TopK(k=1, by="s", window=sb.sliding(2, every=1, on="t")).open(
+        pa.schema({"t": pa.int64(), "s": pa.int64()})
+    )
+    session.push(pa.table({"t": [5], "s": [1]}))
+    with pytest.raises(
+        sb.InvalidQuery, match=r"no row has a time of ±2\*\*62 or beyond. To close all windows, use finish"
+    ):
+        session.advance(far)
+    assert session.finish().num_rows == 2

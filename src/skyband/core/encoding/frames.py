@@ -85,6 +85,18 @@ def like_pandas(table: pa.Table) -> Like:
     return Like("pandas", {str(each["name"]): each for each in noted.get("columns", ())})
 
 
+def check_polars(frame: Any) -> None:
+    """Raise if a column has Python objects: polars would give their addresses."""
+    import polars as pl
+
+    objects = [name for name, kind in frame.schema.items() if kind == pl.Object]
+    if objects:
+        raise InvalidInput(
+            f"Column {objects[0]!r} has Python objects, which Arrow cannot hold. Leave it out, or give it a type of "
+            "polars' own."
+        )
+
+
 def from_lazy(frame: Any) -> Any:
     """A polars LazyFrame, collected."""
     import polars as pl

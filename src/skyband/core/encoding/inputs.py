@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from skyband.core.encoding.frames import TABLE, Like, from_lazy, from_pandas, is_a, is_pandas, like_pandas
+from skyband.core.encoding.frames import TABLE, Like, check_polars, from_lazy, from_pandas, is_a, is_pandas, like_pandas
 from skyband.core.encoding.schemas import cast_batch, check_same, fitted, plain_schema
 from skyband.errors import InvalidInput
 
@@ -125,8 +125,10 @@ def read(data: Any) -> Source:
     if is_a(data, "Scanner", "pyarrow"):
         return read(data.to_reader())
     if hasattr(data, "__arrow_c_stream__"):
-        reader = _stream(data)
         like = Like("polars") if is_a(data, "DataFrame", "polars") else TABLE
+        if like.kind == "polars":
+            check_polars(data)
+        reader = _stream(data)
         return Source(reader.schema, Held(reader), is_whole=True, like=like)
     if isinstance(data, (list, tuple)):
         return _read_list(data)

@@ -47,11 +47,15 @@ def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False)
 
 def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) -> int:
     """A moment on the column that the window measures, in its ticks."""
-    if isinstance(watermark, datetime) and pa.types.is_timestamp(on_type):
-        return int(pa.scalar(watermark, on_type).value)
-    number = whole_number(watermark)
+    is_moment = isinstance(watermark, datetime) and pa.types.is_timestamp(on_type)
+    number = int(pa.scalar(watermark, on_type).value) if is_moment else whole_number(watermark)
     if number is None:
         raise InvalidQuery(f"A watermark on {on!r} ({on_type}) cannot be {watermark!r}.")
+    if abs(number) >= NEVER:
+        raise InvalidQuery(
+            f"A watermark on {on!r} cannot be {watermark}: no row has a time of ±2**62 or beyond. To close all windows, use "
+            "finish()."
+        )
     return number
 
 

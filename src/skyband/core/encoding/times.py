@@ -53,8 +53,8 @@ def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) ->
         raise InvalidQuery(f"A watermark on {on!r} ({on_type}) cannot be {watermark!r}.")
     if abs(number) >= NEVER:
         raise InvalidQuery(
-            f"A watermark on {on!r} cannot be {watermark}: no row has a time of ±2**62 or beyond. To close all windows, use "
-            "finish()."
+            f"A watermark on {on!r} cannot be {watermark}: no row has a time of ±2**62 or beyond. To close all "
+            "windows, use finish()."
         )
     return number
 

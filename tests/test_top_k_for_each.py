@@ -94,7 +94,7 @@ def test_sizes_on_a_timestamp_are_durations_or_texts() -> None:
 @pytest.mark.parametrize("on", [None, "t"])
 @pytest.mark.parametrize("algorithm", ["shared", "boxes", None])
 def test_they_can_be_asked_before_the_first_window_has_closed(algorithm: str | None, on: str | None) -> None:
-    """Those that share a skyband said nothing then: no row was in the band yet, they all waited for the slide to end."""
+    """Those that share a skyband said nothing then: all rows waited for the slide to end."""
     queries = pa.table({"id": ["one", "two"], "k": [1, 2], "n": [6, 3]})
     window = sb.sliding(6, every=3, on=on)
     query = sb.TopKForEach(queries=queries, k="q.k", size="q.n", by="x", window=window, algorithm=algorithm)

@@ -72,8 +72,12 @@ LARGE = [("steady", 10_000), ("scores fall again", 10_000), ("sharing changes tw
 
 @pytest.mark.parametrize(("habit", "window"), product(HABITS, (100, 1_000, 10_000, 40_000)) if DEEP else LARGE)
 def test_the_promise_holds_in_large_windows(habit: str, window: int) -> None:
+    """Also without the first two windows, in which something can be learnt. 0.92 was found here when it was."""
+    asked = 40 if window <= 10_000 else 20
     for seed in range(50 if DEEP else 1):
-        check_promise(course(made(HABITS[habit], window, 3, seed, windows=4), 3, window, asked=10))
+        each = course(made(HABITS[habit], window, 3, seed, windows=5), 3, window, asked=asked)
+        check_promise(each)
+        check_promise(Course(*(column[2 * asked :] for column in each)))
 
 
 @pytest.mark.parametrize(("streams", "xi"), EVERY_SETTING if DEEP else [(3, 0.5), (2, 0.9)])

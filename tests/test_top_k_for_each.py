@@ -91,6 +91,27 @@ def test_sizes_on_a_timestamp_are_durations_or_texts() -> None:
         assert session.top().column("score").to_pylist() == [1.0, 3.0]
 
 
+@pytest.mark.parametrize("on", [None, "t"])
+@pytest.mark.parametrize("algorithm", ["shared", "boxes", None])
+def test_they_can_be_asked_before_the_first_window_has_closed(algorithm: str | None, on: str | None) -> None:
+    """Those that share a skyband said nothing then: all rows waited for the slide to end."""
+    queries = pa.table({"id": ["one", "two"], "k": [1, 2], "n": [6, 3]})
+    window = sb.sliding(6, every=3, on=on)
+    query = sb.TopKForEach(queries=queries, k="q.k", size="q.n", by="x", window=window, algorithm=algorithm)
+    session = query.open(ROWS.schema)
+    assert session.top().num_rows == 0
+    for rows in (ROWS.slice(0, 1), ROWS.slice(1, 1)):
+        assert session.push(rows).num_rows == 0
+        session = query.open(ROWS.schema, session.snapshot())
+        expected = []
+        for name, k, size in zip(*queries.to_pydict().values(), strict=True):
+            alone = sb.TopK(k=k, by="x", window=sb.sliding(size, every=3, on=on)).open(ROWS.schema)
+            alone.push(ROWS.slice(0, session.stats().rows_in))
+            expected += [(name, *line) for line in told(alone.top())]
+        assert told(session.top()) == expected
+        assert len(expected) == 1 + session.stats().rows_in
+
+
 def test_queries_come_and_go() -> None:
     session = sb.TopKForEach(queries=QUERIES, k=1, by=NEAR, ascending=True, window=sb.sliding(3)).open(ROWS.schema)
     session.push(ROWS.slice(0, 3))

@@ -9,7 +9,7 @@ from across_oracle import Row, Shown
 from conformance.feeding import Feeder
 
 from skyband.core.emit import LEAVE
-from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossOperator, AcrossSpec
+from skyband.problems.across.operator import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator, AcrossSpec
 
 
 class Driver(Feeder[AcrossSpec, Row, Shown]):
@@ -27,6 +27,7 @@ class Driver(Feeder[AcrossSpec, Row, Shown]):
             np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64),
             self.position,
             len(self._codes),
+            np.array([hash(row.object) for row in rows], np.int64) if self.operator.wants_keys else NO_KEYS,
         )
         for column in batch[:4]:
             column.flags.writeable = False  # as Arrow's are

@@ -62,7 +62,8 @@ def spec_of(
     size = FOREVER if question.size is None else question.size
     ticks = Ticks(size, question.every or 0, lateness, question.by_count)
     resolved = resolve(combine, names, low, high)  # type: ignore[arg-type]
-    return AcrossSpec(question.k, ticks, code_of(question.emit), resolved, low, high, REPEAT_CODES[repeat])
+    # Most do not care that a share is enough; `recorded` takes no other queries.
+    return AcrossSpec(question.k, ticks, code_of(question.emit), resolved, low, high, REPEAT_CODES[repeat], recall=0.95)
 
 
 def kinds(algorithm: AcrossAlgorithm) -> list[Kind]:

@@ -182,7 +182,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
     def decode(self, answer: AcrossAnswer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
         objects = self._objects.take(answer.code).column(0)
         values = [pa.array(column, from_pandas=True) for column in answer.values.T]
-        recall = [] if self.query.recall is None else [pa.array(answer.recall)]
+        recall = [] if self.query.recall is None else [pa.array(answer.recall, from_pandas=True)]
         columns, score = [objects, *values, *recall], column_of(answer.score, np.float64, pa.float64())
         return self._outputs.table(answer, columns, score, self.window, ad_hoc)
 

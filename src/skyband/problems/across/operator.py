@@ -82,7 +82,7 @@ class AcrossAnswer(NamedTuple):
     values: (
         Floats  # a row for each entry, a column for each stream; NaN where it has none. Of one that leaves, as before
     )
-    recall: Floats  # the share of objects that answers now have of those they should; 1 if they are exact
+    recall: Floats  # the share of objects that answers have of those they should; 1 if exact, NaN if nobody knows
 
 
 class AcrossOperator(Operator[AcrossBatch, AcrossAnswer, Ints], Protocol):

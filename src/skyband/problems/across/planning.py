@@ -56,8 +56,8 @@ def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float |
 def _reason(spec: AcrossSpec, chosen: Choice) -> str:
     if not algorithms_of("across")[chosen.algorithm].exact:
         return (
-            f"{spec.recall:g} of the objects are enough, so what is not worth its place is forgotten; it takes 4 to 8 "
-            "times as long as an exact answer, so it pays only where memory is short"
+            f"{spec.recall:g} of the objects are enough, so of most of them only records are kept; it takes about "
+            "twice as long as an exact answer, so it pays only where memory is short"
         )
     if spec.repeat == ONCE:
         return "objects come once in a stream, so rows that cannot matter are forgotten"

@@ -221,8 +221,8 @@ class TopKAcross(Query):
     )
     recall: float | None = option(
         check_recall,
-        "The share of the objects in an exact answer that is enough, such as 0.95. Then fewer rows are held, at "
-        "several times the run time, and the answer's column `recall` says which share it has. None: all objects.",
+        "The share of the objects in an exact answer that is enough, such as 0.95. Then far fewer rows are held, at "
+        "about twice the run time, and the answer's column `recall` says which share it has. None: all objects.",
         default=None,
         sql="WITH RECALL recall",
     )

@@ -122,7 +122,8 @@ def _part(df: DataFrame, query: TopKAcross, stream: str) -> Part:
 def best_of_all(k: int, recall: str | None = None) -> Merge:
     """Of what buckets say of each window, the k best objects, ranked.
 
-    The recall of a window, in the column of that name, is the mean of those of the buckets that its objects come from.
+    The recall of a window, in the column of that name, is the mean of those of the buckets that its objects come from;
+    null if one of them is.
     """
     keys = [("score", "descending"), (LATEST, "descending"), ("rank", "ascending")]
 
@@ -131,7 +132,7 @@ def best_of_all(k: int, recall: str | None = None) -> Merge:
         if recall is not None:
             window = rows["window_end"].combine_chunks().dictionary_encode().indices.to_numpy()
             mean = np.bincount(window, rows[recall].to_numpy()) / np.bincount(window)
-            rows = rows.set_column(rows.schema.names.index(recall), recall, pa.array(mean[window]))
+            rows = rows.set_column(rows.schema.names.index(recall), recall, pa.array(mean[window], from_pandas=True))
         return rows
 
     return merge

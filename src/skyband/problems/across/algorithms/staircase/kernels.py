@@ -156,7 +156,7 @@ def replace_points(state, code, old, new, old_time, old_position, time, position
 
 
 @part
-def _prune_object(slots, front, score, numbers, code, clock, k, scoring):
+def prune_object(slots, front, score, numbers, code, clock, k, scoring):
     """Let go of the object's instances that are dominated, and of the object when none is left.
 
     So an object is forgotten, and begins anew, at the same row as if pruning had been done all the time.
@@ -182,7 +182,7 @@ def take_row(rows, r, clock, k, state, scoring, top_score):
     )  # fmt: skip
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     old, old_time, old_position = 0, NEVER, NEVER
-    if _prune_object(slots, front, score, numbers, code, clock, k, scoring):
+    if prune_object(slots, front, score, numbers, code, clock, k, scoring):
         old = points_of(slots, code, clock, scoring, points[OLD_LAST], scores[OLD], points[OLD_BEFORE])
         old_time, old_position = latest_row(slots, code, clock)
     taken, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
@@ -294,6 +294,19 @@ def build_stairs(front, score, size, order, k, stair_last, stair_score, best_cod
     return n
 
 
+@part
+def is_below_stairs(slots, code, moment, stair_last, stair_score, stairs, scoring):
+    """Is the object's instance of this moment dominated?"""
+    low, high = 0, stairs  # the last stair that ends at this moment or later is the highest that counts
+    while low < high:
+        middle = (low + high) >> 1
+        if stair_last[middle] >= moment:
+            low = middle + 1
+        else:
+            high = middle
+    return low > 0 and stair_score[low - 1] > best_score(slots, code, moment, scoring)
+
+
 @kernel
 def sweep(slots, numbers, stair_last, stair_score, stairs, scoring):
     """Let go of every dominated instance, and of every object that has no other; return how many are held."""
@@ -303,14 +316,7 @@ def sweep(slots, numbers, stair_last, stair_score, stairs, scoring):
         for s in range(slots.shape[1]):
             slot = slots[code, s]
             if slot.held and slot.last >= clock:
-                low, high = 0, stairs  # the last stair that ends at this moment or later is the highest that counts
-                while low < high:
-                    middle = (low + high) >> 1
-                    if stair_last[middle] >= slot.last:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low > 0 and stair_score[low - 1] > best_score(slots, code, slot.last, scoring):
+                if is_below_stairs(slots, code, slot.last, stair_last, stair_score, stairs, scoring):
                     slot.held = 0
                 else:
                     mine += 1

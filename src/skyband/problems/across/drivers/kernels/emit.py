@@ -38,7 +38,7 @@ class Out(NamedTuple):
     change: npt.NDArray[np.int8]
     time: Ints
     values: Floats
-    recall: Floats  # 1 unless an algorithm that misses objects writes something else
+    recall: Floats  # 1 unless an algorithm writes something else
 
 
 def new_shown(entries: int, codes: int, streams: int) -> Shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -15,8 +16,12 @@ from sqlglot.tokenizer_core import TokenType
 
 from skyband.errors import InvalidExpression, InvalidInput
 from skyband.expressions import functions
-from skyband.expressions.grammar import is_read
+from skyband.expressions.grammar import is_read, plainly
+from skyband.expressions.times import in_spark, time_of, written_time
 from skyband.expressions.whole import RESULT, kind_of
+
+Read = Mapping[type[exp.Expr], frozenset[str]]
+_NOTHING: Final[Read] = {}
 
 
 class RowExpressions(Spark):
@@ -32,7 +37,7 @@ class RowExpressions(Spark):
         EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
 
 
-def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: tuple[type[exp.Expr], ...] = ()) -> exp.Expr:
+def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read = _NOTHING) -> exp.Expr:
     """The tree of `text`, every node of it one that both engines evaluate alike, or one of `also`. Columns may be of
     these tables."""
     try:
@@ -45,21 +50,27 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: tuple
         raise InvalidExpression(f"Cannot read {text!r} as an expression{place}. Possible: {possible}.") from None
     if len(statements) != 1 or statements[0] is None:
         raise InvalidExpression(f"Expected one expression, got {text!r}.")
-    for node in statements[0].walk():
+    tree = plainly(statements[0])
+    for node in tree.walk():
         if isinstance(node, exp.Anonymous):
             if functions.find(node.name) is None:
                 raise InvalidExpression(
                     f"There is no function {node.name!r}, which {text!r} calls. Possible: {possible}; and what "
                     f"sb.function(name, fn) has made known: {functions.known()}."
                 )
-        elif not (isinstance(node, also) or is_read(node)) or (
-            isinstance(node, exp.Column) and node.table not in ("", *tables)
-        ):
+        elif not is_read(node, also) or (isinstance(node, exp.Column) and node.table not in ("", *tables)):
             raise InvalidExpression(
                 f"{node.sql('spark')!r} cannot be part of a score in {text!r}. Possible: {possible}. "
                 "A Python function of the columns, or on Spark a Column, can do the rest."
             )
-    return statements[0]
+        if isinstance(node, exp.Substring) and not all(_is_count(node.args.get(part)) for part in ("start", "length")):
+            raise InvalidExpression(f"{node.sql('spark')!r} in {text!r}: SUBSTRING counts from 1, and says so.")
+    return tree
+
+
+def _is_count(node: exp.Expr | None) -> bool:
+    """Is this left out, or a whole number as written, from 1 on?"""
+    return node is None or (isinstance(node, exp.Literal) and node.is_int and int(node.name) > 0)
 
 
 _ON_NUMBERS: Final = (
@@ -68,13 +79,18 @@ _ON_NUMBERS: Final = (
 )
 
 
+_TEXTS: Final = (exp.Upper, exp.Lower, exp.Trim, exp.Substring, exp.DPipe)
+
+
 def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
     """Raise if something that is not a number is added, multiplied, …: polars would take true for 1, Spark refuses."""
     for node in tree.find_all(*_ON_NUMBERS):
+        if time_of(node) is not None:
+            continue
         for operand in (part.unnest() for part in node.iter_expressions()):
             column = isinstance(operand, exp.Column) and operand.name not in numeric
             truth = isinstance(operand, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
-            words = isinstance(operand, exp.Literal) and operand.is_string
+            words = (isinstance(operand, exp.Literal) and operand.is_string) or isinstance(operand, _TEXTS)
             if column or truth or words:
                 raise InvalidExpression(
                     f"{operand.sql('spark')!r} in {text!r} is not a number. CASE WHEN … THEN 1 ELSE 0 END makes one."
@@ -105,6 +121,7 @@ class RowExpression(NamedTuple):
     score: pl.Expr  # over the columns, int128 where they are whole, float64 where other numbers, and the divisors
     columns: tuple[str, ...]
     divisors: dict[str, float]  # by the name of their column
+    times: dict[str, pa.Scalar]  # that are written out, by the name of their column
     calls: tuple[Call, ...] = ()  # what to compute first, in this order: columns of their own, too
     is_whole: bool = False  # does it give whole numbers?
 
@@ -116,6 +133,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     could rank otherwise than on Spark.
     """
     divisors: dict[str, float] = {}
+    times: dict[str, pa.Scalar] = {}
     calls: list[Call] = []
 
     def call_first(node: exp.Expr) -> exp.Expr:
@@ -128,6 +146,18 @@ def to_polars(tree: exp.Expr) -> RowExpression:
         return exp.column(exp.to_identifier(name, quoted=True))
 
     def rewrite(node: exp.Expr) -> exp.Expr:
+        if (time := written_time(node)) is not None:
+            name = f"time {len(times)} of {tree.sql('spark')}"
+            times[name] = time
+            return exp.column(exp.to_identifier(name, quoted=True))
+        if isinstance(node, exp.Substring):  # whose numbers are no values of rows
+            return exp.Substring(**{**node.args, "this": node.this.transform(rewrite)})
+        if isinstance(node, exp.Length):
+            return exp.cast(exp.Length(this=node.this.transform(rewrite)), "INT128")
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):  # of null, polars says null
+            asked = node.this.transform(rewrite)
+            asked = asked if node.expression.this else exp.Not(this=exp.Paren(this=asked))
+            return exp.Coalesce(this=asked, expressions=[exp.false()])
         if isinstance(node, exp.Log) and node.args.get("expression"):
             return exp.Div(this=exp.Ln(this=node.expression), expression=exp.Ln(this=node.this))
         if isinstance(node, exp.Literal) and node.is_number:
@@ -148,7 +178,12 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     try:
         rewritten = _bottom_up(_bottom_up(tree.transform(rewrite), divide_by_column), call_first)
         return RowExpression(
-            _sql_expr(rewritten).alias("score"), column_names(tree), divisors, tuple(calls), kind_of(tree).is_whole
+            _sql_expr(rewritten).alias("score"),
+            column_names(tree),
+            divisors,
+            times,
+            tuple(calls),
+            kind_of(tree).is_whole,
         )
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
@@ -162,24 +197,33 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
     """The expression on each row of `batch`: whole numbers as int64, others as float64."""
     frame: Any = _frame(batch.select(list(expression.columns)) if expression.columns else batch, text)
     whole, others = pl.selectors.integer(), pl.selectors.numeric() - pl.selectors.integer()
-    divisors = [pl.Series(name, np.full(batch.num_rows, value)) for name, value in expression.divisors.items()]
+    rows = batch.num_rows
+    constants = [pl.Series(name, np.full(rows, value)) for name, value in expression.divisors.items()]
+    for name, value in expression.times.items():
+        constants.append(pl.Series(name, pl.from_arrow(pa.array([value]))).new_from_index(0, rows))
     try:
-        frame = frame.with_columns(whole.cast(pl.Int128), others.cast(pl.Float64)).with_columns(divisors)
+        frame = frame.with_columns(whole.cast(pl.Int128), others.cast(pl.Float64)).with_columns(constants)
         for call in expression.calls:
             frame = frame.with_columns(pl.Series(call.name, _called(call, frame, text)))
         scores = frame.select(expression.score)["score"]
     except pl.exceptions.InvalidOperationError as error:
         if "i128" in str(error):  # a part of it that has to fit
             raise InvalidInput(f"In {text!r} a product {_TOO_WIDE}.") from None
-        raise InvalidExpression(f"Cannot evaluate {text!r}: {error}") from None
-    except pl.exceptions.PolarsError as error:
-        raise InvalidExpression(f"Cannot evaluate {text!r}: {error}") from None
+        raise _mixed(text, batch.schema) from None
+    except pl.exceptions.PolarsError:
+        raise _mixed(text, batch.schema) from None
     if expression.is_whole:
         scores = _in_64_bits(scores, text)
     if len(scores) != batch.num_rows:  # an expression of constants only
         scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
     given = scores.to_arrow()
     return given.cast(pa.string()) if scores.dtype == pl.String else given
+
+
+def _mixed(text: str, schema: pa.Schema) -> InvalidExpression:
+    """What to say of values that cannot be compared or computed with one another."""
+    types = ", ".join(f"{field.name} is {field.type}" for field in schema)
+    return InvalidExpression(f"In {text!r} values of different types meet{f': {types}' if types else ''}.")
 
 
 def _frame(batch: pa.RecordBatch, text: str) -> Any:
@@ -247,6 +291,10 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
 
     def rewrite(node: exp.Expr) -> exp.Expr:
         kind = kind_of(node)
+        if written_time(node) is not None:
+            return in_spark(node)
+        if isinstance(node, exp.Substring):
+            return exp.Substring(**{**node.args, "this": node.this.transform(rewrite)})
         if isinstance(node, exp.Column):
             column = exp.column(exp.to_identifier(node.name, quoted=True))
             return exp.cast(column, wide if kind.is_whole else "DOUBLE") if kind.is_whole or kind.is_float else node
@@ -266,7 +314,7 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
             node.set("this", _template("NANVL(x, NULL)", node))
             node.set("expressions", [_template("NANVL(x, NULL)", exp.Paren(this=e)) for e in node.expressions])
             return node
-        if isinstance(node, exp.Sign) and kind_of(node).is_whole:  # whose type is Spark's DOUBLE otherwise
+        if isinstance(node, (exp.Sign, exp.Length)) and kind_of(node).is_whole:  # of another type in Spark
             return exp.cast(node, wide)
         if isinstance(node, (exp.Floor, exp.Ceil)) and kind_of(node).is_whole:
             return exp.Paren(this=node.this)

@@ -68,6 +68,8 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
             return _added(parts)
         case exp.Mul() | exp.Mod() | exp.Greatest() | exp.Least() | exp.Coalesce() | exp.Nullif():
             return _together(parts)
+        case exp.Length():
+            return Kind(True, bits=31)
         case exp.Sign():
             return Kind(True, bits=1) if kind_of(parts[0]).is_whole else _A_FLOAT
         case exp.Case():

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
+
+
+class RowExpressions(Spark):
+    """Spark's expressions, with ** as power and with division that is always of floats."""
+
+    SAFE_DIVISION = False
+    TYPED_DIVISION = False
+
+    class Tokenizer(Spark.Tokenizer):
+        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, "**": TokenType.DSTAR}
+
+    class Parser(SparkParser):
+        EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
+
 
 _OPERANDS: Final = frozenset({"this", "expression"})
 _ONE: Final = frozenset({"this"})
@@ -71,3 +88,14 @@ def plainly(tree: exp.Expr) -> exp.Expr:
 def is_there(value: object) -> bool:
     """Was this argument of a node written?"""
     return value is not None and value is not False and value != [] and value != ""
+
+
+def bottom_up(tree: exp.Expr, rewrite: Any) -> exp.Expr:
+    """`tree` with every node rewritten after its children, so that what a rewrite adds is not rewritten again."""
+    root = exp.Paren(this=tree)
+    for node in reversed(list(root.walk())):
+        if node is not root:
+            replacement = rewrite(node)
+            if replacement is not node:
+                node.replace(replacement)
+    return root

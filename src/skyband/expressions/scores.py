@@ -213,6 +213,7 @@ def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
     from skyband.expressions import tree as expression_tree
     from skyband.expressions.grammar import READ_IN_ROWS
+    from skyband.expressions.spark_text import condition_to_spark, to_spark
     from skyband.expressions.times import with_times
     from skyband.expressions.whole import typed
 
@@ -236,9 +237,9 @@ def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
     if expression_tree.calls_functions(tree):
         in_spark = None
     elif is_number(given):
-        in_spark = expression_tree.to_spark(tree, text)
+        in_spark = to_spark(tree, text)
     else:
-        in_spark = expression_tree.condition_to_spark(tree, text)
+        in_spark = condition_to_spark(tree, text)
     if is_number(given):
         given = pa.int64() if row_expression.is_whole else pa.float64()
     return Score(text, columns, given, in_spark, evaluate)

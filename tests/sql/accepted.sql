@@ -100,8 +100,10 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price - volume LIMIT 2
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY -price LIMIT 2
 
--- What divides by zero has no score, and is not ranked.
+-- Division is that of floats (IEEE 754): by zero, it is infinite, and comes first or last. NULLIF leaves such rows unranked.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price / (volume - 4) DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price / NULLIF(volume - 4, 0) DESC LIMIT 2
 
 -- For each value of one column, or of several.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY symbol
@@ -159,6 +161,18 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol NOT IN ('OAK') AND 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE price * volume > 20 AND venue <> 'x' ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol = venue OR symbol > 'F' ORDER BY price DESC LIMIT 2
+
+-- Times, spans of time and strings.
+SELECT seq, ts FROM trades [WINDOW 20 EVERY 5 ON t] WHERE ts >= '2026-03-01 00:10:00' ORDER BY price DESC LIMIT 2
+
+SELECT seq, ts + INTERVAL 10 MINUTES AS later FROM trades [WINDOW 20 EVERY 5 ON t] WHERE ts - TIMESTAMP '2026-03-01 00:00:00' < INTERVAL 1 HOUR ORDER BY price DESC LIMIT 2
+
+SELECT seq, LOWER(symbol) || '-' || SUBSTRING(venue, 1, 1) AS name FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol NOT LIKE '%A%' AND LENGTH(venue) = 1 ORDER BY price DESC LIMIT 2
+
+-- What is not known is neither true nor false, but IS says which it is.
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE (volume > 5) IS NOT TRUE ORDER BY price DESC LIMIT 2
+
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume IS DISTINCT FROM 7 ORDER BY price DESC LIMIT 2
 
 -- Names of inputs, and columns with their input in front.
 SELECT t.seq, t.symbol FROM trades AS t [WINDOW 20 EVERY 5 ON t] WHERE t.volume > 5 ORDER BY t.price DESC LIMIT 2

@@ -229,14 +229,21 @@ class SkybandSql(Spark):
             return self.expression(exp.Abs(this=inside))
 
     class Generator(SparkGenerator):
-        # As it was written: Spark would have QUALIFY rewritten as a subquery.
+        # As it was written: Spark would have QUALIFY rewritten as a subquery, and FETCH as LIMIT.
+        LIMIT_FETCH = "ALL"
         TRANSFORMS: ClassVar = {
             **{kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind is not exp.Select},
             Span: lambda self, node: " ".join(self.sql(node, name) for name in ("this", "unit") if node.args.get(name)),
             StreamWindow: lambda self, node: _window_text(self, node),
             Stream: lambda self, node: f"{self.sql(node, 'this')} [WINDOW {self.sql(node, 'window')}]",
             Continuous: lambda self, node: _statement_text(self, node),
+            exp.Cast: lambda self, node: _cast_text(self, node),
         }
+
+
+def _cast_text(self: Any, node: exp.Cast) -> str:
+    is_time = node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and node.this.is_string
+    return f"{self.sql(node, 'to')} {self.sql(node, 'this')}" if is_time else str(self.cast_sql(node))
 
 
 def _window_text(self: Any, node: StreamWindow) -> str:

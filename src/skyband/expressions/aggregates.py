@@ -103,7 +103,7 @@ def read_name(text: object, what: str) -> Name:
 def _parse(text: str) -> Any:
     from sqlglot.errors import SqlglotError
 
-    from skyband.expressions.tree import RowExpressions
+    from skyband.expressions.grammar import RowExpressions
 
     try:
         statements = RowExpressions().parse(text)

@@ -507,6 +507,9 @@ class ExactLines:
                 name = "NULL" if asked.kind == NULL else asked.text
                 true, false = (self._new(f"{name} {sign} {other}").text for sign in signs)
                 return true, false
+            case exp.Is() if isinstance(node.expression, exp.Boolean):
+                met = self.truth(node.this, text)[0 if node.expression.this else 1]
+                return met, self._new(f"not {met}").text
             case exp.In() if node.expressions:
                 equal = [exp.EQ(this=node.this.copy(), expression=other.copy()) for other in node.expressions]
                 return self.truth(any_of(equal), text)

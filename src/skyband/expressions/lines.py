@@ -123,6 +123,9 @@ class Lines:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 value = self._value(node.this, text)
                 return self._new(f"{value} != {value}"), self._new(f"{value} == {value}")
+            case exp.Is() if isinstance(node.expression, exp.Boolean):
+                met = self.truth(node.this, text)[0 if node.expression.this else 1]
+                return met, self._new(f"not {met}")
             case exp.In() if node.expressions:
                 equal = [exp.EQ(this=node.this.copy(), expression=other.copy()) for other in node.expressions]
                 return self.truth(any_of(equal), text)

@@ -211,8 +211,11 @@ def _parse(text: str) -> exp.Expr:
     from sqlglot import exp
 
     from skyband.expressions import tree as expression_tree
+    from skyband.expressions.grammar import READ_IN_ROWS
 
-    return expression_tree.parse(text, possible=POSSIBLE, tables=("a", "b"), also=(exp.Cast, exp.DataType))
+    kinds: tuple[type[exp.Expr], ...] = (exp.Cast, exp.TryCast, exp.DataType)
+    times = {kind: READ_IN_ROWS[kind] for kind in kinds}
+    return expression_tree.parse(text, possible=POSSIBLE, tables=("a", "b"), also=times)
 
 
 def _read(text: str, schema: pa.Schema) -> exp.Expr:

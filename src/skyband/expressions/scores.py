@@ -27,7 +27,8 @@ ScoreFunction = Callable[..., Any]
 
 _POSSIBLE: Final = (
     "+ - * / % **, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, IF, COALESCE, NULLIF, ABS, SIGN, SQRT, "
-    "POWER, EXP, LN, LOG, LOG2, LOG10, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN, ATAN2"
+    "POWER, EXP, LN, LOG, LOG2, LOG10, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN, ATAN2, "
+    "LIKE, ||, UPPER, LOWER, LENGTH, TRIM, SUBSTRING, STARTSWITH, times and INTERVAL"
 )
 
 
@@ -211,9 +212,12 @@ def bind_value(text: str, schema: pa.Schema) -> Score:
 def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
     from skyband.expressions import tree as expression_tree
+    from skyband.expressions.grammar import READ_IN_ROWS
+    from skyband.expressions.spark_text import condition_to_spark, to_spark
+    from skyband.expressions.times import with_times
     from skyband.expressions.whole import typed
 
-    tree = expression_tree.parse(text, possible=_POSSIBLE)
+    tree = expression_tree.parse(text, possible=_POSSIBLE, also=READ_IN_ROWS)
     columns = expression_tree.column_names(tree)
     for name in columns:
         if name not in schema.names:
@@ -221,6 +225,7 @@ def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
     types = {name: schema.field(name).type for name in columns}
     if expression_tree.is_column(tree):
         return replace(bind_value(columns[0], schema), text=text)
+    tree = with_times(tree, types, text)
     expression_tree.check_numbers(tree, frozenset(name for name in columns if is_number(types[name])), text)
     tree = typed(tree, types)
     row_expression = expression_tree.to_polars(tree)
@@ -232,9 +237,9 @@ def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
     if expression_tree.calls_functions(tree):
         in_spark = None
     elif is_number(given):
-        in_spark = expression_tree.to_spark(tree, text)
+        in_spark = to_spark(tree, text)
     else:
-        in_spark = expression_tree.condition_to_spark(tree, text)
+        in_spark = condition_to_spark(tree, text)
     if is_number(given):
         given = pa.int64() if row_expression.is_whole else pa.float64()
     return Score(text, columns, given, in_spark, evaluate)

@@ -22,6 +22,10 @@ from skyband.errors import InvalidExpression
 WIDEST: Final = 126  # bits of what is computed: what 38 digits hold
 RESULT: Final = 63  # bits of what a score is
 
+TOO_WIDE: Final = (
+    "does not fit in 64 bits. Nothing of this batch was taken. Multiply by 1.0 first to compute in float64, "
+    "which rounds"
+)
 _SAME: Final = (exp.Neg, exp.Abs, exp.Paren, exp.Floor, exp.Ceil)
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _FLOAT: Final = (
@@ -55,6 +59,11 @@ def kind_of(node: exp.Expr) -> Kind:
     return node.meta.get(_KIND, _OTHER)
 
 
+def is_narrowed(node: exp.Expr) -> bool:
+    """Is this a whole number that has to fit in 64 bits?"""
+    return isinstance(node, exp.Cast) and kind_of(node).is_whole
+
+
 def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
     parts = list(node.iter_expressions())
     match node:
@@ -68,6 +77,8 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
             return _added(parts)
         case exp.Mul() | exp.Mod() | exp.Greatest() | exp.Least() | exp.Coalesce() | exp.Nullif():
             return _together(parts)
+        case exp.Length():
+            return Kind(True, bits=31)
         case exp.Sign():
             return Kind(True, bits=1) if kind_of(parts[0]).is_whole else _A_FLOAT
         case exp.Case():

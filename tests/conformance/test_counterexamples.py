@@ -58,6 +58,22 @@ def test_from_the_start_nothing_is_ever_too_old(name: str, every: int | None) ->
     assert driver.operator.late == 0
 
 
+# -- windows without rows ---------------------------------------------------------------------------
+
+
+@every_algorithm
+def test_a_window_without_rows_takes_back_what_the_one_before_showed(algorithm: RowAlgorithm) -> None:
+    """It closes long after, with the next row; what leaves does so at its end."""
+    question = Question(k=2, size=10, every=5, emit="changes")
+    if algorithm.refuses(spec_of(question)):
+        return
+    driver = run(algorithm, question, [Row(1.0, 1), Row(2.0, 3), Row(3.0, 40)])
+    assert [(line.at, line.change, line.position) for line in driver.lines] == [
+        *((5, "enter", 1), (5, "enter", 0)),
+        *((15, "leave", 1), (15, "leave", 0)),
+    ]
+
+
 # -- asking ----------------------------------------------------------------------------------------
 
 

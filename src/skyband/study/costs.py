@@ -71,7 +71,7 @@ def measure_shape(
                 continue
             found = cost(algorithm.open, spec, scores, seconds=seconds, rounds=ROUNDS, hopeless_ns=HOPELESS * best)
             ns, grid = found.ns_per_row, grids[algorithm.name]
-            if n and not found.is_steady and not shape.slides:
+            if n and not found.is_steady:
                 # A window that was not filled in time has nothing expire: it costs no less than a smaller one.
                 ns = max(ns, grid[n - 1][i] or ns)
             grid[n][i] = float(f"{ns:.3g}")

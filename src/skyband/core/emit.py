@@ -22,6 +22,8 @@ Emit = Literal["windows", "changes", "entries"]
 
 MODES: Final[tuple[Emit, ...]] = get_args(Emit)
 WINDOWS, CHANGES, ENTRIES = range(3)  # the code of each, for kernels
+WHOLE: Final = MODES[WINDOWS]  # the mode in which an answer is given as it is,
+WHOLE_CODE: Final = WINDOWS  # and its code, which operators take for granted
 ENTER, LEAVE = np.int8(1), np.int8(-1)  # what an entry of an answer says of its row
 
 # What each mode puts before the other columns.

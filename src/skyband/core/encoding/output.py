@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.emit import LEAD, LEAVE, MODES, WINDOWS, gives_changes
+from skyband.core.emit import LEAD, LEAVE, WHOLE, gives_changes
 from skyband.core.encoding.rows import column_of
 from skyband.core.operator import Codes, Ints
 from skyband.windows import FOREVER, Ticks
@@ -20,7 +20,7 @@ _CHANGES = pa.array(["enter", "leave"])
 
 # The columns before the others: of what a query emits, and of many ad-hoc questions.
 QUESTIONS = "questions"
-_LEAD = {**LEAD, QUESTIONS: ["question", *LEAD[MODES[WINDOWS]]]}
+_LEAD = {**LEAD, QUESTIONS: ["question", *LEAD[WHOLE]]}
 TAKEN = {"rank", "score", *(name for names in _LEAD.values() for name in names)}  # a column called so is renamed
 _LEAD_TYPES = {"change": pa.string(), "question": pa.int32()}  # the others have the type of the window's column
 _RANK = pa.int32()
@@ -138,7 +138,7 @@ class Outputs(NamedTuple):
 
     @classmethod
     def of(cls, emit: str, output: Callable[[str], OutputSchema]) -> Outputs:
-        return cls(output(emit), output(MODES[WINDOWS]), output(QUESTIONS))
+        return cls(output(emit), output(WHOLE), output(QUESTIONS))
 
     def table(
         self,

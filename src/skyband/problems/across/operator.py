@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.emit import WINDOWS
+from skyband.core.emit import WHOLE_CODE
 from skyband.core.operator import Codes, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.problems.across.combining import ADD, Combine
@@ -33,7 +33,7 @@ class AcrossSpec:
 
     k: int
     window: Ticks
-    emit: int = WINDOWS
+    emit: int = WHOLE_CODE
     combine: Combine = SUM_OF_ONE
     low: tuple[float, ...] = (0.0,)  # by stream: the smallest value, which a missing one counts as
     high: tuple[float, ...] = (1.0,)  # by stream: the largest value; may be infinite

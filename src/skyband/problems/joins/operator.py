@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.emit import WINDOWS
+from skyband.core.emit import WHOLE_CODE
 from skyband.core.operator import Codes, Ints, Operator, ShowsNoRows
 from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
@@ -60,7 +60,7 @@ class Spec:
     inputs: tuple[Input, ...]
     aggregates: tuple[Aggregate, ...]
     every: int  # 0: an answer with each arrival
-    emit: int = WINDOWS
+    emit: int = WHOLE_CODE
     lateness: int = 0  # FOREVER: rows do not move the watermark
     by_count: bool = False  # times are arrivals: of one input only
     top: int = 0  # > 0: only the best so many groups, and those that tie with the last of them

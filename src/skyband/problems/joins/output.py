@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband import expressions
-from skyband.core.emit import MODES, WINDOWS, gives_changes, gives_windows
+from skyband.core.emit import WHOLE, gives_changes, gives_windows
 from skyband.core.encoding.decimals import as_decimals, fit_in_64_bits
 from skyband.core.encoding.output import places
 from skyband.core.encoding.schemas import stored, whole_batch
@@ -56,7 +56,7 @@ class GroupsOutput:
         if gives_changes(query.emit) and query.order_by and (query.k is None or ranked(query) is None):
             raise InvalidQuery(
                 f"With emit={query.emit!r}, order_by takes one aggregate by its name, with k and without having: ranks "
-                f"change with every row. emit={MODES[WINDOWS]!r} ranks by anything."
+                f"change with every row. emit={WHOLE!r} ranks by anything."
             )
         # With changes and a k or a having: the groups that are shown; with a k, also their values.
         self._shown: dict[Key, tuple[int, ...]] = {}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.emit import WINDOWS
+from skyband.core.emit import WHOLE_CODE
 from skyband.core.operator import Codes, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.problems.pairs.drivers.scoring import Scoring
@@ -30,7 +30,7 @@ class Spec:
     k: int
     window: Ticks
     scoring: Scoring
-    emit: int = WINDOWS
+    emit: int = WHOLE_CODE
     views: tuple[View, ...] = ()  # of several queries over one skyband; `k` and `window` are the largest of theirs
 
 

@@ -58,8 +58,8 @@ class PairsRecipe(Recipe):
 def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:
     """The k best pairs of rows of a window as it slides over `df`, batch or streaming.
 
-    As for `top_k`, a streaming result is written in append mode, or in update mode with emit="changes" and
-    emit="entries". Rows of equal time are put in order by a hash of their contents.
+    As for `top_k`, a streaming result is written in append mode, or in update mode if windows are
+    not given whole. Rows of equal time are put in order by a hash of their contents.
     """
     mine = part(df, query)
     return mine.merged(run(df, mine.recipe, mine.rows))

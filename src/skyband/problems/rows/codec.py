@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from skyband import expressions
 from skyband.core.codec import Codec
-from skyband.core.emit import WINDOWS
 from skyband.core.encoding.groups import GroupCodes
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
@@ -152,7 +151,7 @@ class ViewsCodec(RowsCodec):
         return Plan.fixed(shared.NAME, "several queries share what it holds")
 
     def open(self, algorithm: str, rows: RowStore | None) -> Any:
-        self._operator = shared.open(SubscriptionSpec(self.window, scoring_of(subscriptions.GIVEN), WINDOWS))
+        self._operator = shared.open(SubscriptionSpec(self.window, scoring_of(subscriptions.GIVEN)))
         self._operator.add(self._queries, backfill=False)
         return self._operator
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.emit import WINDOWS
+from skyband.core.emit import WHOLE_CODE
 from skyband.core.operator import Answer, Codes, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.windows import Ticks
@@ -21,7 +21,7 @@ class Spec:
 
     k: int
     window: Ticks
-    emit: int = WINDOWS
+    emit: int = WHOLE_CODE
     grouped: bool = False
     ad_hoc: bool = False
     error: float = 0.0  # sigma: of N rows, in windows of n, sigma N / n may be missed, on any stream

@@ -62,7 +62,7 @@ def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
 
     `score` is the column by which rows are ranked, if the query has only its text.
 
-    Write a streaming result in append mode, or in update mode with emit="changes" and emit="entries". Windows close
+    Write a streaming result in append mode, or in update mode if windows are not given whole. They close
     when the watermark reaches their end: the one set on the window's column, or else one that waits for `lateness`.
     Spark's watermark starts in 1970, so windows before that close only when it has passed that year.
 

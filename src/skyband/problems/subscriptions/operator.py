@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from skyband.core.emit import WINDOWS
+from skyband.core.emit import WHOLE_CODE
 from skyband.core.operator import Answer, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.problems.subscriptions.drivers.scoring import Scoring
@@ -18,7 +18,7 @@ class Spec:
 
     window: Ticks  # of the query that looks back furthest
     scoring: Scoring
-    emit: int = WINDOWS
+    emit: int = WHOLE_CODE
     k: int | None = None  # None: each query has its own
     backfill: bool = False  # do queries that come later see the rows that are in the window already?
     own_slides: bool = False  # has each query its own slide, a multiple of the window's?

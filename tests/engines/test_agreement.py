@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from conformance.algorithms import examples
+from conformance.suite import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from numbers_at_the_edge import EDGES_OF_64_BITS, EDGES_WITHOUT_SIGN

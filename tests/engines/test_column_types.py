@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from conformance.algorithms import examples
+from conformance.suite import examples
 from engines.test_inputs import EXPECTED, QUERY, ROWS, as_table
 from hypothesis import given
 from hypothesis import strategies as st

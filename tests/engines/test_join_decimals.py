@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from conformance.algorithms import examples
+from conformance.suite import examples
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from conformance.algorithms import examples
+from conformance.suite import examples
 from engines.test_inputs import STREAMS, WHOLE, as_table
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import algorithms_table
 import pyarrow as pa
 import pytest
+from conformance import test_answers, test_held, test_restart, test_top
+from conformance.discovery import found
+from conformance.suite import AnyAlgorithm, Suite
 from sql.test_statements import ACCEPTED
 
 import skyband as sb
@@ -138,6 +146,47 @@ def test_a_folder_is_enough_for_an_algorithm() -> None:
     assert "toy                   cannot: toys are for one ranking" in str(sb.explain(for_each))
     with pytest.raises(sb.InvalidQuery, match="'toy' cannot answer this: toys are for one ranking"):
         sb.explain(sb.TopK(k=2, by="x", per="name", window=sb.sliding(4, every=2), algorithm="toy"))
+
+
+def the_toy() -> tuple[Suite[Any], AnyAlgorithm]:
+    """As the conformance suite finds it."""
+    (toy,) = [(suite, algorithm) for suite, algorithm in found() if algorithm.name == "toy"]
+    return toy
+
+
+CHECKS = [
+    check
+    for module in (test_answers, test_restart, test_top, test_held)
+    for name, check in vars(module).items()
+    if name.startswith("test_") and list(inspect.signature(check).parameters) == ["suite", "algorithm"]
+]
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_conformance_suite_finds_it_and_runs_every_check() -> None:
+    ran = 0
+    for check in CHECKS:
+        with suppress(pytest.skip.Exception):  # it refuses groups, so there is nothing to forget
+            check(*the_toy())
+            ran += 1
+    assert ran == len(CHECKS) - 1 == 11
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_conformance_suite_sees_that_it_is_wrong() -> None:
+    rows, toy = the_toy()
+    shows_too_few = replace(toy, open=lambda spec: toy.open(replace(spec, k=max(1, spec.k - 1))))
+    with pytest.raises(AssertionError):
+        test_answers.test_agrees_with_the_oracle(rows, shows_too_few)
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_table_of_the_docs_has_it() -> None:
+    assert "| `toy` | Toy: `recompute` under another name" in algorithms_table.table("rows")
+
+
+def test_the_tables_of_the_docs_are_those_of_the_algorithms() -> None:
+    assert algorithms_table.PAGE.read_text() == algorithms_table.page(), "run python tests/algorithms_table.py"
 
 
 def test_the_toy_is_gone_again() -> None:

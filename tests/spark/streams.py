@@ -84,8 +84,13 @@ def read_batches(spark: SparkSession, folder: Path) -> DataFrame:
 
 def run_stream(spark: SparkSession, folder: Path, question: Question, *, mode: str = "append") -> Outcome:
     """All answers over the files in `folder`, in the order in which they were written."""
+    return run_answer(spark, question(read_batches(spark, folder)), mode=mode)
+
+
+def run_answer(spark: SparkSession, answer: DataFrame, *, mode: str = "append") -> Outcome:
+    """All that a stream of answers says until all input is read."""
     name = f"answers_{uuid4().hex}"
-    writer = question(read_batches(spark, folder)).writeStream.format("memory").queryName(name).outputMode(mode)
+    writer = answer.writeStream.format("memory").queryName(name).outputMode(mode)
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     return Outcome(lines(spark.table(name).toArrow()), query.recentProgress)

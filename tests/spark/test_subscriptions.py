@@ -1,5 +1,4 @@
-"""Oracle tests: many queries, the embedded engine and Spark, batch and streaming, the same answer; also where the
-queries are a stream themselves, which stops and goes on."""
+"""Oracle tests: queries on Spark that are a DataFrame or a stream themselves, which stops and goes on."""
 
 from __future__ import annotations
 
@@ -9,37 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from conformance.subscriptions.questions import COMMON, QUERIES, QUESTIONS, ROWS
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from spark.questions import Asked
-from spark.streams import Line, lines, read_batches, run_stream, run_to_files, shuffled, split, trades, write_batches
+from spark.streams import Line, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
 
 import skyband as sb
 
 pytestmark = pytest.mark.spark
 
-ROWS = 400
-QUERIES = pa.table(
-    {
-        "id": list("abcdefg"),
-        "price": [1.0, 9.0, 20.0, 39.0, 50.0, 20.0, 7.0],
-        "k": [1, 2, 3, 1, 2, 3, 4],
-        "symbol": ["S0", "S1", "S1", "S2", "S3", "S4", "nowhere"],
-        "often": ["5 seconds", "10 seconds"] * 3 + ["20 seconds"],
-    }
-)
-ASKED = {  # one score: one to compile
-    "k": "q.k",
-    "by": "abs(price - q.price)",
-    "where": "symbol <> q.symbol",
-    "ascending": True,
-    "for_each": QUERIES,
-}
-QUESTIONS: dict[str, Asked] = {
-    "time": Asked({**ASKED, "every": "q.often", "window": sb.sliding("20 seconds", every="5 seconds", on="ts")}),
-    "changes": Asked({**ASKED, "window": sb.sliding("20 seconds", every="5 seconds", on="ts"), "emit": "changes"}),
-    "each arrival": Asked({**ASKED, "window": sb.sliding(30, order="seq")}, closes=False),
-}
+TIME, EACH_ARRIVAL = QUESTIONS["time"].options, QUESTIONS["each arrival"].options
 
 
 @pytest.fixture(scope="module")
@@ -47,28 +25,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_batches(tmp_path_factory.mktemp("subscriptions") / "input", split(trades(ROWS), 3))
 
 
-@pytest.mark.parametrize("name", ["time", "each arrival"])
-def test_batch(spark: SparkSession, folder: Path, name: str) -> None:
-    options = QUESTIONS[name].options
-    expected = sb.top_k(shuffled(trades(ROWS)), **options)
-    queries = spark.createDataFrame(QUERIES) if name == "time" else QUERIES  # either is possible
-    answer = sb.top_k(spark.read.parquet(str(folder)), **{**options, "for_each": queries}).toArrow()
+def test_queries_may_be_a_dataframe(spark: SparkSession, folder: Path) -> None:
+    expected = QUESTIONS["time"].expected
+    queries = spark.createDataFrame(QUERIES)
+    answer = sb.top_k(spark.read.parquet(str(folder)), **{**TIME, "for_each": queries}).toArrow()
     assert answer.column_names == expected.column_names
     assert sorted(lines(answer), key=str) == sorted(lines(expected), key=str)
     assert answer.num_rows >= 100
-
-
-@pytest.mark.parametrize("asked", QUESTIONS.values(), ids=QUESTIONS.keys())
-def test_streaming(spark: SparkSession, folder: Path, asked: Asked) -> None:
-    table = trades(ROWS)
-    expected = lines(sb.top_k(table, **asked.options))
-    if asked.closes:
-        latest = lines(table.select(["ts"]))[-1][0]
-        expected = [line for line in expected if line[2 if asked.mode == "append" else 1] <= latest]
-    outcome = run_stream(spark, folder, lambda rows: sb.top_k(rows, **asked.options), mode=asked.mode)
-    assert sorted(outcome.lines, key=str) == sorted(expected, key=str)
-    assert len(expected) >= 100
-    assert outcome.observed("rows_in") == ROWS, "a row is counted once, however many buckets it is sent to"
 
 
 def test_a_statement_and_what_is_refused(spark: SparkSession, folder: Path) -> None:
@@ -78,17 +41,17 @@ def test_a_statement_and_what_is_refused(spark: SparkSession, folder: Path) -> N
     people = spark.createDataFrame([("a", 1.0), ("b", 9.0)], "id string, price double")
     assert sb.sql(text, trades=rows, people=people).count() == 2 * 2 * (ROWS // 50)
     with pytest.raises(sb.InvalidQuery, match="Spark has no arrival order"):
-        sb.top_k(rows, **ASKED, window=sb.sliding(30))
+        sb.top_k(rows, **COMMON, window=sb.sliding(30))
     with pytest.raises(sb.InvalidQuery, match="The queries are a Spark DataFrame, but the rows are not"):
-        sb.top_k(trades(ROWS), **{**ASKED, "for_each": people}, window=sb.sliding(30))
+        sb.top_k(trades(ROWS), **{**COMMON, "for_each": people}, window=sb.sliding(30))
     stream = read_batches(spark, folder)
     with pytest.raises(sb.InvalidQuery, match="says in the column '_change_type'"):
-        sb.top_k(stream, **{**ASKED, "for_each": stream}, window=sb.sliding(30, order="seq"))
+        sb.top_k(stream, **{**COMMON, "for_each": stream}, window=sb.sliding(30, order="seq"))
     changes = stream.withColumn("_change_type", sf.lit("insert"))
     with pytest.raises(sb.InvalidQuery, match="nothing says which come first"):
-        sb.top_k(rows, **{**ASKED, "k": 1, "for_each": changes}, window=sb.sliding(30, order="seq"))
+        sb.top_k(rows, **{**COMMON, "k": 1, "for_each": changes}, window=sb.sliding(30, order="seq"))
     with pytest.raises(sb.InvalidQuery, match="has a watermark on 'ts'"):
-        sb.top_k(stream, **{**ASKED, "for_each": changes.withWatermark("ts", "1 second")}, window=sb.sliding(30))
+        sb.top_k(stream, **{**COMMON, "for_each": changes.withWatermark("ts", "1 second")}, window=sb.sliding(30))
 
 
 def changes(*changes: tuple[str, str, float | None, int | None, int]) -> pa.Table:
@@ -145,13 +108,13 @@ def test_queries_come_and_go_and_the_stream_stops_and_goes_on(spark: SparkSessio
         stream, changed = (read_batches(spark, tmp_path / name) for name in sources)
         run_to_files(sb.sql(text, rows=stream, people=changed), tmp_path)
     written = lines(spark.read.parquet(str(tmp_path / "answers")).toArrow())
-    expected = driven(QUESTIONS["time"].options, rows)
+    expected = driven(TIME, rows)
     assert sorted(written, key=str) == expected
     assert {line[0] for line in expected} == set("abcdefg")
 
 
 def test_queries_that_come_see_what_is_in_the_window(spark: SparkSession, tmp_path: Path) -> None:
-    options = QUESTIONS["each arrival"].options | {"backfill": True}
+    options = {**EACH_ARRIVAL, "backfill": True}
     rows = split(trades(100), len(CHANGES))
     folder, changed = write_batches(tmp_path / "rows", rows), write_batches(tmp_path / "changes", CHANGES)
     outcome = run_stream(

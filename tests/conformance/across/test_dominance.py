@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conformance.across.strategies import spec_of
-from conformance.algorithms import examples
+from conformance.suite import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question

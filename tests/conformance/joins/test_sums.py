@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from conformance.algorithms import examples
 from conformance.joins.strategies import SIMILAR, plans_for
+from conformance.suite import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from conformance.algorithms import examples
-from conformance.pairs.strategies import batch_sizes
-from conformance.strategies import times
+from conformance.rows.strategies import times
+from conformance.suite import batch_sizes, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question
@@ -164,7 +163,7 @@ def shown(table: pa.Table, ascending: bool, question: Question) -> list[ShownPai
 
 @pytest.mark.parametrize("name", ASKS)
 @examples(25)
-@given(st.data(), questions(), batch_sizes())
+@given(st.data(), questions(), batch_sizes(20))
 def test_agrees_with_python(name: str, data: st.DataObject, question: Question, sizes: list[int]) -> None:
     ask = ASKS[name]
     possible = ["staircase", "staircase(batch=3, room=1)", "recompute"]

@@ -23,7 +23,7 @@ def test_the_worked_trace(name: str) -> None:
     driver = Driver(question, "distance", find(name, "subscriptions").open)
     driver.add([Asked(1, 6, (0.0, 0.0)), Asked(1, 6, (0.0, 0.0))])
     driver.feed([Point((value, 0.0)) for value in TRACE])
-    for said in driver.lines.values():
+    for said in driver.told().values():
         assert [(line.at, line.position + 1) for line in said] == FIRST_SHOWN
 
 

@@ -72,7 +72,7 @@ def test_a_row_that_leaves_as_its_list_is_filled_again() -> None:
         driver.add([Asked(1, 12, (0.0, 0.0)), Asked(2, 5, (0.0, 0.0))])
         for x in range(40):
             driver.feed([Point((x / 8, x / 4))])
-        assert driver.lines == driver.expected(question, "distance", finished=False)
+        assert driver.told() == driver.expected(question, "distance", finished=False)
 
 
 def test_windows_that_slide_need_what_later_rows_outlive() -> None:
@@ -85,4 +85,4 @@ def test_windows_that_slide_need_what_later_rows_outlive() -> None:
         driver.operator.check()
     driver.feed([Point((x / 8, 0.0)) for x in range(9)])
     driver.operator.check()
-    assert driver.lines == driver.expected(question, "distance", finished=False)
+    assert driver.told() == driver.expected(question, "distance", finished=False)

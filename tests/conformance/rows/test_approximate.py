@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conformance.algorithms import APPROXIMATE, every_approximate_one, examples
-from conformance.driver import Driver, spec_of
-from conformance.strategies import batch_sizes, cases
+from conformance.rows.algorithms import APPROXIMATE, every_approximate_one
+from conformance.rows.driver import Driver, spec_of
+from conformance.rows.strategies import cases
+from conformance.suite import batch_sizes, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question, answers, by_group

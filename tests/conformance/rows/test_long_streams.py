@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conformance.algorithms import EXACT
-from conformance.driver import spec_of
+from conformance.rows.algorithms import EXACT
+from conformance.rows.driver import spec_of
 from oracle import Question
 
 from skyband.core.emit import ENTER

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from conformance.algorithms import examples
-from conformance.driver import Driver, spec_of
-from conformance.hostile import SEGMENTS, Floats, interleaved, streams
-from conformance.strategies import batch_sizes, groups
+from conformance.rows.driver import Driver, spec_of
+from conformance.rows.hostile import SEGMENTS, Floats, interleaved, streams
+from conformance.rows.strategies import groups
+from conformance.suite import batch_sizes, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question, Row, Shown, answers, by_group

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
-from conformance.driver import Driver
+from conformance.rows.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
 
 from skyband.core.emit import CHANGES

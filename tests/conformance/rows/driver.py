@@ -6,10 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from conformance.feeding import Feeder, each_answer
+from conformance.feeding import Feeder
 from oracle import Question, Row, Shown
 
-from skyband.core.ad_hoc import top_many
 from skyband.core.emit import LEAVE, code_of
 from skyband.core.operator import Answer
 from skyband.errors import InvalidQuery
@@ -70,19 +69,14 @@ class Driver(Feeder[Spec, Row, Shown]):
             for at, code, rank, score, position, change in zip(*(column.tolist() for column in answer), strict=True)
         ]
 
-    def top(self, k: int, size: int | None = None) -> list[Shown]:
-        return self.read(self.operator.top(k, size))
-
-    def top_many(self, questions: Sequence[tuple[int, int | None]]) -> list[list[Shown]]:
-        """The answer to each question, all asked at once."""
-        return each_answer(questions, lambda k, size: top_many(self.operator, k, size), self.read)
-
-    def forget_groups(self) -> None:
-        """Keep the codes of live groups only, as a session does when there are many others."""
+    def compact(self) -> None:
+        if not self.spec.grouped:
+            return
         live = np.flatnonzero(self.operator.live_groups())
         self.operator.compact(live)
         code_of = {int(old): new for new, old in enumerate(live)}
         self._codes = {group: code_of[code] for group, code in self._codes.items() if code in code_of}
+        assert self.operator.live_groups().all() or not len(self.operator.held())
 
 
 def refuses(driver: Driver, k: int, size: int) -> bool:

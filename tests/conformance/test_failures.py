@@ -11,6 +11,7 @@ import pytest
 from keys import POOLS, column
 
 import skyband as sb
+from skyband.core import registry
 from skyband.core.encoding.groups import GroupCodes
 
 SCHEMA = pa.schema({"t": pa.int64(), "g": pa.int64(), "v": pa.float64()})
@@ -42,8 +43,11 @@ PROBLEMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {"a": SCHEMA, "b": SCHEMA},
         {"input": "a"},
     ),
-    "queries": (sb.TopKForEach(k=2, by="v * q.w", window=WINDOW, queries=QUERIES, key="id"), SCHEMA, {}),
+    "subscriptions": (sb.TopKForEach(k=2, by="v * q.w", window=WINDOW, queries=QUERIES, key="id"), SCHEMA, {}),
 }
+
+# A problem that is not in the list above is missed here.
+every_problem = pytest.mark.parametrize("problem", registry.problems())
 
 CALLS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "push": lambda session, options: session.push(rows(12), **options),
@@ -84,7 +88,7 @@ def refuses_to_go_on(session: Any, options: dict[str, Any], cause: BaseException
 
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt(), sb.TooManyGroups("planted")], ids=repr)
 @pytest.mark.parametrize("entry", ["push", "advance", "finish"])
-@pytest.mark.parametrize("problem", PROBLEMS)
+@every_problem
 def test_an_operator_that_failed_is_not_asked_again(
     problem: str, entry: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +117,7 @@ def test_so_it_is_where_keys_are_half_known(problem: str, monkeypatch: pytest.Mo
     refuses_to_go_on(session, options, error)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@every_problem
 def test_so_it_is_where_an_answer_cannot_be_shown(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     session, options = opened(problem)
     error = MemoryError("planted")
@@ -124,7 +128,7 @@ def test_so_it_is_where_an_answer_cannot_be_shown(problem: str, monkeypatch: pyt
     refuses_to_go_on(session, options, error)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@every_problem
 def test_what_is_refused_before_anything_changes_stops_nothing(problem: str) -> None:
     (session, options), (undisturbed, _) = opened(problem), opened(problem)
     too_far = rows(2**62)
@@ -149,7 +153,7 @@ def test_what_is_refused_before_anything_changes_stops_nothing(problem: str) -> 
 
 
 def test_queries_that_fail_to_come_in_stop_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    session, options = opened("queries")
+    session, options = opened("subscriptions")
     error = RuntimeError("planted")
     with monkeypatch.context() as planted:
         planted.setattr(session._operator, "add", failing(error))

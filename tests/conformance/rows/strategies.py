@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from conformance.driver import spec_of
+from conformance.rows.driver import spec_of
 from hypothesis import strategies as st
 from numbers_at_the_edge import EDGES_OF_64_BITS
 from oracle import Advance, Event, Question, Row
@@ -177,8 +177,3 @@ def cases(
     stream = draw(rows(kind, most, whole=algorithm.exact))
     events = draw(clock_ticks(stream)) if kind.external_clock else list(stream)
     return Case(question, kind.spec(question), events)
-
-
-def batch_sizes() -> st.SearchStrategy[list[int]]:
-    """How a stream is cut: empty batches, single rows, and larger ones."""
-    return st.lists(st.sampled_from([0, 1, 1, 2, 3, 7, 16]), max_size=30)

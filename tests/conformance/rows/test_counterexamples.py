@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conformance.algorithms import every_algorithm, opener
-from conformance.driver import Driver, refuses, spec_of
+from conformance.rows.algorithms import every_algorithm, opener
+from conformance.rows.driver import Driver, refuses, spec_of
 from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
 
 from skyband.core.registry import algorithms_of
@@ -161,7 +161,7 @@ def test_relaxed_forgets_rows_that_newer_ones_dominate_at_once(by_count: bool) -
 @pytest.mark.parametrize("by_count", [True, False])
 def test_no_group_at_all(open_operator: Callable, by_count: bool) -> None:  # type: ignore[type-arg]
     driver = Driver(spec_of(Question(k=1, size=3, every=2, by_count=by_count)), open_operator)
-    driver.forget_groups()
+    driver.compact()
     driver.operator.check()
     driver.restart()
     driver.operator.check()

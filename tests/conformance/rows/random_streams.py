@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from conformance.strategies import Case, Kind, question_of
+from conformance.rows.strategies import Case, Kind, question_of
 from numbers_at_the_edge import EDGES_OF_64_BITS
 from oracle import Advance, Event, Row
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from conformance.algorithms import every_algorithm
-from conformance.driver import Driver
-from conformance.random_streams import random_case
-from conformance.strategies import kinds
+from conformance.rows.algorithms import every_algorithm
+from conformance.rows.driver import Driver
+from conformance.rows.random_streams import random_case
+from conformance.rows.strategies import kinds
 from oracle import answers, by_group
 
 import skyband as sb

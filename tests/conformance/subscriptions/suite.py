@@ -78,7 +78,8 @@ class SubscriptionSuite(Suite[Case]):
         return not any(query.backfill or query.every for query in queries)
 
     def may_look_sooner(self, case: Case, close: int | None, due: int | None) -> bool:
-        return case.question.by_count  # only by value is there a next close to speak of
+        """Only by value is there a next close; a window may close that shows nothing to any query."""
+        return case.question.by_count or due is None or (close is not None and close <= due)
 
     def moments(self, case: Case, driver: Driver) -> Iterable[Sequence[int]]:
         return [[line.at for line in lines] for lines in driver.told().values()]

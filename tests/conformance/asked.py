@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from spark.streams import Line, lines
+from engines.spark.streams import Line, lines
 
 ONE = ""  # the name of the only input
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from conformance.asked import Asked
-from spark.streams import Line, lines, read_batches, run_answer, shuffled, split, write_batches
+from engines.spark.streams import Line, lines, read_batches, run_answer, shuffled, split, write_batches
 
 from skyband.core import registry
 from skyband.expressions import functions

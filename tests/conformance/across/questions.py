@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from conformance.asked import ONE, Asked
-from spark.streams import INSTANTS, START_US
+from engines.spark.streams import INSTANTS, START_US
 
 import skyband as sb
 from skyband.streams.incomplete import incomplete

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from conformance.asked import Asked
-from spark.streams import INSTANTS, START_US
+from engines.spark.streams import INSTANTS, START_US
 
 import skyband as sb
 

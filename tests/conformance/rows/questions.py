@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.asked import ONE, Asked
-from spark.streams import trades
+from engines.spark.streams import trades
 
 import skyband as sb
 

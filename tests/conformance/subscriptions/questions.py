@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 from conformance.asked import ONE, Asked
-from spark.streams import trades
+from engines.spark.streams import trades
 
 import skyband as sb
 

@@ -6,8 +6,8 @@ import json
 
 import pyarrow as pa
 import pytest
+from engines.spark.streams import INSTANTS, lines, shuffled, trades
 from pyspark.sql import SparkSession
-from spark.streams import INSTANTS, lines, shuffled, trades
 
 import skyband as sb
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from engines.spark.streams import START_US, lines, run_stream, split, write_batches
 from pyspark.sql import SparkSession
-from spark.streams import START_US, lines, run_stream, split, write_batches
 
 import skyband as sb
 from skyband.problems.rows.spark import part, resolve

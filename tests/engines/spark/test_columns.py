@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from engines.spark.streams import lines, trades
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from spark.streams import lines, trades
 
 import skyband as sb
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from engines.spark.driver import Driver, joins, numbers, rows, start
+from engines.spark.streams import START_US, Line, lines, read_batches, split, trades, write_batches
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from spark.driver import Driver, joins, numbers, rows, start
-from spark.streams import START_US, Line, lines, read_batches, split, trades, write_batches
 from waiting import wait_until
 
 import skyband as sb

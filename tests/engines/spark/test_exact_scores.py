@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from engines.spark.streams import lines, run_stream, split, trades, write_batches
 from numbers_at_the_edge import EDGES_OF_64_BITS
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from spark.streams import lines, run_stream, split, trades, write_batches
 
 import skyband as sb
 from skyband.expressions import bind

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from conformance.suite import examples
-from engines.test_inputs import EXPECTED, QUERY, ROWS, as_table
+from core.encoding.test_inputs import EXPECTED, QUERY, ROWS, as_table
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import shows

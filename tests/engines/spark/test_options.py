@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_options import EVERY_OPTION, JOINED, ROWS, STREAMS, both, used_or_refused
+from core.test_options import EVERY_OPTION, JOINED, ROWS, STREAMS, both, used_or_refused
 
 import skyband as sb
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conformance.subscriptions.questions import COMMON, QUERIES, QUESTIONS, ROWS
+from engines.spark.streams import Line, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from spark.streams import Line, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
 
 import skyband as sb
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from engines.spark.streams import lines, run_stream, write_batches
 from pyspark.sql import SparkSession
-from spark.streams import lines, run_stream, write_batches
 
 import skyband as sb
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from conformance.across.questions import COMMON, QUESTIONS, ROUTERS
 from conformance.asked import ONE
+from engines.spark.streams import lines, split, write_batches
 from pyspark.sql import SparkSession
-from spark.streams import lines, split, write_batches
 
 import skyband as sb
 

@@ -13,9 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from engines.spark.streams import (
+    INSTANTS,
+    START_US,
+    Line,
+    lines,
+    read_batches,
+    run_stream,
+    run_to_files,
+    split,
+    write_batches,
+)
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from spark.streams import INSTANTS, START_US, Line, lines, read_batches, run_stream, run_to_files, split, write_batches
 
 import skyband as sb
 from skyband.engines.spark.part import WEIGHT

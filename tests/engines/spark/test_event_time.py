@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from engines.spark.streams import INSTANTS, START_US, Outcome, lines, run_stream, split, trades, write_batches
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from spark.streams import INSTANTS, START_US, Outcome, lines, run_stream, split, trades, write_batches
 
 import skyband as sb
 

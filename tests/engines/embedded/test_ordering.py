@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from conformance.suite import examples
-from engines.test_inputs import STREAMS, WHOLE, as_table
+from core.encoding.test_inputs import STREAMS, WHOLE, as_table
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from conformance.asked import ONE
 from conformance.pairs.questions import ALIKE, QUESTIONS, ROWS, TRADES, WINDOW
+from engines.spark.streams import lines, read_batches, run_stream, run_to_files, split, write_batches
 from pyspark.sql import SparkSession
-from spark.streams import lines, read_batches, run_stream, run_to_files, split, write_batches
 
 import skyband as sb
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conformance.joins.questions import DATA, JOIN, OPTIONS, PEOPLE, QUESTIONS
+from engines.spark.streams import START_US, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
 from pyspark.sql import SparkSession
-from spark.streams import START_US, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
 
 import skyband as sb
 from skyband.expressions import functions

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 import pytest
-from planner.test_explain import COSTS, PAIR_COSTS
+from core.test_explain import COSTS, PAIR_COSTS
 
 import skyband as sb
 from skyband.core.draft import Draft, Measured, Read

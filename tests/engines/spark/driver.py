@@ -1,6 +1,6 @@
 """A driver process for restart tests: one streaming query from Parquet files to Parquet files.
 
-python -m spark.driver QUESTION INPUT OUTPUT CHECKPOINT
+python -m engines.spark.driver QUESTION INPUT OUTPUT CHECKPOINT
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from engines.spark.streams import read_batches
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
-from spark.streams import read_batches
 from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
@@ -73,8 +73,8 @@ class Driver:
         self.target, self.checkpoint = folder / "output", folder / "checkpoint"
         self._log = folder / "log.txt"
         arguments = question, source, self.target, self.checkpoint
-        self._command = [sys.executable, "-m", "spark.driver", *map(str, arguments)]
-        places = str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")
+        self._command = [sys.executable, "-m", "engines.spark.driver", *map(str, arguments)]
+        places = str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")
         self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
 
     def kill_in(self, batch: int, *, writing: bool = False) -> None:

@@ -23,7 +23,6 @@ from skyband.core.registry import Algorithm, algorithms_of
 
 AnyAlgorithm = Algorithm[Any, Any]
 Opener = Callable[[Any], Any]  # from a query in numbers to an operator
-FEW = 40  # examples for a check of which a problem does not say how many it takes
 
 
 class Case(Protocol):
@@ -44,6 +43,7 @@ class Suite(ABC, Generic[C]):
 
     problem: ClassVar[str]
     examples: ClassVar[Mapping[str, int]] = {}  # by check: how many it takes
+    few: ClassVar[int] = 40  # examples for all other checks
     random_streams: ClassVar[tuple[int, int]] = (0, 0)  # seeds, and streams of each
     rows: ClassVar[Mapping[str, int]] = {"few": 25, "usual": 40, "many": 80}  # in a stream, at most
 
@@ -153,7 +153,7 @@ class Suite(ABC, Generic[C]):
 
     def explored(self, check: str) -> settings:
         """So many examples of a check in an everyday run, and more in a deep one."""
-        return examples(self.examples.get(check, FEW))
+        return examples(self.examples.get(check, self.few))
 
 
 def examples(count: int) -> settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import oracle
 from conformance.subscriptions.driver import SCORES, Come, Driver, spec_of
@@ -30,6 +30,8 @@ FOR_EACH_QUERY = ("recompute", "relaxed", "relaxed+probabilistic")
 
 class SubscriptionSuite(Suite[Case]):
     problem = "subscriptions"
+    examples: ClassVar[Mapping[str, int]] = {"answers": 40}
+    few = 15  # each has queries that come and go, and an oracle for each of them
     random_streams = (5, 8)
 
     def algorithms(self) -> Mapping[str, AnyAlgorithm]:

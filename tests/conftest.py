@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 
 import numba
 import pytest
+from compile_times import (  # noqa: F401  # hooks
+    pytest_addoption,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+)
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
@@ -18,6 +24,7 @@ if TYPE_CHECKING:
 # not the day's; `--hypothesis-profile=deep` looks further, and elsewhere each time.
 settings.register_profile("skyband", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", parent=settings.get_profile("skyband"), derandomize=False, max_examples=2_000)
+settings.register_profile("quick", parent=settings.get_profile("skyband"), max_examples=20)  # a tenth, while you write
 settings.load_profile("skyband")
 
 # Here, in Spark's workers and in all that tests start, kernels check every index, so that a stray write is an error and
@@ -46,14 +53,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str | None:
-    if "spark" in getattr(item, "fixturenames", ()):
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if "spark" in getattr(item, "fixturenames", ()) or parameters.get("engine") == "spark":
         return "spark"
     if item.get_closest_marker("spark"):
         return None  # in a process of its own, which any worker can wait for
-    for problem in ("sql", "pair", "across", "join"):
-        if problem in item.nodeid.partition("[")[0]:
-            return problem
-    algorithm = getattr(item, "callspec", None) and item.callspec.params.get("algorithm")  # type: ignore[attr-defined]
+    problem = parameters["suite"].problem if "suite" in parameters else item.nodeid.partition("[")[0]
+    for name in ("sql", "pair", "across", "join"):
+        if name in problem:
+            return name
+    algorithm = parameters.get("algorithm")
     if not algorithm:
         return None
     name = str(getattr(algorithm, "name", algorithm))

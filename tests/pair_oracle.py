@@ -43,26 +43,26 @@ Event = PairRow | Advance
 def answers(question: Question, score: Score, events: Sequence[Event], *, finished: bool = True) -> list[ShownPair]:
     """All the output of `question` over these rows and clock ticks."""
     whole = question._replace(k=EVERY_ROW)
-    plain = _plain(events)
+    alike = plain(events)
     if question.by_count:
-        windows = oracle._after_each_count(whole, plain)
+        windows = oracle._after_each_count(whole, alike)
     elif question.every is None:
-        windows = oracle._after_each_time(whole, plain)
+        windows = oracle._after_each_time(whole, alike)
     else:
-        windows = oracle._closed_windows(whole, plain, finished)
+        windows = oracle._closed_windows(whole, alike, finished)
     shown = [(at, ranked(score, events, [m.position for m in live])[: question.k]) for at, _, live in windows]
     return _differences(question.emit, shown)
 
 
 def top(question: Question, score: Score, events: Sequence[Event], k: int, size: int | None = None) -> list[ShownPair]:
     """The k best pairs of the last `size` right now; None: of the window that closes next."""
-    live = oracle.top(question, _plain(events), EVERY_ROW, size)
+    live = oracle.top(question, plain(events), EVERY_ROW, size)
     best = ranked(score, events, [line.position for line in live])[:k]
     return _enter_all(live[0].at if live else 0, best)
 
 
 def late(question: Question, events: Sequence[Event]) -> list[int]:
-    return oracle.late(question, _plain(events))
+    return oracle.late(question, plain(events))
 
 
 class Pair(NamedTuple):
@@ -83,7 +83,7 @@ def ranked(score: Score, events: Sequence[Event], positions: Iterable[int]) -> l
     return sorted(with_score, key=lambda pair: (pair.score, when(pair.a), when(pair.b)), reverse=True)
 
 
-def _plain(events: Sequence[Event]) -> list[oracle.Event]:
+def plain(events: Sequence[Event]) -> list[oracle.Event]:
     """The rows as the other oracle sees them: any score will do, since all are shown."""
     return [event if isinstance(event, Advance) else oracle.Row(0.0, event.time) for event in events]
 

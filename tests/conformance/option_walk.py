@@ -60,7 +60,7 @@ PROBLEMS: dict[str, tuple[dict[str, Algorithm[Any, Any]], list[Ask]]] = {
     ),
     "pairs": ({**algorithms_of("pairs")}, [pairs(), pairs(same="g")]),
     "across": ({**algorithms_of("across")}, [across(None), across("last"), across("sum"), across("last", k=60)]),
-    "many": (
+    "subscriptions": (
         {**algorithms_of("subscriptions")},
         [many(EACH, sb.sliding(9)), many(EACH, sb.sliding(9), "entries"), many("x", sb.sliding(12, every=3)),
          many(EACH, sb.sliding(9), k=9)],
@@ -73,7 +73,7 @@ def values_of(option: AlgorithmOption, problem: str, name: str) -> list[str]:
     # Once for each query: what it does with its options was seen with one query.
     return (
         [*HOSTILE, *kept]
-        if problem != "many" or name not in algorithms_of("rows")
+        if problem != "subscriptions" or name not in algorithms_of("rows")
         else ["0", "-1", "1.5", "nan", kept[0]]
     )
 

@@ -1,100 +1,115 @@
-"""Restart tests: stopping and going on, anywhere, changes nothing; nor does forgetting dead groups."""
+"""Restart tests: stopping and going on, anywhere, changes nothing; nor does forgetting the codes of what is gone."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from conformance.algorithms import capacities, every_algorithm, examples, opener
-from conformance.driver import Driver
-from conformance.strategies import Case, batch_sizes, cases
+import pytest
+from conformance.discovery import every_algorithm
+from conformance.suite import AnyAlgorithm, Suite
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import answers, by_group
-
-from skyband.problems.rows.operator import RowAlgorithm
 
 
-def run(case: Case, driver: Driver, sizes: list[int], after_each) -> Driver:  # type: ignore[no-untyped-def]
-    driver.run(case.events, sizes, after_each)
+def finished_right(suite: Suite[Any], case: Any, driver: Any) -> None:
     driver.finish()
-    return driver
+    assert suite.said(driver) == suite.expected(case, driver, finished=True)
 
 
 @every_algorithm
-@examples(50)
-@given(st.data(), batch_sizes())
-def test_snapshot_and_restore_at_every_step(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
-    case = data.draw(cases(algorithm, external_clock=None))
-    driver = Driver(case.spec, algorithm.open)
+def test_snapshot_and_restore_at_every_step(suite: Suite[Any], algorithm: AnyAlgorithm) -> None:
+    @suite.explored("snapshots")
+    @given(st.data(), suite.batch_sizes())
+    def changes_nothing(data: st.DataObject, sizes: list[int]) -> None:
+        case = data.draw(suite.cases(algorithm, external_clock=None))
+        driver = suite.driver(case, data.draw(suite.variants(algorithm, case)))
 
-    def stop_and_go_on() -> None:
-        before = driver.operator
-        driver.restart()
-        driver.operator.check()
-        assert driver.operator.held().tolist() == before.held().tolist()
-        assert driver.operator.next_close() == before.next_close()
-        assert (driver.operator.late, driver.operator.unranked) == (before.late, before.unranked)
+        def stop_and_go_on() -> None:
+            before = driver.operator
+            driver.restart()
+            driver.operator.check()
+            assert driver.operator.held().tolist() == before.held().tolist()
+            assert driver.operator.rows_held() >= len(driver.operator.held())
+            assert driver.operator.next_close() == before.next_close()
+            assert (driver.operator.late, driver.operator.unranked) == (before.late, before.unranked)
 
-    run(case, driver, sizes, stop_and_go_on)
-    assert by_group(driver.lines) == by_group(answers(case.question, case.events))
+        driver.run(case.events, sizes, stop_and_go_on)
+        finished_right(suite, case, driver)
 
-
-@every_algorithm
-@examples(50)
-@given(st.data(), batch_sizes())
-def test_forgetting_dead_groups_at_every_step(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
-    case = data.draw(cases(algorithm, external_clock=None, grouped=True))
-    driver = Driver(case.spec, algorithm.open)
-
-    def forget() -> None:
-        held = driver.operator.held().tolist()
-        driver.forget_groups()
-        driver.operator.check()
-        assert driver.operator.held().tolist() == held
-        assert driver.operator.live_codes().all() or not held
-
-    run(case, driver, sizes, forget)
-    assert by_group(driver.lines) == by_group(answers(case.question, case.events))
+    changes_nothing()
 
 
 @every_algorithm
-@examples(60)
-@given(st.data(), batch_sizes())
-def test_both_at_random_steps_with_small_capacities(
-    algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]
-) -> None:
-    case = data.draw(cases(algorithm, most=80, external_clock=None, grouped=True))
-    capacity = {name: data.draw(st.integers(1, 8), label=name) for name in capacities(algorithm)}
-    driver = Driver(case.spec, opener(algorithm, **capacity))
-    choices = iter(data.draw(st.lists(st.sampled_from("srx"), max_size=40)))
+def test_forgetting_dead_codes_at_every_step(suite: Suite[Any], algorithm: AnyAlgorithm) -> None:
+    if not suite.takes_codes(algorithm):
+        pytest.skip("it takes queries without groups")
 
-    def do_something() -> None:
-        match next(choices, None):
-            case "s":
-                driver.restart()
-            case "r":
-                driver.forget_groups()
-        driver.operator.check()
+    @suite.explored("codes")
+    @given(st.data(), suite.batch_sizes())
+    def changes_nothing(data: st.DataObject, sizes: list[int]) -> None:
+        case = data.draw(suite.cases(algorithm, external_clock=None, coded=True))
+        driver = suite.driver(case, data.draw(suite.variants(algorithm, case)))
 
-    run(case, driver, sizes, do_something)
-    assert by_group(driver.lines) == by_group(answers(case.question, case.events))
+        def forget() -> None:
+            held = driver.operator.held().tolist()
+            driver.compact()
+            driver.operator.check()
+            assert driver.operator.held().tolist() == held
+
+        driver.run(case.events, sizes, forget)
+        finished_right(suite, case, driver)
+
+    changes_nothing()
 
 
 @every_algorithm
-@examples(40)
-@given(st.data(), batch_sizes())
-def test_state_is_flat_arrays_of_its_own(algorithm: RowAlgorithm, data: st.DataObject, sizes: list[int]) -> None:
+def test_both_at_random_steps_with_small_capacities(suite: Suite[Any], algorithm: AnyAlgorithm) -> None:
+    coded = suite.takes_codes(algorithm)
+
+    @suite.explored("both")
+    @given(st.data(), suite.batch_sizes())
+    def changes_nothing(data: st.DataObject, sizes: list[int]) -> None:
+        case = data.draw(suite.cases(algorithm, rows="many", external_clock=None, coded=coded))
+        driver = suite.driver(case, data.draw(suite.smallest(algorithm, case, most=8)))
+        choices = iter(data.draw(st.lists(st.sampled_from("scx"), max_size=40)))
+
+        def do_something() -> None:
+            match next(choices, None):
+                case "s":
+                    driver.restart()
+                case "c":
+                    driver.compact()
+            driver.operator.check()
+
+        driver.run(case.events, sizes, do_something)
+        finished_right(suite, case, driver)
+
+    changes_nothing()
+
+
+@every_algorithm
+def test_state_is_flat_arrays_of_its_own(suite: Suite[Any], algorithm: AnyAlgorithm) -> None:
     """A snapshot is a copy: what happens later to the operator, or to one restored from it, does not change it."""
-    case = data.draw(cases(algorithm, external_clock=None))
-    cut = data.draw(st.integers(0, len(case.events)))
-    driver = Driver(case.spec, algorithm.open)
-    driver.run(case.events[:cut], sizes)
-    state = driver.operator.state()
-    assert not any(array.dtype.hasobject for array in state.values())
-    saved = {name: array.tobytes() for name, array in state.items()}
-    driver.operator.restore(state)
-    driver.run(case.events[cut:])
-    driver.finish()
-    assert {name: array.tobytes() for name, array in state.items()} == saved
-    for array in state.values():
-        array.view(np.uint8).fill(255)
-    assert by_group(driver.lines) == by_group(answers(case.question, case.events))
+
+    @suite.explored("own arrays")
+    @given(st.data(), suite.batch_sizes())
+    def is_a_copy(data: st.DataObject, sizes: list[int]) -> None:
+        case = data.draw(suite.cases(algorithm, external_clock=None))
+        cut = data.draw(st.integers(0, len(case.events)))
+        driver = suite.driver(case, data.draw(suite.variants(algorithm, case)))
+        driver.run(case.events[:cut], sizes)
+        state = driver.operator.state()
+        assert not any(array.dtype.hasobject for array in state.values())
+        saved = {name: array.tobytes() for name, array in state.items()}
+        if data.draw(st.booleans(), label="elsewhere"):
+            driver.operator = driver.fresh()
+        driver.operator.restore(state)
+        driver.run(case.events[cut:])
+        driver.finish()
+        assert {name: array.tobytes() for name, array in state.items()} == saved
+        for array in state.values():
+            array.view(np.uint8).fill(255)
+        assert suite.said(driver) == suite.expected(case, driver, finished=True)
+
+    is_a_copy()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from engines.spark.streams import Line, lines, split, trades, write_batches
 from pipelines.test_running import LAST_US, ROWS, closed
 from servers.cluster import cluster
-from spark.streams import Line, lines, split, trades, write_batches
 from waiting import PATIENCE_S, wait_until
 
 import skyband as sb

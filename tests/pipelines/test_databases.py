@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import redis
+from engines.spark.streams import split, trades, write_batches
 from pipelines.test_running import ALL_FILES, BATCHES, ROWS, after, expected, pipeline_file, run
 from pyspark.sql import SparkSession
 from servers.missing import missing
 from servers.postgresql import PASSWORD, USER, Database, database
 from servers.redis import server
-from spark.streams import split, trades, write_batches
 
 import skyband as sb
 from skyband.errors import SkybandError

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engines.spark.driver import numbers
+from engines.spark.streams import lines, trades
 from pipelines.test_running import LAST_US, ROWS, STATEMENTS, run
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from servers.kafka import broker
 from servers.missing import missing
-from spark.driver import numbers
-from spark.streams import lines, trades
 from waiting import wait_until
 
 import skyband as sb

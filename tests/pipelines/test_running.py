@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from engines.spark.streams import START_US, Line, lines, split, trades, write_batches
 from pyspark.sql import SparkSession
-from spark.streams import START_US, Line, lines, split, trades, write_batches
 
 import skyband as sb
 from skyband.errors import PipelineChanged, PipelineFailed

@@ -78,12 +78,13 @@ def problem_of(query: object) -> Problem[Any]:
 @cache
 def algorithms_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
     """Every algorithm of a problem, by name; those that can be chosen come first."""
-    package = importlib.import_module(f"skyband.problems.{problem}.algorithms")
-    found = [each for module in _modules(package) for each in module.ALGORITHMS]
+    found = [each for package in packages_of(problem) for each in package.ALGORITHMS]
     return {each.name: each for each in sorted(found, key=lambda each: each.for_comparing)}
 
 
-def _modules(package: ModuleType) -> Iterator[ModuleType]:
+def packages_of(problem: str) -> Iterator[ModuleType]:
+    """The folder of each algorithm of a problem, as a package. Its docstring says what the algorithm is."""
+    package = importlib.import_module(f"skyband.problems.{problem}.algorithms")
     for found in pkgutil.iter_modules(package.__path__):
         if found.ispkg:
             yield importlib.import_module(f"{package.__name__}.{found.name}")

@@ -1,7 +1,7 @@
 """Loops made for one expression: a pattern with lines of its own put in, compiled.
 
 This is the only place that turns text into code. The lines come from checked trees (`expressions/`), the patterns from
-the package; no text of a user's gets in, as tests/test_pair_expressions.py shows.
+the package; no text of a user's gets in, as tests/expressions/test_pairs.py shows.
 """
 
 from __future__ import annotations

@@ -50,11 +50,7 @@ class Driver(Feeder[AcrossSpec, Row, Shown]):
             )
         ]
 
-    def top(self, k: int) -> list[Shown]:
-        return self.read(self.operator.top(k))
-
-    def forget_objects(self) -> None:
-        """Keep the numbers of objects that something is known of, as a session does when there are many others."""
+    def compact(self) -> None:
         live = np.flatnonzero(self.operator.live_codes())
         self.operator.compact(live)
         code_of = {int(old): new for new, old in enumerate(live)}

@@ -170,8 +170,3 @@ def cases(draw: st.DrawFn, algorithm: AcrossAlgorithm, *, most: int = 40, extern
             if draw(st.integers(0, 3)) == 0:
                 events.append(Advance(row.time + draw(st.integers(-15, 15))))
     return Case(question, Scoring(combine, (low,) * streams, kind.repeat), spec, events)
-
-
-def batch_sizes() -> st.SearchStrategy[list[int]]:
-    """How a stream is cut: empty batches, single rows, and larger ones."""
-    return st.lists(st.sampled_from([0, 1, 1, 2, 3, 7, 16]), max_size=30)

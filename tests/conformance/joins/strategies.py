@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import struct
 from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
+from oracle import Advance
 
 from skyband.core.emit import CHANGES, WINDOWS
 from skyband.problems.joins.operator import (
@@ -18,11 +18,9 @@ from skyband.problems.joins.operator import (
     SUM,
     UNMATCHED,
     Aggregate,
-    Batch,
     Cells,
     Input,
     Plan,
-    Rows,
     Spec,
 )
 from skyband.windows import FOREVER
@@ -40,7 +38,7 @@ class Row(NamedTuple):
 class Case(NamedTuple):
     spec: Spec
     cells: tuple[Cells, ...]  # by input, all of them
-    rows: list[Row]
+    events: list[Row | Advance]
 
 
 WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([2**40, -(2**40), 2**53 + 1, 7]), st.integers(-(2**50), 2**50))
@@ -74,10 +72,10 @@ def graphs(draw: st.DrawFn) -> tuple[tuple[int, ...], ...]:
 
 
 @st.composite
-def specs(draw: st.DrawFn, *, linear: bool = False) -> Spec:
+def specs(draw: st.DrawFn, *, linear: bool = False, external_clock: bool = False) -> Spec:
     graph = draw(graphs())
-    every = draw(st.sampled_from([0, 0, 1, 3, 5]))
-    by_count = len(graph) == 1 and draw(st.booleans())
+    every = draw(st.sampled_from([1, 3, 5] if external_clock else [0, 0, 1, 3, 5]))
+    by_count = len(graph) == 1 and not external_clock and draw(st.booleans())
     relation = draw(st.integers(0, 3)) if len(graph) > 1 else 9  # often none
     inputs = []
     for i, variables in enumerate(graph):
@@ -99,12 +97,14 @@ def specs(draw: st.DrawFn, *, linear: bool = False) -> Spec:
         )
     emit = CHANGES if every == 0 or draw(st.booleans()) else WINDOWS
     lateness = draw(st.sampled_from([0, 0, 2, 10])) if every and not by_count else 0
+    lateness = FOREVER if external_clock else lateness
     return Spec(tuple(inputs), tuple(aggregates), every, emit, lateness, by_count)
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24) -> Case:
-    spec = draw(specs(linear=linear))
+def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24, external_clock: bool | None = False) -> Case:
+    outside = draw(st.booleans()) if external_clock is None else external_clock
+    spec = draw(specs(linear=linear, external_clock=outside))
     cells = []
     for source in spec.inputs:
         n = draw(st.integers(1, 4))
@@ -125,7 +125,12 @@ def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24) -> Case:
         rows.append(Row(i, position if spec.by_count else time, cell, arguments))
     # A relation is there before the streams.
     rows.sort(key=lambda row: not spec.inputs[row.input].relation)
-    return Case(spec, tuple(cells), rows)
+    events: list[Row | Advance] = []
+    for row in rows:
+        events.append(row)
+        if outside and not spec.inputs[row.input].relation and draw(st.integers(0, 3)) == 0:
+            events.append(Advance(row.time + draw(st.integers(-15, 15))))
+    return Case(spec, tuple(cells), events)
 
 
 def plans_for(spec: Spec) -> list[Plan]:
@@ -133,34 +138,3 @@ def plans_for(spec: Spec) -> list[Plan]:
     n = len(spec.inputs)
     found = [Plan(tuple(bool(bits >> i & 1) for i in range(n))) for bits in range(2**n)]
     return found + ([Plan((True,) * n, multiply=True)] if spec.linear else [])
-
-
-def batch_of(case: Case, rows: list[Row], told: list[int]) -> Batch:
-    """Rows as operators take them; cells are told of as late as can be."""
-    inputs = range(len(case.spec.inputs))
-    news: list[Cells | None] = []
-    for i in inputs:
-        needed = max((row.cell + 1 for row in rows if row.input == i), default=0)
-        if needed > told[i]:
-            news.append(Cells(*(column[told[i] : needed] for column in case.cells[i])))
-            told[i] = needed
-        else:
-            news.append(None)
-    of_input = [_rows(case.spec, i, [row for row in rows if row.input == i]) for i in inputs]
-    return Batch(tuple(of_input), tuple(news), np.array([row.input for row in rows], np.int32))
-
-
-def _rows(spec: Spec, i: int, rows: list[Row]) -> Rows | None:
-    if not rows:
-        return None
-    floats = spec.inputs[i].floats
-    arguments, valid = np.zeros((len(rows), len(floats)), np.int64), np.zeros(len(rows), np.int64)
-    for r, row in enumerate(rows):
-        for a, value in enumerate(row.arguments):
-            if value is not None:
-                # The engine leaves one zero of the two.
-                bits = struct.unpack("<q", struct.pack("<d", value + 0.0))[0] if floats[a] else value
-                arguments[r, a], valid[r] = bits, valid[r] | 1 << a
-    return Rows(
-        np.array([row.time for row in rows], np.int64), np.array([row.cell for row in rows], np.int32), arguments, valid
-    )

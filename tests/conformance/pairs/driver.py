@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from conformance.feeding import Feeder, each_answer
+from conformance.feeding import Feeder
 from conformance.pairs.scores import SCORES, scoring, whole
 from oracle import Question
 from pair_oracle import PairRow, ShownPair
@@ -26,13 +26,18 @@ def spec_of(question: Question, score: str) -> Spec:
 
 
 class Driver(Feeder[Spec, PairRow, ShownPair]):
-    """An operator for pairs."""
+    """An operator for pairs, and the codes of its colours."""
+
+    def __init__(self, spec: Spec, open_operator: Callable[[Spec], Any]) -> None:
+        super().__init__(spec, open_operator)
+        self._codes: list[dict[int, int]] = [{} for _ in range(spec.scoring.colours)]
 
     def batch(self, rows: Sequence[PairRow]) -> Batch:
         scoring = self.spec.scoring
         names = scoring.score.columns
         columns = np.array([self._column(name, rows) for name in names]).reshape(len(names), len(rows))
-        colours = np.tile(np.array([float(row.colour) for row in rows]), (scoring.colours, 1))
+        coded = [[codes.setdefault(row.colour, len(codes)) for row in rows] for codes in self._codes]
+        colours = np.array(coded, np.float64).reshape(len(coded), len(rows))
         time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
         return Batch(columns, colours, time, self.position)
 
@@ -50,12 +55,12 @@ class Driver(Feeder[Spec, PairRow, ShownPair]):
             for at, rank, score, a, b, change in zip(*(column.tolist() for column in answer[:-1]), strict=True)
         ]
 
-    def top(self, k: int, size: int | None = None) -> list[ShownPair]:
-        return self.read(self.operator.top(k, size))
-
-    def top_many(self, questions: Sequence[tuple[int, int | None]]) -> list[list[ShownPair]]:
-        """The answer to each question, all asked at once."""
-        return each_answer(questions, self.operator.top_many, self.read)
+    def compact(self) -> None:
+        for which, codes in enumerate(self._codes):
+            live = np.flatnonzero(self.operator.live_codes(which))
+            self.operator.compact(live, which)
+            code_of = {int(old): new for new, old in enumerate(live)}
+            self._codes[which] = {colour: code_of[code] for colour, code in codes.items() if code in code_of}
 
 
 def meaning(score: str) -> Callable[[PairRow, PairRow], float]:

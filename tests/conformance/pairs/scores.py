@@ -31,6 +31,11 @@ class Scored(NamedTuple):
     same: bool = False
     different: bool = False
 
+    @property
+    def colours(self) -> int:
+        """How many columns of colours it compares."""
+        return self.same + self.different
+
     def of(self, a: PairRow, b: PairRow) -> float:
         fits = not (self.same and a.colour != b.colour) and not (self.different and a.colour == b.colour)
         return self.meaning(a, b) if fits else NAN

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 from typing import NamedTuple
 
-import pytest
 from conformance.pairs.driver import spec_of
 from conformance.pairs.scores import SCORES
-from conformance.strategies import times
+from conformance.rows.strategies import times
 from hypothesis import strategies as st
 from oracle import Advance, Question
 from pair_oracle import Event, PairRow
 
-from skyband.core.registry import algorithms_of
 from skyband.problems.pairs.operator import PairAlgorithm, Spec
-
-every_algorithm = pytest.mark.parametrize(
-    "algorithm", list(algorithms_of("pairs").values()), ids=list(algorithms_of("pairs"))
-)
 
 INF, NAN = float("inf"), float("nan")
 
@@ -31,12 +24,6 @@ class Case(NamedTuple):
     score: str
     spec: Spec
     events: list[Event]
-
-
-def capacities(algorithm: PairAlgorithm) -> list[str]:
-    """The algorithm's internal capacities: its options that are whole numbers."""
-    parameters = inspect.signature(algorithm.open).parameters
-    return [name for name in algorithm.options if isinstance(parameters[name].default, int)]
 
 
 def possible_scores(algorithm: PairAlgorithm) -> list[str]:
@@ -69,6 +56,7 @@ def cases(
     *,
     most: int = 24,
     external_clock: bool | None = False,
+    coloured: bool = False,
 ) -> Case:
     """A query that `algorithm` takes, and a stream of up to `most` rows; None: with and without."""
     by_count = draw(st.booleans())
@@ -86,7 +74,8 @@ def cases(
         emit=emit,
         lateness=None if outside else draw(st.sampled_from([0, 0, 3, 12])) if slides and not by_count else 0,
     )
-    score = draw(st.sampled_from(possible_scores(algorithm)))
+    possible = possible_scores(algorithm)
+    score = draw(st.sampled_from([name for name in possible if not coloured or SCORES[name].colours]))
     n = draw(st.integers(0, most))
     when = [None] * n if by_count else draw(times(n))
     if question.size is None and not by_count:
@@ -98,11 +87,6 @@ def cases(
         if outside and draw(st.integers(0, 3)) == 0:
             events.append(Advance(row.time + draw(st.integers(-15, 15))))
     return Case(question, score, spec_of(question, score), events)
-
-
-def batch_sizes() -> st.SearchStrategy[list[int]]:
-    """How a stream is cut: empty batches, single rows, and larger ones."""
-    return st.lists(st.sampled_from([0, 1, 1, 2, 3, 7, 16]), max_size=20)
 
 
 def random_case(algorithm: PairAlgorithm, draw: random.Random) -> Case:

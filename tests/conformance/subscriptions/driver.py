@@ -8,17 +8,31 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from conformance.feeding import Feeder
 from oracle import Advance, Question, Shown
 from subscriptions_oracle import Asked, Event, Point, Score, answers_of
 
 from skyband.core.emit import LEAVE, code_of
 from skyband.core.operator import Answer
+from skyband.errors import InvalidQuery
 from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.drivers.scoring import Scoring, scoring_of
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec, SubscriptionOperator
 from skyband.windows import FOREVER, Ticks
 
 COLUMNS = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+
+
+class Come(NamedTuple):
+    """Queries that are added."""
+
+    queries: Sequence[Asked]
+
+
+class Go(NamedTuple):
+    """Queries that are removed, each by where it is among all of them: from 0 to 1."""
+
+    shares: Sequence[float]
 
 
 class Scored(NamedTuple):
@@ -65,36 +79,52 @@ def spec_of(question: Question, score: str) -> Spec:
     return Spec(ticks, scoring(score), code_of(question.emit))
 
 
-class Driver:
-    """One operator, with queries that come and go; `lines` is what each of them was told."""
+class Driver(Feeder[Spec, Point, Shown]):
+    """One operator, with queries that come and go; the group of a line is the number of its query."""
 
     def __init__(self, question: Question, score: str, open_operator: Callable[[Spec], SubscriptionOperator]) -> None:
-        self.spec = spec_of(question, score)
-        self._open = open_operator
-        self.operator = open_operator(self.spec)
+        super().__init__(spec_of(question, score), open_operator)
         self.asked: list[Asked] = []
         self.alive: list[int] = []  # numbers of the queries the operator has, in its order
-        self.lines: dict[int, list[Shown]] = {}
         self.events: list[Event] = []
-        self._position = 0
+
+    # -- queries that come and go ----------------------------------------------------------------------------------
+
+    def is_row(self, event: object) -> bool:
+        return isinstance(event, Point)
+
+    def happens(self, event: Advance | Come | Go) -> None:
+        if isinstance(event, Advance):
+            self.advance(event.watermark)
+            return
+        if isinstance(event, Go) and self.alive:
+            self.remove([self.alive[int(share * len(self.alive))] for share in event.shares])
+        elif isinstance(event, Come) and event.queries:
+            self._come(event.queries)
+        self.events_taken += 1
+
+    def _come(self, queries: Sequence[Asked]) -> None:
+        try:
+            self.add(queries)
+        except InvalidQuery:  # a larger k than one skyband was kept for
+            assert any(query.backfill for query in queries)
+            self.forget(len(queries))
+            self.add([query._replace(backfill=False) for query in queries])
 
     def add(self, queries: Sequence[Asked]) -> None:
         score = self.spec.scoring.score
         values = np.array([query.values for query in queries], np.float64).reshape(len(queries), 2).T
         self.alive += range(len(self.asked), len(self.asked) + len(queries))
-        self.lines |= {number: [] for number in self.alive[-len(queries) or len(self.alive) :]}
         self.asked += [query._replace(added=len(self.events)) for query in queries]
         sizes = np.array([FOREVER if query.size is None else query.size for query in queries], np.int64)
         ks = np.array([query.k for query in queries], np.int64)
         parameters = np.ascontiguousarray(values[["xy".index(name) for name in score.parameters]])
         slides = np.array([query.every or self.spec.window.every for query in queries], np.int64)
         backfill = any(query.backfill for query in queries)
-        self._say(self.operator.add(Queries(ks, sizes, slides, parameters), backfill=backfill))
+        self.say(self.operator.add(Queries(ks, sizes, slides, parameters), backfill=backfill))
 
     def forget(self, last: int) -> None:
         """The last queries were refused."""
-        for number in self.alive[-last:]:
-            del self.lines[number]
         del self.alive[-last:], self.asked[-last:]
 
     def remove(self, numbers: Sequence[int]) -> None:
@@ -104,36 +134,30 @@ class Driver:
         self.alive = [self.alive[i] for i in kept]
         self.operator.compact(np.array(kept, np.int64))
 
+    # -- rows ------------------------------------------------------------------------------------------------------
+
     def feed(self, events: Sequence[Event]) -> None:
         """Rows as one batch, up to a clock tick."""
-        rows: list[Point] = []
-        for event in events:
-            if isinstance(event, Advance):
-                self._push(rows)
-                rows = []
-                self._say(self.operator.advance(event.watermark))
-                self.events.append(event)
-            else:
-                rows.append(event)
-        self._push(rows)
+        self.run(events)
 
-    def _push(self, rows: list[Point]) -> None:
+    def push(self, rows: Sequence[Point]) -> None:
+        super().push(rows)
+        self.events += rows
+
+    def advance(self, watermark: int) -> None:
+        super().advance(watermark)
+        self.events.append(Advance(watermark))
+
+    def batch(self, rows: Sequence[Point]) -> Batch:
         names = self.spec.scoring.score.columns
         columns = np.array([row.values for row in rows], np.float64).reshape(len(rows), 2).T
         columns = np.ascontiguousarray(columns[["xy".index(name) for name in names]])
         time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
-        self._say(self.operator.push(Batch(columns, time, self._position)))
-        self._position += len(rows)
-        self.events += rows
+        return Batch(columns, time, self.position)
 
-    def finish(self) -> None:
-        self._say(self.operator.finish())
-
-    def restart(self) -> None:
-        """Go on with another operator that knows only the state of this one."""
-        state = {name: array.copy() for name, array in self.operator.state().items()}
-        self.operator = self._open(self.spec)
-        self.operator.restore(state)
+    def compact(self) -> None:
+        """Queries keep their numbers: those that go are told of as they go."""
+        self.operator.compact(np.arange(len(self.alive)))
 
     def read(self, answer: Answer) -> list[Shown]:
         return [
@@ -141,9 +165,14 @@ class Driver:
             for at, group, rank, score, position, change in zip(*(column.tolist() for column in answer), strict=True)
         ]
 
-    def _say(self, answer: Answer) -> None:
-        for line in self.read(answer):
-            self.lines[line.group].append(line._replace(group=0))
+    # -- what each query should be told ------------------------------------------------------------------------------
+
+    def told(self) -> dict[int, list[Shown]]:
+        """By query."""
+        found: dict[int, list[Shown]] = {number: [] for number in range(len(self.asked))}
+        for line in self.lines:
+            found[line.group].append(line._replace(group=0))
+        return found
 
     def expected(self, question: Question, score: str, *, finished: bool) -> dict[int, list[Shown]]:
         return {number: self._expected(question, asked, score, finished) for number, asked in enumerate(self.asked)}

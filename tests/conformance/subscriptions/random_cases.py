@@ -6,11 +6,13 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from conformance.random_streams import STEPS
-from conformance.strategies import Kind, question_of
-from conformance.subscriptions.driver import SCORES
+from conformance.rows.random_streams import STEPS
+from conformance.rows.strategies import Kind, question_of
+from conformance.subscriptions.driver import SCORES, Come, Go, spec_of
 from oracle import Advance, Question
 from subscriptions_oracle import Asked, Event, Point
+
+from skyband.problems.subscriptions.operator import Spec
 
 INFINITY, NAN = float("inf"), float("nan")
 VALUES: list[Callable[[random.Random, int], float]] = [
@@ -26,7 +28,12 @@ VALUES: list[Callable[[random.Random, int], float]] = [
 class Case(NamedTuple):
     question: Question
     score: str
-    steps: list[tuple[list[Event], list[Asked], list[float]]]  # queries to add, to remove (by a share), then events
+    events: list[Event | Come | Go]
+    external_clock: bool
+
+    @property
+    def spec(self) -> Spec:
+        return spec_of(self.question, self.score)
 
 
 def random_case(draw: random.Random) -> Case:
@@ -49,20 +56,22 @@ def random_case(draw: random.Random) -> Case:
         lateness=draw.choice([0, 0, draw.randint(0, 80)]),
     )
     value, step = draw.choice(VALUES), draw.choice(STEPS)
-    steps, time = [], draw.choice([0, -30, 1_000])
+    events: list[Event | Come | Go] = []
+    time = draw.choice([0, -30, 1_000])
     number = 0
     for _ in range(draw.randint(1, 5)):
-        events: list[Event] = []
+        rows: list[Event] = []
         for _ in range(draw.choice([draw.randint(0, 4), draw.randint(0, 40)])):
             number += 1
             time += step(draw)
-            events.append(Point((value(draw, number), value(draw, number)), None if by_count else time))
+            rows.append(Point((value(draw, number), value(draw, number)), None if by_count else time))
             if kind.external_clock and draw.random() < 0.25:
-                events.append(Advance(time + draw.randint(-15, 15)))
+                rows.append(Advance(time + draw.randint(-15, 15)))
         backfill = question.emit == "windows" and question.size is not None and draw.random() < 0.4
         added = [_query(draw, question, value, backfill) for _ in range(draw.choice([0, 1, 3]))]
-        steps.append((events, added, [draw.random()] if draw.random() < 0.3 else []))
-    return Case(question, draw.choice(list(SCORES)), steps)
+        removed = [draw.random()] if draw.random() < 0.3 else []
+        events += [Go(removed), Come(added), *rows]
+    return Case(question, draw.choice(list(SCORES)), events, kind.external_clock)
 
 
 def _query(

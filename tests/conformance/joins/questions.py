@@ -1,0 +1,124 @@
+"""Aggregates over joins, as users ask for them: each question gets the same answer from every engine."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from conformance.asked import Asked
+from engines.spark.streams import INSTANTS, START_US
+
+import skyband as sb
+
+ROWS, SECONDS = 240, 60
+PEOPLE = pa.table({"id": [0, 1, 2], "state": ["VT", "NH", "VT"]})
+STREAMED = {"ranked", "one stream, one group"}  # others stop and go on as they are streamed: tests/spark/test_joins.py
+
+
+def stream(seed: int) -> pa.Table:
+    """Rows of a minute, in order."""
+    rng = np.random.default_rng(seed)
+    at = START_US + np.sort(rng.integers(0, SECONDS * 1_000_000, ROWS))
+    return pa.table(
+        {
+            "ts": pa.array(at, INSTANTS),
+            "item": pa.array([None if n == 9 else n for n in rng.integers(0, 10, ROWS).tolist()], pa.int64()),
+            "who": rng.integers(0, 4, ROWS),
+            "price": rng.integers(0, 400, ROWS) / 4,
+            "cost": _decimals(rng.integers(-(10**15), 10**15, ROWS), pa.decimal128(18, 3)),
+            "wide": _decimals(rng.integers(-50, 10**9, ROWS), pa.decimal128(38, 4)),
+        }
+    )
+
+
+def _decimals(numbers: Any, kind: pa.DataType) -> pa.Array:
+    """Whole numbers of the last digit; one in seven is missing."""
+    return pa.array([None if n % 7 == 0 else Decimal(n).scaleb(-kind.scale) for n in numbers.tolist()], kind)
+
+
+DATA = {"a": stream(1), "b": stream(2)}
+JOIN: dict[str, Any] = {
+    "inputs": {
+        "a": sb.sliding("30 seconds", on="ts"),
+        "b": sb.stream_input(sb.sliding("10 seconds", on="ts"), where="price > 5"),
+    },
+    "on": "a.item = b.item",
+    "group_by": ["a.item", "b.who"],
+    "aggregates": {"n": "COUNT(*)", "total": "SUM(b.price)", "low": "MIN(a.price)"},
+}
+WITH_PEOPLE: dict[str, Any] = {
+    **JOIN,
+    "inputs": {**JOIN["inputs"], "p": sb.relation(where="state = 'VT'")},
+    "on": ["a.item = b.item", "a.who = p.id"],
+    "group_by": "p.state",
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "spread by the key": {**JOIN, "every": "5 seconds"},
+    "with a relation": {**WITH_PEOPLE, "every": "5 seconds"},
+    "ranked": {**JOIN, "every": "5 seconds", "group_by": "a.item", "order_by": "n", "k": 2},
+    "changes": {**JOIN, "group_by": "a.item", "aggregates": {"n": "COUNT(*)"}},
+    "added up": {
+        **JOIN,
+        "every": "5 seconds",
+        "group_by": "b.who",
+        "aggregates": {"n": "COUNT(*)", "total": "SUM(a.who)", "low": "MIN(a.price)", "late": "MAX(b.ts)"},
+        "having": "n > 10",
+        "order_by": ["total", "n ASC"],
+        "k": 2,
+    },
+    "decimals, added up": {
+        **JOIN,
+        "every": "5 seconds",
+        "group_by": "b.who",
+        "aggregates": {"total": "SUM(a.cost)", "low": "MIN(b.cost)", "high": "MAX(b.cost)", "n": "COUNT(a.wide)"},
+        "order_by": "total",
+        "k": 3,
+    },
+    "decimals, by the key": {
+        **JOIN,
+        "every": "5 seconds",
+        "aggregates": {"total": "SUM(b.wide)", "low": "MIN(a.wide)", "mean": "AVG(a.cost)", "whole": "AVG(b.who)"},
+    },
+    "sums of floats, not by the key": {**JOIN, "every": "5 seconds", "group_by": "b.who"},
+    "one stream, ranked": {
+        "inputs": {"a": sb.stream_input(sb.sliding("30 seconds", on="ts"), where="price > 5")},
+        "every": "5 seconds",
+        "group_by": ["item", "who"],
+        "aggregates": {"n": "COUNT(*)", "mean": "AVG(price)"},
+        "order_by": ["n", "mean"],
+        "k": 3,
+    },
+    "a filter of the user's, ranked": {
+        "inputs": {"a": sb.stream_input(sb.sliding("30 seconds", on="ts"), where="half_of(price) > 5")},
+        "every": "5 seconds",
+        "group_by": "who",
+        "aggregates": {"n": "COUNT(*)"},
+        "order_by": "n",
+        "k": 2,
+    },
+    # Rows of one cell go to several buckets, and some of them, without an item, come late in each.
+    "one stream, one group": {
+        "inputs": {"a": sb.sliding("32 seconds", on="ts")},
+        "every": "5 seconds",
+        "aggregates": {"n": "COUNT(item)", "total": "SUM(who)", "low": "MIN(price)", "high": "MAX(price)"},
+    },
+}
+
+
+def asked(name: str, options: dict[str, Any]) -> Asked:
+    return Asked(
+        sb.join_aggregate,
+        {name: {**DATA, "p": PEOPLE}[name] for name in options["inputs"]},
+        options,
+        streams=name in STREAMED,
+        when_streamed={"lateness": "15 seconds"},  # two streams are not at the same time at the same moment
+        tables=("p",),
+        buckets=3,  # enough for rows to be spread
+        least=5,
+        reference={"plan": "recompute"},
+    )
+
+
+QUESTIONS = {name: asked(name, options) for name, options in OPTIONS.items()}

@@ -1,0 +1,36 @@
+"""Top-k rows, as users ask for them: each question gets the same answer from every engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.asked import ONE, Asked
+from engines.spark.streams import trades
+
+import skyband as sb
+
+MINUTE = sb.sliding("1 minute", every="10 seconds", on="ts")
+UNEVEN = sb.sliding("25 seconds", every="10 seconds", on="ts")
+TRADES = {ONE: trades(600)}
+
+
+def asked(*, closes: bool = True, **options: Any) -> Asked:
+    return Asked(sb.top_k, TRADES, options, closes=closes, in_order="per" not in options)
+
+
+QUESTIONS = {
+    "time": asked(k=3, by="price", window=MINUTE),
+    "time, per group, ascending": asked(k=2, by="price * 2 - seq / 1000", window=MINUTE, per="symbol", ascending=True),
+    "uneven panes, per two columns": asked(k=2, by="price", window=UNEVEN, per=["symbol", "buys"]),
+    "integer column": asked(k=4, by="price", window=sb.sliding(100, every=30, on="seq"), lateness=20),
+    "landmark": asked(k=3, by="price", window=sb.landmark(every="20 seconds", on="ts"), per="buys"),
+    "a function": asked(k=3, by=lambda seq, price: price * 100 + seq % 7, window=sb.tumbling("20 seconds", on="ts")),
+    "changes": asked(k=3, by="price", window=MINUTE, emit="changes"),
+    "entries, per group": asked(k=2, by="price", window=MINUTE, emit="entries", per="symbol"),
+    "count": asked(k=3, by="price", window=sb.sliding(100, every=25, order="seq")),
+    "count, per group": asked(k=3, by="price", window=sb.sliding(20, every=5, order="seq"), per="symbol"),
+    "each arrival, by count": asked(k=3, by="price", window=sb.sliding(50, order="seq"), closes=False),
+    "each arrival, by value, per group": asked(
+        k=2, by="price", window=sb.sliding("15 seconds", on="ts"), per="symbol", closes=False
+    ),
+}

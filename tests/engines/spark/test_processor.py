@@ -1,0 +1,147 @@
+"""Example tests of the stateful operator by itself: no Spark is started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import TimerValues
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+import skyband as sb
+from skyband.engines.spark.bucket import BucketRunner
+from skyband.engines.spark.clock import Clock
+from skyband.engines.spark.pages import Tally, page_batch, read_table
+from skyband.engines.spark.processor import STATE_NAME, processor_of
+from skyband.engines.spark.recipe import TIE
+from skyband.errors import SnapshotMismatch
+from skyband.problems.rows.planning import plan, specify
+from skyband.problems.rows.spark import TopKRecipe
+from skyband.problems.rows.spark_candidates import SCORE
+
+SCHEMA = pa.schema([("t", pa.int64()), (SCORE, pa.float64())])
+KEY = (0,)
+
+
+def recipe(k: int = 1, **options: Any) -> TopKRecipe:
+    query = sb.TopK(k=k, by=SCORE, window=sb.sliding(20, every=10, on="t"), **options)
+    output = pa.schema([("window_start", pa.int64()), ("window_end", pa.int64())])
+    return TopKRecipe(
+        window=query.window,
+        ticks=query.window.ticks(SCHEMA),
+        schema=SCHEMA,
+        added=(SCORE,),
+        output=output,
+        sources=(None, None),
+        changes=False,
+        is_spread=False,
+        fingerprint=query.fingerprint(SCHEMA),
+        plan=plan(specify(query, SCHEMA), query.algorithm),
+        query=query,
+        score=None,
+    )
+
+
+def bucket_of(runner: BucketRunner) -> TwsTester:
+    # Spark does not filter late rows, because the watermark's column is inside the pages.
+    return TwsTester(processor_of(runner), timeMode="EventTime", eventTimeExtractor=lambda row: 2**60)
+
+
+def page(*rows: tuple[int, float, int], tally: Tally | None = None) -> Row:
+    """A Spark row with a page of (time, score, tie)."""
+    times, scores, ties = zip(*rows, strict=True) if rows else ((), (), ())
+    columns = pa.array(times, pa.int64()), pa.array(scores, pa.float64()), pa.array(ties, pa.int64())
+    table = pa.table(list(columns), [*SCHEMA.names, TIE])
+    return Row(**page_batch([(0, table)], tally or Tally(rows_in=len(rows))).to_pylist()[0])
+
+
+def shown(rows: list[Row]) -> list[tuple[int, float]]:
+    """The window's end and the score of each line."""
+    tables = [read_table(row.answer) for row in rows if row.answer is not None]
+    return [(line["window_end"], line["score"]) for table in tables for line in table.to_pylist()]
+
+
+def test_a_timer_closes_the_windows_of_a_bucket_that_gets_no_rows() -> None:
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    assert shown(bucket.test(KEY, [page((5, 1.0, 0), (15, 2.0, 0))])) == []
+    assert shown(bucket.setWatermark(9)) == []
+    assert shown(bucket.setWatermark(10)) == [(10, 1.0)], "half-open: the window [-10, 10) ends where the watermark is"
+    assert shown(bucket.setWatermark(100)) == [(20, 2.0), (30, 2.0)]
+    assert shown(bucket.setWatermark(200)) == []
+
+
+def test_one_timer_at_a_time() -> None:
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    timers = []
+    for time in (35, 15, 5):  # rows out of order: each window ends before those that hold the row before
+        bucket.test(KEY, [page((time, 1.0, 0))])
+        timers.append(bucket.peekValueState(STATE_NAME, KEY)[1])
+    assert timers == [40, 20, 10]
+    assert list(bucket.handle.listTimers()) == [10]
+    assert shown(bucket.setWatermark(1_000)) == [(10, 1.0), (20, 1.0), (30, 1.0), (40, 1.0), (50, 1.0)]
+    assert bucket.peekValueState(STATE_NAME, KEY)[1] == -1
+
+
+def test_pages_of_several_partitions_come_in_by_time_then_tie() -> None:
+    bucket = bucket_of(BucketRunner(recipe(k=3, emit="changes"), Clock(1), 16))
+    bucket.test(KEY, [page((7, 1.0, 5), (3, 1.0, 0)), page((7, 1.0, 9))])
+    table = read_table(bucket.setWatermark(10)[0].answer)
+    assert table.column("t").to_pylist() == [7, 7, 3], "equal scores: the later one first"
+
+
+@pytest.mark.parametrize(("rows_first", "expected"), [(False, [(10, 1.0)]), (True, [(10, 9.0)])])
+def test_rows_come_in_before_windows_close_only_below_another_stateful_operator(
+    rows_first: bool, expected: list[tuple[int, float]]
+) -> None:
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1, rows_first=rows_first), 16))
+    bucket.test(KEY, [page((5, 1.0, 0))])
+    rows = bucket.processor.handleInputRows(KEY, iter([page((5, 9.0, 0))]), TimerValues(0, currentWatermarkInMs=10))
+    assert shown(list(rows)) == expected
+
+
+def test_late_rows_that_were_ruled_out_early_are_counted() -> None:
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    bucket.test(KEY, [page((5, 1.0, 0))])
+    bucket.setWatermark(20)
+    tally = Tally(rows_in=12, ends=pa.array([20, 30]).to_numpy(), rows=pa.array([7, 5]).to_numpy())
+    rows = bucket.test(KEY, [page((5, 3.0, 0), (15, 2.0, 0), tally=tally)])
+    assert [(row.rows_in, row.rows_late) for row in rows] == [(12, 7)]
+
+
+@pytest.mark.parametrize("other", [BucketRunner(recipe(k=2), Clock(1), 16), BucketRunner(recipe(), Clock(1), 8)])
+def test_the_state_of_another_query_is_refused(other: BucketRunner) -> None:
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    bucket.test(KEY, [page((5, 1.0, 0))])
+    stranger = bucket_of(other)
+    stranger.updateValueState(STATE_NAME, KEY, bucket.peekValueState(STATE_NAME, KEY))
+    with pytest.raises(SnapshotMismatch, match="another query"):
+        stranger.test(KEY, [page((5, 1.0, 0))])
+
+
+def test_the_clock_rounds_up_and_knows_when_there_is_no_watermark_yet() -> None:
+    clock = Clock(ticks_per_ms=1_000)
+    assert clock.ticks(0) is None
+    assert clock.ticks(5) == 5_000
+    assert [clock.ms(ticks) for ticks in (4_999, 5_000, 5_001)] == [5, 5, 6]
+    shifted = Clock(ticks_per_ms=30, shift_ms=2**50)
+    assert shifted.ticks(2**50 - 2) == -60
+    assert shifted.ms(-60) == 2**50 - 2
+
+
+def test_where_only_its_state_is_asked_for_nothing_of_ours_is_imported() -> None:
+    program = """if True:
+        import pickle, sys
+        class Handle:
+            def getValueState(self, *asked):
+                print(asked[0])
+        pickle.load(sys.stdin.buffer).init(Handle())
+        print(sorted(name for name in sys.modules if name.startswith(("skyband", "numba", "pandas"))))
+    """
+    packed = cloudpickle.dumps(processor_of(BucketRunner(recipe(), Clock(1), 16)))
+    done = subprocess.run([sys.executable, "-c", program], input=packed, capture_output=True, check=True)
+    assert done.stdout.decode().split("\n")[:2] == [STATE_NAME, "[]"]

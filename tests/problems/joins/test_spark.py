@@ -1,0 +1,117 @@
+"""Oracle and restart tests: joins on Spark that stop and go on, and what Spark adds up before the shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conformance.joins.questions import DATA, JOIN, OPTIONS, PEOPLE, QUESTIONS
+from engines.spark.streams import START_US, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
+from pyspark.sql import SparkSession
+
+import skyband as sb
+from skyband.expressions import functions
+from skyband.problems.joins.spark import resolve
+
+pytestmark = pytest.mark.spark
+
+NOT_ADDED_UP_BY_SPARK = {"changes", "decimals, by the key", "one stream, ranked", "a filter of the user's, ranked"}
+
+
+@pytest.fixture(autouse=True)
+def known_for_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(functions._known, "half_of", lambda x: x / 2)
+
+
+@pytest.fixture(autouse=True)
+def few_buckets(spark: SparkSession) -> Iterator[None]:
+    """Enough for rows to be spread; each costs a second."""
+    spark.conf.set("spark.skyband.buckets", "3")
+    yield
+    spark.conf.unset("spark.skyband.buckets")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_spark_adds_up_what_it_can_before_the_shuffle(spark: SparkSession, name: str) -> None:
+    frames = {name: spark.createDataFrame(table) for name, table in QUESTIONS[name].inputs.items()}
+    panes = resolve(frames, sb.JoinAggregate(**OPTIONS[name])).recipe.panes
+    assert (panes is None) == (name in NOT_ADDED_UP_BY_SPARK)
+
+
+def test_what_spark_adds_up_may_have_more_than_64_bits_on_the_way(spark: SparkSession) -> None:
+    large = 2**62
+    table = pa.table(
+        {
+            "t": [-2, -2, -2, -1, -1, -1, 3, None],
+            "k": [1, 1, 1, 2, 2, 2, None, 1],
+            "x": [large, large, large, -large, -large, -large, 5, 1],
+            "y": [0.5, None, -0.0, float("nan"), 7.0, 5.0, -3.0, -6.0],
+        }
+    )
+    question: dict[str, Any] = {
+        "inputs": {"a": sb.sliding(6, on="t"), "p": sb.relation()},
+        "on": "a.k = p.id",
+        "every": 4,
+        "aggregates": {"total": "SUM(x + 1 - 1)", "mean": "AVG(k)", "low": "MIN(y)", "n": "COUNT(y)"},
+    }
+    answer = sb.join_aggregate({"a": spark.createDataFrame(table), "p": PEOPLE}, **question)
+    expected = lines(sb.join_aggregate({"a": table, "p": PEOPLE}, **question))
+    assert lines(answer.toArrow()) == expected == [(0, 0, 1.5, 0.0, 4), (4, 0, 1.5, 0.0, 4)]
+
+
+@pytest.mark.parametrize("name", ["spread by the key", "with a relation", "added up", "decimals, added up"])
+def test_streams_that_stop_and_go_on_answer_as_tables_do(spark: SparkSession, name: str, tmp_path: Path) -> None:
+    question, tables = {**OPTIONS[name], "lateness": "15 seconds"}, QUESTIONS[name].inputs
+    pieces = {name: split(table, 4) for name, table in DATA.items()}
+    for half in range(2):
+        for name, parts in pieces.items():
+            write_batches(tmp_path / name, parts[2 * half : 2 * half + 2], first=2 * half)
+        frames: dict[str, Any] = {name: read_batches(spark, tmp_path / name) for name in pieces}
+        if "p" in question["inputs"]:
+            frames["p"] = PEOPLE
+        run_to_files(sb.join_aggregate(frames, **question), tmp_path)
+    written = sorted(lines(spark.read.parquet(str(tmp_path / "answers")).toArrow()), key=repr)
+    latest = max(int(table["ts"].cast(pa.int64()).to_numpy().max()) for table in DATA.values())
+    expected = lines(sb.join_aggregate(tables, **question))
+    closed = [line for line in expected if line[0] <= latest - 15_000_000]
+    assert written == sorted(closed, key=repr)
+    assert len(written) > 5
+
+
+def test_rows_are_added_up_before_the_shuffle_and_still_counted(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = split(trades(800), 2)
+    second = pa.concat_tables([second, first.slice(20, 3)])  # at five seconds: late, and the rest of their pane closed
+    folder = write_batches(tmp_path / "input", [first, second])
+    question = {
+        "window": sb.tumbling("10 seconds", on="ts"),
+        "group_by": "symbol",
+        "aggregates": {"n": "COUNT(*)", "total": "SUM(seq)", "low": "MIN(price)", "top": "MAX(price)"},
+    }
+    outcome = run_stream(spark, folder, lambda rows: sb.join_aggregate(rows, **question))
+    closed = [line for line in lines(sb.join_aggregate(trades(800), **question)) if line[0] <= START_US + 190_000_000]
+    assert sorted(outcome.lines) == sorted(closed)
+    assert outcome.observed("rows_in") == 803
+    assert outcome.observed("rows_late") == 3
+    panes_of_files = 2 * 11 + 2 * 12
+    assert outcome.observed("rows_gathered") <= 5 * panes_of_files, "a row for each symbol and pane"
+
+
+def test_what_cannot_be_joined_on_spark_is_said(spark: SparkSession) -> None:
+    frames = {name: spark.createDataFrame(table) for name, table in DATA.items()}
+    with pytest.raises(sb.InvalidInput, match="b must be a Spark DataFrame"):
+        sb.join_aggregate({"a": frames["a"], "b": DATA["b"]}, **JOIN)
+    with pytest.raises(sb.InvalidQuery, match="measures time"):
+        sb.join_aggregate(frames["a"], window=sb.sliding(5), aggregates={"n": "COUNT(*)"})
+
+
+def test_a_statement_about_a_join_runs_on_spark(spark: SparkSession) -> None:
+    text = """SELECT a.item, COUNT(*) AS n, SUM(b.price) AS total
+              FROM a [WINDOW 30 SECONDS EVERY 5 SECONDS ON ts], b [WINDOW 10 SECONDS EVERY 5 SECONDS ON ts]
+              WHERE a.item = b.item AND b.price > 5 GROUP BY a.item"""
+    frames = {name: spark.createDataFrame(table) for name, table in DATA.items()}
+    answer, expected = sb.sql(text, **frames), sb.sql(text, **DATA)
+    assert sorted(lines(answer.toArrow()), key=repr) == sorted(lines(expected), key=repr)
+    assert expected.num_rows > 20

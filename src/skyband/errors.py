@@ -74,6 +74,7 @@ class InvalidSql(InvalidQuery):
     Traceback (most recent call last):
     skyband.errors.InvalidSql: DISTINCT is not supported: equal rows are rows of their own.
       SELECT DISTINCT x FROM rows [WINDOW 10]
+             ^
     """
 
 

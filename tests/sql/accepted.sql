@@ -119,6 +119,8 @@ SELECT symbol, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVE
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (ORDER BY price DESC) = 1
 
+SELECT seq, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) AS rn FROM trades [WINDOW 20 EVERY 10 ON t] QUALIFY rn <= 2
+
 SELECT venue, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY venue, symbol ORDER BY price * 2 DESC) = 1
 
 -- What is given: each row once, when it first enters; or what changed from window to window; or each window.
@@ -298,6 +300,9 @@ SELECT price * 2, COUNT(*) FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY price 
 SELECT CASE WHEN price > 6 THEN 'high' ELSE symbol END AS kind, MAX(volume) AS most FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY kind
 
 SELECT symbol, COUNT(1) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY 1 ORDER BY 2 DESC LIMIT 2
+
+-- Aggregates of some of the rows.
+SELECT symbol, COUNT(*) FILTER (WHERE price > 3) AS n, SUM(volume) FILTER (WHERE venue = 'x') AS s FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol
 
 SELECT symbol, SUM(volume) AS volume FROM trades [WINDOW 30 MINUTES EVERY 10 MINUTES] GROUP BY symbol
 

@@ -145,6 +145,18 @@ def test_groups_by_an_expression() -> None:
             "SELECT a.id, b.id FROM trades a, trades b WHERE a.id<b.id AND a.venue=b.venue ORDER BY b.id LIMIT 3 [W]",
         ),
         (
+            "SELECT venue, COUNT(*) FILTER (WHERE price > 9) AS n FROM trades [w] GROUP BY 1",
+            "SELECT venue, SUM(CASE WHEN price > 9 THEN 1 ELSE 0 END) AS n FROM trades [w] GROUP BY 1",
+        ),
+        (
+            "SELECT venue, SUM(volume) FILTER (WHERE id < 4) AS s FROM trades [w] GROUP BY 1",
+            "SELECT venue, SUM(CASE WHEN id < 4 THEN volume END) AS s FROM trades [w] GROUP BY 1",
+        ),
+        (
+            "SELECT id, ROW_NUMBER() OVER (ORDER BY price DESC) AS n FROM trades [w] QUALIFY n <= 2",
+            "SELECT id, ROW_NUMBER() OVER (ORDER BY price DESC) AS n FROM trades [w] QUALIFY n < 3",
+        ),
+        (
             "SELECT price * 2 AS p, p + 1 AS q FROM trades [w] ORDER BY q DESC LIMIT 2",
             "SELECT price * 2 AS p, price * 2 + 1 AS q FROM trades [w] ORDER BY price * 2 + 1 DESC LIMIT 2",
         ),

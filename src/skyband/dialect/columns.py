@@ -148,7 +148,10 @@ def _settled(statement: Statement, select: exp.Select, schemas: Schemas) -> tupl
         if part := select.args.get(clause):
             for column in [*part.find_all(exp.Column)]:
                 if not column.table and not column.is_star:
-                    column.replace(exp.Paren(this=_meant(statement, column, items, schemas).copy()))
+                    meant = exp.Paren(this=_meant(statement, column, items, schemas).copy())
+                    if (place := texts.place_of(column)) is not None:  # where it is used, not where it is defined
+                        meant.meta["start"] = place
+                    column.replace(meant)
     order = select.args.get("order")
     for ordered in order.expressions if order else ():
         if isinstance(ordered.this, exp.Literal) and ordered.this.is_int:

@@ -26,6 +26,7 @@ class Ranking:
     ascending: bool
     k: int
     per: tuple[exp.Expr, ...] = ()
+    number: exp.Expr | None = None  # ROW_NUMBER() OVER (…), where that was written
 
 
 def window_of(
@@ -132,7 +133,7 @@ def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
     if k < 1:
         statement.refuse("No row has a number below 1", condition, possible)
     by, ascending = _order(statement, window.args["order"])
-    return Ranking(by, ascending, k, tuple(window.args.get("partition_by") or ()))
+    return Ranking(by, ascending, k, tuple(window.args.get("partition_by") or ()), window)
 
 
 def _order(statement: Statement, order: exp.Expr) -> tuple[exp.Expr, bool]:

@@ -54,7 +54,7 @@ def refuse(text: str, why: str, where: exp.Expr | int | None = None, possible: s
 
 def place_of(node: exp.Expr) -> int | None:
     """Where in the text the node is: at its first part that knows."""
-    places = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+    places = [part.meta["start"] for part in node.walk(prune=lambda part: "start" in part.meta) if "start" in part.meta]
     return min(places) if places else None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -27,6 +28,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The statement as a `JoinAggregate`. `schemas` by alias."""
     if statement.error is not None or statement.recall is not None:
         statement.refuse("Aggregates are exact: there is no error to allow")
+    statement = _without_filters(statement)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
     aggregates = _Aggregates(statement, [column.unnest() for column in _groups(statement)])
     shown = [(item.name, aggregates.over_answer(item.tree)) for item in statement.items]
@@ -58,6 +60,24 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     }
     output = statement.attempt(lambda: JoinsCodec(query, narrow).output_schema)
     return QuerySpec(query, rows, _shown(output, query, shown))
+
+
+def _without_filters(statement: Statement) -> Statement:
+    """The same with SUM(CASE WHEN c THEN x END) for SUM(x) FILTER (WHERE c)."""
+
+    def write(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Filter):
+            return node
+        aggregate, condition = node.this.copy(), node.expression.this.copy()
+        inner = aggregate.this
+        if inner is None or isinstance(inner, exp.Distinct):
+            statement.refuse("FILTER is for COUNT, SUM, AVG, MIN and MAX", node)
+        value = exp.Literal.number(1) if inner.is_star else inner.copy()
+        aggregate.set("this", exp.Case(ifs=[exp.If(this=condition, true=value)]))
+        return aggregate
+
+    items = tuple(replace(item, tree=item.tree.transform(write)) for item in statement.items)
+    return replace(statement, select=cast(exp.Select, statement.select.transform(write)), items=items)
 
 
 def _needed(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:

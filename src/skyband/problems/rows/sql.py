@@ -45,12 +45,15 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             error=statement.error,
         )
     )
-    needed = columns_read([by, *per, *(item.tree for item in statement.items)], one.alias, schema, window)
-    shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]))
+    items = [item for item in statement.items if item.tree.unnest() != ranking.number]
+    for item in items:
+        statement.attempt(partial(expressions.bind_value, row_text(item.tree), schema), item.tree)
+    needed = columns_read([by, *per, *(item.tree for item in items)], one.alias, schema, window)
+    shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]), ranking.number)
     return QuerySpec(query, {ONLY: one.rows(all_of(conditions), needed)}, shown)
 
 
-def _shown(statement: Statement, query: TopK, schema: pa.Schema) -> tuple[Shown, ...]:
+def _shown(statement: Statement, query: TopK, schema: pa.Schema, number: exp.Expr | None) -> tuple[Shown, ...]:
     """First what every answer has, then what the SELECT list asks for."""
     output = output_of(query, schema, str(query.emit), expressions.bind(query.by, schema).type)
     given = shown_names(query, schema, output)
@@ -59,6 +62,10 @@ def _shown(statement: Statement, query: TopK, schema: pa.Schema) -> tuple[Shown,
     for item in statement.items:
         tree = item.tree.unnest()
         plain = isinstance(tree, exp.Column)
+        if tree == number:
+            shown.append(Shown(free_name(item.name, taken), "rank", is_plain=True))
+            taken.add(shown[-1].name)
+            continue
         if plain and (tree.name in query.per or (not item.is_named and tree.name == query.by)):
             continue  # shown already
         name = free_name(item.name, taken)

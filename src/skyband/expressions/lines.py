@@ -198,3 +198,17 @@ def not_a_number(node: exp.Expr, text: str) -> InvalidExpression:
     return InvalidExpression(
         f"{node.sql('spark')!r} in {text!r} is not a number. CASE WHEN … THEN 1 ELSE 0 END makes one of a condition."
     )
+
+
+def distance_of(node: exp.Expr) -> tuple[str, bool] | None:
+    """The column x if the node is |a.x - b.x| or (a.x - b.x) ** 2, and whether it is squared."""
+    from sqlglot import exp
+
+    squared = isinstance(node, exp.Pow) and is_two(node.expression)
+    inner = node.this.unnest() if squared or isinstance(node, exp.Abs) else None
+    if not isinstance(inner, exp.Sub):
+        return None
+    x, y = inner.this.unnest(), inner.expression.unnest()
+    if isinstance(x, exp.Column) and isinstance(y, exp.Column) and x.name == y.name and x.table != y.table:
+        return x.name, squared
+    return None

@@ -21,9 +21,10 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
-from skyband.expressions import exact
-from skyband.expressions.exact import Check, Column, ExactLines, distance_of
-from skyband.expressions.lines import is_two
+from skyband.expressions import exact_values as exact
+from skyband.expressions.exact import ExactLines
+from skyband.expressions.exact_values import Check, Column
+from skyband.expressions.lines import distance_of, is_two
 from skyband.expressions.scores import is_number
 from skyband.expressions.wide import Sum
 

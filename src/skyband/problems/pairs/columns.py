@@ -14,8 +14,9 @@ from skyband.core.encoding.labels import Labels, TextLabels
 from skyband.core.encoding.rows import column_of
 from skyband.core.operator import Floats, Ints
 from skyband.errors import InvalidInput
-from skyband.expressions import as_floats, exact
-from skyband.expressions.exact import Column
+from skyband.expressions import as_floats
+from skyband.expressions import exact_values as exact
+from skyband.expressions.exact_values import Column
 from skyband.expressions.pairs import PairScore
 from skyband.kernels.whole_scores import NULL, from_keys
 from skyband.problems.pairs.operator import PairOperator

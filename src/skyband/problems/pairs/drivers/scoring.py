@@ -16,7 +16,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.exact import TEXT, WHOLE
+from skyband.expressions.exact_values import TEXT, WHOLE
 from skyband.expressions.pairs import PairScore
 from skyband.expressions.wide import Sum
 from skyband.kernels.generating import callee, filled, loop

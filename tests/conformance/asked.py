@@ -27,6 +27,7 @@ class Asked:
     tables: tuple[str, ...] = ()  # inputs that are no streams
     buckets: int | None = None  # on Spark; None: as many as it finds best
     most_states: int | None = None  # that Spark keeps
+    filtered: int = 0  # rows that a condition drops before Spark counts them
     least: int = 20  # lines in the answer, or the question asks for too little
     reference: Mapping[str, Any] = field(default_factory=lambda: {"algorithm": "recompute"})
 

@@ -41,8 +41,9 @@ def pairs(**more: Any) -> Ask:
     return lambda name: sb.top_k_pairs(ROWS, algorithm=name, **asked)
 
 
-def across(repeat: Any, k: int = 3) -> Ask:
-    asked = {"k": k, "id": "id", "value": "v", "window": sb.sliding(18, every=3, on="t"), "repeat": repeat}
+def across(repeat: Any, k: int = 3, recall: float | None = None) -> Ask:
+    window = sb.sliding(18, every=3, on="t")
+    asked = {"k": k, "id": "id", "value": "v", "window": window, "repeat": repeat, "recall": recall}
     return lambda name: sb.top_k_across(STREAMS, algorithm=name, **asked)
 
 
@@ -59,7 +60,10 @@ PROBLEMS: dict[str, tuple[dict[str, Algorithm[Any, Any]], list[Ask]]] = {
         [rows(3, sb.sliding(9)), rows(3, sb.sliding(12, every=3)), rows(9, sb.sliding(9))],
     ),
     "pairs": ({**algorithms_of("pairs")}, [pairs(), pairs(same="g")]),
-    "across": ({**algorithms_of("across")}, [across(None), across("last"), across("sum"), across("last", k=60)]),
+    "across": (
+        {**algorithms_of("across")},
+        [across(None), across("last"), across("sum"), across(None, recall=0.9), across("last", k=60)],
+    ),
     "subscriptions": (
         {**algorithms_of("subscriptions")},
         [many(EACH, sb.sliding(9)), many(EACH, sb.sliding(9), "entries"), many("x", sb.sliding(12, every=3)),

@@ -44,6 +44,7 @@ class Suite(ABC, Generic[C]):
     problem: ClassVar[str]
     examples: ClassVar[Mapping[str, int]] = {}  # by check: how many it takes
     few: ClassVar[int] = 40  # examples for all other checks
+    restores_in_place: ClassVar[bool] = True  # also an operator that has seen rows; sessions restore new ones only
     random_streams: ClassVar[tuple[int, int]] = (0, 0)  # seeds, and streams of each
     rows: ClassVar[Mapping[str, int]] = {"few": 25, "usual": 40, "many": 80}  # in a stream, at most
 

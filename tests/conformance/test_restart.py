@@ -102,7 +102,7 @@ def test_state_is_flat_arrays_of_its_own(suite: Suite[Any], algorithm: AnyAlgori
         state = driver.operator.state()
         assert not any(array.dtype.hasobject for array in state.values())
         saved = {name: array.tobytes() for name, array in state.items()}
-        if data.draw(st.booleans(), label="elsewhere"):
+        if not suite.restores_in_place or data.draw(st.booleans(), label="elsewhere"):
             driver.operator = driver.fresh()
         driver.operator.restore(state)
         driver.run(case.events[cut:])

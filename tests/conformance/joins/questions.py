@@ -116,6 +116,7 @@ def asked(name: str, options: dict[str, Any]) -> Asked:
         when_streamed={"lateness": "15 seconds"},  # two streams are not at the same time at the same moment
         tables=("p",),
         buckets=3,  # enough for rows to be spread
+        filtered=sum(price <= 5 for price in DATA["b"]["price"].to_pylist()) if "b" in options["inputs"] else 0,
         least=5,
         reference={"plan": "recompute"},
     )

@@ -20,6 +20,7 @@ WITH_A_MINIMUM = Spec((Input(10, floats=(False,)),), (Aggregate(MIN, 0, 0),), ev
 
 class JoinSuite(Suite[Case]):
     problem = "joins"
+    restores_in_place = False
     examples: ClassVar[Mapping[str, int]] = {"answers": 150, "batch by batch": 60, "splits": 60, "snapshots": 80}
     rows: ClassVar[Mapping[str, int]] = {"few": 24, "usual": 24, "many": 24}
 

@@ -55,7 +55,7 @@ def test_forgets_most_objects(algorithm: AcrossAlgorithm) -> None:
     reference.push(rows)
     driver.push(rows[:200])
     for start in range(200, len(rows), 3):
-        driver.forget_objects()
+        driver.compact()
         driver.push(rows[start : start + 3])
         driver.operator.check()
     assert driver.lines == reference.lines

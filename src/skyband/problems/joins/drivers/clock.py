@@ -150,6 +150,8 @@ class JoinClock:
 
         With changes, of the earliest in which a row comes or goes.
         """
+        if not self._spec.waits:
+            return None
         if takes_back(self._spec.emit):
             ends = [int(rows.start[0]) for rows in self._waiting if len(rows.start)]
             ends += [int(queue.last[0]) + self._spec.every for queue in self.queues if len(queue)]

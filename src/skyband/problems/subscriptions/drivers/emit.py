@@ -49,7 +49,7 @@ class Before:
         return {"before": self.rows.copy(), "before_ends": self._ends.copy()}
 
     def restore(self, state: Arrays) -> None:
-        self.rows, self._ends = state["before"], state["before_ends"]
+        self.rows, self._ends = state["before"].copy(), state["before_ends"].copy()
 
     def check(self) -> None:
         assert (np.diff(self._ends, prepend=0) >= 0).all(), "the rows of a query end behind where they begin"

@@ -300,8 +300,8 @@ class Lists(WindowDriver):
         }
 
     def restore(self, state: Arrays) -> None:
-        self._queries, self._threshold, self._previous = state["queries"], state["threshold"], state["previous"]
-        self._parameters = state["parameters"]
+        names = ("queries", "threshold", "previous", "parameters")
+        self._queries, self._threshold, self._previous, self._parameters = (state[name].copy() for name in names)
         lengths = np.concatenate([self._queries["length"], self._previous["length"]])
         self._pool = new_pool(room_for(lengths) + 8, LISTED)
         unpack(self._pool, self._queries, state["lists"])

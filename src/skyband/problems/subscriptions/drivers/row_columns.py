@@ -73,5 +73,5 @@ class Store:
         }
 
     def restore(self, state: Arrays) -> None:
-        self._columns, self._whole = state["store_columns"], state["store_whole"]
+        self._columns, self._whole = state["store_columns"].copy(), state["store_whole"].copy()
         self.count = self._whole.shape[1]

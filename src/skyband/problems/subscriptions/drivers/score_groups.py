@@ -51,7 +51,7 @@ class ScoreGroups:
         self._index()
 
     def restore(self, values: Floats) -> None:
-        self.values = values
+        self.values = values.copy()
         self._index()
 
     def _index(self) -> None:

@@ -112,6 +112,8 @@ class Recompute(ShowsGroups):
         return self._take_answer()
 
     def next_close(self) -> int | None:
+        if not self._spec.waits:
+            return None
         following = self._streams[0].end_after(self._streams[0].closed)
         ends = sorted({max(held.first, following) for window in self._streams for held in window.rows})
         return next((end for end in ends if self._groups(end)), None)

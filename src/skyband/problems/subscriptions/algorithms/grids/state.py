@@ -157,9 +157,9 @@ class GridOperator:
         return {**parts, "parameters": self._parameters.copy(), "arrivals": np.array([self._arrivals])}
 
     def restore(self, state: Arrays) -> None:
-        self._grid = Grid(*(state[f"grid {name}"] for name in Grid._fields))
-        self._lists = Lists(*(state[f"lists {name}"] for name in Lists._fields))
-        self._parameters = state["parameters"]
+        self._grid = Grid(*(state[f"grid {name}"].copy() for name in Grid._fields))
+        self._lists = Lists(*(state[f"lists {name}"].copy() for name in Lists._fields))
+        self._parameters = state["parameters"].copy()
         self._arrivals = int(state["arrivals"][0])
 
     def check(self) -> None:

@@ -169,7 +169,7 @@ class PerQuery:
         return {"columns": self._columns.copy(), "parameters": self._parameters.copy(), "clock": clock, **parts}
 
     def restore(self, state: Arrays) -> None:
-        self._columns, self._parameters = state["columns"], state["parameters"]
+        self._columns, self._parameters = state["columns"].copy(), state["parameters"].copy()
         self._windows.restore(state["clock"][:-1])
         self._position = int(state["clock"][-1])
         self._operators = [self._opened(q) for q in range(self._columns.shape[1])]

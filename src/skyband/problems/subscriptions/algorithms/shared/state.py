@@ -294,12 +294,12 @@ class Shared(WindowDriver):
         }
 
     def restore(self, state: Arrays) -> None:
-        self._queries, self._band = state["queries"], state["band"]
+        self._queries, self._band = state["queries"].copy(), state["band"].copy()
         self._score_groups.restore(state["score_groups"])
-        self._born = state["born"]
+        self._born = state["born"].copy()
         self._before.restore(state)
         self._know()
-        self._waiting, self._count = [state["waiting"]], len(state["waiting"])
+        self._waiting, self._count = [state["waiting"].copy()], len(state["waiting"])
         *clocks, self._complete, self._rose = state["counters"].tolist()
         self._set_clocks(clocks)
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.core.plan import Plan
 from skyband.engines.spark.gathering import packer
 from skyband.engines.spark.pages import Tally, read_table
 from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
@@ -30,6 +31,7 @@ def recipe(k: int, window: sb.Window, per: tuple[str, ...] = ()) -> TopKRecipe:
         changes=False,
         is_spread=bool(per),
         fingerprint="",
+        plan=Plan.fixed("mintopk", "nothing is planned here"),
         query=query,
         score=None,
     )

@@ -35,7 +35,7 @@ FEWEST_PLACES: Final = 512
 PLACES_A_ROW: Final = 1.75  # of the table, when it is new
 
 
-class Config(NamedTuple):
+class RecordConfig(NamedTuple):
     k: int
     emit: int
     each: bool
@@ -67,7 +67,7 @@ class Recorded(Staircase):
         if self._s.numbers[SIZE] + self.spec.streams > len(self._s.score):
             self._widen(2 * len(self._s.score))
         self._ensure_room()
-        config = Config(self.spec.k, self.spec.emit, steps.each, self._patience)
+        config = RecordConfig(self.spec.k, self.spec.emit, steps.each, self._patience)
         return kernels.execute(
             config, self._lifetime, self._scoring, steps.rows, steps.clock, steps.row, step, end,
             self._s, self._records, self._shown, self._out, written,

@@ -67,6 +67,11 @@ def gives_changes(emit: str | None) -> bool:
     return emit == "changes"
 
 
+def gives_entries(emit: str | None) -> bool:
+    """As `is_once` of a query's word."""
+    return emit == "entries"
+
+
 def check_emit(emit: object, window: Window) -> Emit:
     """The mode that a user asked for, or the one that fits the window."""
     return mode_of(emit, slides=window.every is not None)

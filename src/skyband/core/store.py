@@ -87,7 +87,7 @@ class Store:
     def load(self) -> bytes | None:
         """The last snapshot that was saved; None: there is none.
 
-        If it is damaged, the one before, with a warning. If none is whole, `SnapshotCorrupt` is raised.
+        If it is damaged, the one before is given, with a warning. If none is whole, `SnapshotCorrupt` is raised.
         """
         problems: list[str] = []
         for number in reversed(self._numbers()):

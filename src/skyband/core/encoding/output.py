@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.emit import LEAD, LEAVE, WHOLE, gives_changes
+from skyband.core.emit import LEAD, LEAVE, WHOLE, gives_changes, gives_entries
 from skyband.core.encoding.rows import column_of
 from skyband.core.operator import Codes, Ints
 from skyband.windows import FOREVER, Ticks
@@ -117,7 +117,7 @@ class OutputSchema:
         at = column_of(answer.at, np.int64, self.time_type)
         if gives_changes(self.emit):
             return [at, _CHANGES.take(pa.array(answer.change == LEAVE).cast(pa.int8()))]
-        if len(LEAD.get(self.emit, ())) == 1:
+        if gives_entries(self.emit):
             return [at]
         if window.by_count:
             # A window from the start on is longer than any number of arrivals.

@@ -44,11 +44,13 @@ class RowStore:
         # a table, a snapshot or a batch put together from none it would forget how many there are.
         self._bare = not len(schema)
         self._schema = _COUNTED if self._bare else schema
+        self._has_dictionaries = any(map(pa.types.is_dictionary, schema.types))
         self.load(np.empty(0, np.int64), _empty(schema))
 
     def load(self, positions: Ints, rows: pa.RecordBatch) -> None:
         """Keep these rows; positions are ascending."""
-        rows = _counted(len(positions)) if self._bare else without_waste(self._typed(rows))
+        rows = _counted(len(positions)) if self._bare else self._typed(rows)
+        rows = without_waste(rows) if self._has_dictionaries else rows
         assert rows.num_rows == len(positions), "every position has its row"
         self._positions = positions
         self._batches = [rows]

@@ -5,11 +5,31 @@ Hooks of pytest, which conftest.py imports. Compiling that Spark's workers and o
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
+from pathlib import Path
+from stat import ST_ATIME, ST_MTIME
 from typing import Any, NamedTuple
 
 import pytest
 from numba.core import event
+
+FORGOTTEN_AFTER_S = 14 * 24 * 3600
+
+
+def checked_kernels() -> Path:
+    """Where compiled code is kept between runs, less what no run of two weeks has used."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "skyband", "checked_kernels")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(__file__).parents[1] / ".pytest_cache" / "checked_kernels"
+    for file in folder.glob("*/*.nb?"):
+        with suppress(OSError):  # another run may be looking, too
+            if max(file.stat()[ST_ATIME : ST_MTIME + 1]) < time.time() - FORGOTTEN_AFTER_S:
+                file.unlink()
+    return folder
 
 
 class Compiled(NamedTuple):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numba
 import pytest
 from compile_times import (  # noqa: F401  # hooks
+    checked_kernels,
     pytest_addoption,
     pytest_sessionfinish,
     pytest_terminal_summary,
@@ -28,11 +29,9 @@ settings.register_profile("quick", parent=settings.get_profile("skyband"), max_e
 settings.load_profile("skyband")
 
 # Here, in Spark's workers and in all that tests start, kernels check every index, so that a stray write is an error and
-# not a crash elsewhere; they are compiled once for all of them. The demo runs them as users do (test_cli.py).
-CHECKED = {
-    "NUMBA_BOUNDSCHECK": "1",
-    "NUMBA_CACHE_DIR": str(Path(__file__).parents[1] / ".pytest_cache" / "checked_kernels"),
-}
+# not a crash elsewhere; they are compiled once for all of them, and for every copy of the tree that has the same
+# sources: compiling them all takes longer than running the tests. The demo runs them as users do (test_cli.py).
+CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(checked_kernels())}
 os.environ.update(CHECKED)
 numba.config.reload_config()
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from numba.core import config
 from waiting import PATIENCE_S
 
 import skyband as sb
@@ -117,6 +118,19 @@ def test_kernels_are_cached_so() -> None:
     assert twice(21) == 42
     assert isinstance(twice._cache, KernelCache)
     assert isinstance(twice._cache._cache_file, OneFileEach)
+
+
+def test_copies_of_the_package_share_what_they_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder by the module's name, not its path; a file by what the code is made from."""
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    here = KernelCache(relaxed_kernels.push.py_func)
+    assert Path(here.cache_path) == tmp_path / relaxed_kernels.__name__
+    here._cache_file.save("integers", "code")
+    assert KernelCache(relaxed_kernels.push.py_func)._cache_file.load("integers") == "code"
+    monkeypatch.setattr(compiling, "stamp_of", lambda *modules: 7)  # a copy with other sources
+    other = KernelCache(relaxed_kernels.push.py_func)._cache_file
+    other.save("integers", "other code")
+    assert (here._cache_file.load("integers"), other.load("integers")) == ("code", "other code")
 
 
 _WORKER = """

@@ -17,7 +17,8 @@ from typing import Any, Final
 
 import numpy.typing as npt
 from numba import njit
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
@@ -54,12 +55,33 @@ def cached(text: str | None = None, **options: Any) -> Callable[[Callable[..., A
     return compiling
 
 
+class ByModule(UserProvidedCacheLocator):
+    """Where `NUMBA_CACHE_DIR` is set: a folder for each module of ours, wherever the package lies.
+
+    Numba's folders go by the path of the source, so that two copies of it would each compile everything.
+    """
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        super().__init__(function, file)
+        self._cache_path = str(Path(config.CACHE_DIR, function.__module__))
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> Any:
+        return super().from_function(function, file) if _read(function.__module__) else None
+
+
+class KernelFiles(CompileResultCacheImpl):
+    _locator_classes: Final = [ByModule, *CompileResultCacheImpl._locator_classes]
+
+
 class KernelCache(FunctionCache):
     """Compiled code on disk, valid until a file changes that it is made from.
 
     Numba itself looks only at the file of the outermost function. The code of one that is in no file lies where that
     of a function in this file would, and goes by its text.
     """
+
+    _impl_class = KernelFiles
 
     def __init__(self, function: Callable[..., Any], text: str | None = None) -> None:
         super().__init__(function if text is None else cached)
@@ -68,7 +90,10 @@ class KernelCache(FunctionCache):
             name = f"{function.__name__}-{_number(text.encode()):016x}.{name}"
         # A file of a user's is told by its time, as numba does.
         file = None if _read(function.__module__) else self._impl.locator.get_source_stamp()
-        self._cache_file = OneFileEach(self._cache_path, name, (file, stamp_of(*_modules(function))))
+        stamp = stamp_of(*_modules(function))
+        if isinstance(self._impl.locator, ByModule):  # several versions may share the folder
+            name = f"{name}.{stamp:016x}"
+        self._cache_file = OneFileEach(self._cache_path, name, (file, stamp))
         self._turn = Path(self._cache_path, f"{name}.turn")
 
     @contextmanager

@@ -18,13 +18,14 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from skyband.engines.spark.bucket import BucketRunner
+from skyband.engines.spark.checks import check_session
 from skyband.engines.spark.clock import watermarked, with_clock
 from skyband.engines.spark.gathering import by_bucket, packer
 from skyband.engines.spark.pages import ANSWER_COLUMNS, COUNTS, PAGE_COLUMNS, BatchFunction, answer_batches, unpacker
 from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import BUCKET, Recipe
-from skyband.engines.spark.session import COLUMNAR_INPUT_SETTING
-from skyband.errors import EnvironmentProblem, InvalidQuery
+from skyband.engines.spark.settings import COLUMNAR_INPUT
+from skyband.errors import InvalidQuery
 
 # From the input and the number of buckets to rows to gather: the recipe's columns under their plain names, TIE, and
 # BUCKET if the recipe is spread.
@@ -32,9 +33,6 @@ RowsOf = Callable[[DataFrame, int], DataFrame]
 
 BUCKETS_SETTING: Final = "spark.skyband.buckets"
 DEFAULT_BUCKETS: Final = 16
-_STATE_STORE_SETTING: Final = "spark.sql.streaming.stateStore.providerClass"
-_ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
 _metrics_numbers = count(1)
 
 
@@ -43,6 +41,7 @@ def run(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame | None
 
     `beside` has pages of something else than rows, which a stream brings to the same buckets.
     """
+    check_session(df)
     packed = _streaming(df, recipe, rows_of, beside) if df.isStreaming else _batch(df, recipe, rows_of)
     counted = packed.observe(f"skyband_{next(_metrics_numbers)}", *counts())
     return counted.mapInArrow(unpacker(recipe.output.names), output_type(df.schema, recipe))
@@ -57,7 +56,6 @@ def counts(of: Column | None = None) -> list[Column]:
 
 def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame | None) -> DataFrame:
     """Rows of ANSWER_COLUMNS, from one session a bucket whose state Spark keeps."""
-    check_state_store(df)
     buckets = buckets_of(df)
     clock, lateness = None, recipe.ticks.lateness
     if recipe.by_pane and _is_marked_late(df, recipe):
@@ -82,18 +80,10 @@ def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame
 def _is_marked_late(df: DataFrame, recipe: Recipe) -> bool:
     """Is the watermark set where few rows are left? Spark looks at the time of every row that passes one.
 
-    With columnar input it is better set first, where it makes rows of the columns of a file: see session.py.
+    With columnar input it is better set first, where it makes rows of the columns of a file: see settings.py.
     """
-    columnar = df.sparkSession.conf.get(COLUMNAR_INPUT_SETTING, "true") != "false"
+    columnar = df.sparkSession.conf.get(COLUMNAR_INPUT, "true") != "false"
     return recipe.keeps_the_latest and not watermarked(df) and not columnar
-
-
-def check_state_store(df: DataFrame) -> None:
-    if df.sparkSession.conf.get(_STATE_STORE_SETTING, None) != _ROCKSDB:
-        raise EnvironmentProblem(
-            "Spark keeps this query's state in RocksDB only. Before the query starts: "
-            f"spark.conf.set({_STATE_STORE_SETTING!r}, {_ROCKSDB!r}), or use skyband.engines.spark.local_session()."
-        )
 
 
 def _batch(df: DataFrame, recipe: Recipe, rows_of: RowsOf) -> DataFrame:

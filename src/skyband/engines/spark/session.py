@@ -4,44 +4,24 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, TypeVar
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from skyband.engines.spark.java import ensure_java
+from skyband.engines.spark.settings import SETTINGS
 from skyband.errors import EnvironmentProblem
 
-COLUMNAR_INPUT_SETTING: Final = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
-
-# What a stateful query needs (the first) and what makes it fast and lasting on one machine.
 STREAMING_SETTINGS = {
-    # transformWithState refuses any other store.
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    # A commit writes what changed, not a copy of the state.
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Avro lets a later version add a field to the state; the default encoding refuses that.
-    "spark.sql.streaming.stateStore.encodingFormat": "avro",
+    **{setting.name: setting.ours for setting in SETTINGS if setting.ours is not None},
     # Renames on a local disk are atomic: a commit takes 20 ms, not 155.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Fewer, larger crossings to Python than with the default of 10,000: a tenth less work a row.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    # No limit in bytes (64 MB by default): Spark adds up the sizes of all columns once a row to keep it, a quarter of
-    # what it does to hand a few numbers to Python. Set it again for rows of more than some 30 kB.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
-    # Spark would hand columns that it has just read to Python without making rows of them first, but the rows that wait
-    # for the answer are then made one value at a time: a sixth more work a row.
-    COLUMNAR_INPUT_SETTING: "false",
-    # A new Python for each batch would cost 2 s a batch.
-    "spark.python.worker.reuse": "true",
-    "spark.sql.session.timeZone": "UTC",
 }
 
 _QUIET_LOCAL_SETTINGS = {
@@ -93,6 +73,21 @@ def local_session(
     except PySparkRuntimeError as error:
         place = f"Its messages are in {log_file}" if log_file else "Its messages are above"
         raise EnvironmentProblem(f"Spark did not start on the Java in {os.environ['JAVA_HOME']}. {place}.") from error
+
+
+Builder = TypeVar("Builder")
+
+
+def configure(builder: Builder) -> Builder:
+    """A session's builder with all settings that a query needs or runs faster with, wherever the session will be."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with suppress(EnvironmentProblem):  # a client of Spark Connect needs no Java, and Spark says so if this one does
+        ensure_java()
+    configured: Any = builder
+    for setting in SETTINGS:
+        if setting.ours is not None:
+            configured = configured.config(setting.name, setting.ours)
+    return configured
 
 
 @contextmanager

@@ -27,11 +27,12 @@ from pyspark.sql.types import TimestampType
 
 from skyband.core.registry import problem_of
 from skyband.engines.spark.bucket import BucketRunner
+from skyband.engines.spark.checks import check_session
 from skyband.engines.spark.clock import Clock, with_clock
 from skyband.engines.spark.gathering import GATHERED_ROWS
 from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, read_table, unpacker
 from skyband.engines.spark.part import WEIGHT, Part
-from skyband.engines.spark.plan import buckets_of, check_state_store, counts, output_type
+from skyband.engines.spark.plan import buckets_of, counts, output_type
 from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import PREFIX, Recipe, quoted
 from skyband.engines.spark.workers import spare_the_collector
@@ -92,7 +93,7 @@ def multi_query(df: DataFrame, queries: Mapping[str, SharedQuery]) -> MultiQuery
 
     State is kept by the name of a query, so that queries may come and go between two runs.
     """
-    check_state_store(df)
+    check_session(df)
     parts = {name: _resolve(name, df, query) for name, query in queries.items()}
     if len({part.number for part in parts.values()}) < len(parts):
         raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(parts)}. Rename one.")

@@ -42,7 +42,8 @@ def test_the_first_example_prints_what_the_readme_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["top-k.md", "sql.md", "coming-from.md", "pairs.md", "across.md", "joins.md", "subscriptions.md"]
+    "page",
+    ["top-k.md", "sql.md", "coming-from.md", "pairs.md", "across.md", "joins.md", "subscriptions.md", "console.md"],
 )
 def test_the_examples_print_what_the_page_shows(page: str) -> None:
     names: dict[str, Any] = {}

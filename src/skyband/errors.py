@@ -77,6 +77,9 @@ class InvalidSql(InvalidQuery):
              ^
     """
 
+    place: int | None = None  # where in the statement it is, in characters from its start; None: nowhere in particular
+    why: str | None = None  # the message without the statement
+
 
 class InvalidInput(SkybandError):
     """The data does not fit the query: it has another schema than the first batch, or it is no data at all.

@@ -24,6 +24,7 @@ from skyband.core.draft import Draft, Step
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import in_panes
 from skyband.core.session import Session
+from skyband.expressions import Score
 from skyband.windows import Window
 
 if TYPE_CHECKING:
@@ -112,6 +113,10 @@ class Problem(ABC, Generic[Q]):
     def key(self, query: Q) -> tuple[str, ...]:
         """The columns that tell apart the rows of what windows show; some of them may not be there."""
         return "window_end", *self.groups(query), "rank"
+
+    def row_score(self, query: Q, schema: Any) -> Score | None:
+        """What a row is worth by itself; None: something else than single rows is ranked."""
+        return None
 
     # -- in this process -------------------------------------------------------------------------------------------
 

@@ -19,7 +19,8 @@ from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import in_one_batch, whole_batch
 from skyband.core.encoding.times import Jumps, as_ticks, with_times
-from skyband.core.operator import Arrays, Ints, Operator
+from skyband.core.observing import Observed
+from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.stats import Stats
 from skyband.errors import InvalidQuery, SessionFailed, SkybandError, SnapshotCorrupt, SnapshotMismatch
@@ -75,7 +76,7 @@ class Arrivals(NamedTuple):
     numbers: Any  # what the codec read of them
 
 
-class Session:
+class Session(Observed):
     """A running query: `push` feeds it rows, `top` asks it now, `snapshot` saves it. `query.open(schema)` gives one.
 
     Several threads may call it: they take turns.
@@ -186,7 +187,7 @@ class Session:
         codec.compact()
         if (planned := codec.replan()) is not None:
             self.plan, self._operator = planned
-        return result
+        return self._observed(first, batch, result)
 
     @entry
     def advance(self, watermark: int | datetime) -> pa.Table:
@@ -196,7 +197,7 @@ class Session:
             raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
         ticks = as_ticks(watermark, str(self.query.window.on), self._codec.on_type)
         self._changing = True
-        return self._table(self._ask(lambda: self._operator.advance(ticks)))
+        return self._observed(self._position, None, self._table(self._ask(lambda: self._operator.advance(ticks))))
 
     @entry
     def next_close(self) -> int | None:
@@ -207,7 +208,7 @@ class Session:
     def finish(self) -> pa.Table:
         """The input is over: by value, every window that holds a row closes."""
         self._changing = True
-        return self._table(self._ask(self._operator.finish))
+        return self._observed(self._position, None, self._table(self._ask(self._operator.finish)))
 
     # -- ad-hoc questions --------------------------------------------------------------------------------------------
 
@@ -276,6 +277,11 @@ class Session:
         )
 
     @entry
+    def held(self) -> Ints:
+        """The arrivals, counted from 0, of the rows that are held because an answer may still show them."""
+        return self._operator.held()
+
+    @entry
     def check(self) -> None:
         """Assert every invariant of the running algorithm: for tests, and for whoever doubts."""
         self._operator.check()
@@ -334,10 +340,10 @@ class Session:
         """Go on from a snapshot of this query."""
         try:
             session, codec, operator = (saved.parts[name] for name in ("session", "codec", "operator"))
-            _check_kinds(operator.arrays, self._operator.state())
-            _check_kinds(codec.arrays, self._codec.state().arrays)
+            snapshots.check_kinds(operator.arrays, self._operator.state())
+            snapshots.check_kinds(codec.arrays, self._codec.state().arrays)
             if self._rows is not None:
-                _check_kinds(session.arrays, {"held": NO_POSITIONS})
+                snapshots.check_kinds(session.arrays, {"held": NO_POSITIONS})
                 self._rows.load(session.arrays["held"], whole_batch(session.tables["rows"]))
             self._operator.restore(dict(operator.arrays))
             self._codec.restore(codec)
@@ -383,15 +389,3 @@ class Session:
         if explained is None:
             raise error
         raise explained from error
-
-
-def _check_kinds(saved: Arrays, own: Arrays) -> None:
-    """Raise unless arrays have the types of those that would be saved here. Kernels would not take others."""
-    for name, array in own.items():
-        found = saved[name]
-        # A record may have fewer fields than those of this version: operators know what these begin with.
-        same_type = found.dtype == array.dtype or (found.dtype.names and array.dtype.names)
-        # A list of rows that is empty does not say how many columns each has.
-        same_shape = found.ndim == array.ndim or (not array.size and not array.dtype.names and found.ndim <= 2)
-        if not (same_type and same_shape):
-            raise ValueError(f"{name} is {found.dtype} in {found.ndim} dimensions, not {array.dtype} in {array.ndim}")

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,3 +124,15 @@ def _read_array(part: dict[str, Any], data: memoryview) -> npt.NDArray[Any]:
     dtype = np.dtype(kind if isinstance(kind, str) else [tuple(field) for field in kind])
     count = math.prod(part["shape"])
     return np.frombuffer(data, dtype, count).reshape(part["shape"]).copy()
+
+
+def check_kinds(saved: Mapping[str, npt.NDArray[Any]], own: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise unless arrays have the types of those that would be saved here. Kernels would not take others."""
+    for name, array in own.items():
+        found = saved[name]
+        # A record may have fewer fields than those of this version: operators know what these begin with.
+        same_type = found.dtype == array.dtype or (found.dtype.names and array.dtype.names)
+        # A list of rows that is empty does not say how many columns each has.
+        same_shape = found.ndim == array.ndim or (not array.size and not array.dtype.names and found.ndim <= 2)
+        if not (same_type and same_shape):
+            raise ValueError(f"{name} is {found.dtype} in {found.ndim} dimensions, not {array.dtype} in {array.ndim}")

@@ -49,7 +49,9 @@ def write(statement: exp.Expr) -> str:
 def refuse(text: str, why: str, where: exp.Expr | int | None = None, possible: str = "") -> NoReturn:
     """Raise `InvalidSql`: what is wrong, the line it is in with a mark below the place, and what is possible."""
     place = where if isinstance(where, int) else None if where is None else place_of(where)
-    raise InvalidSql(f"{why.rstrip('.')}.\n{_quoted(text, place)}" + (f"\n{possible}" if possible else ""))
+    error = InvalidSql(f"{why.rstrip('.')}.\n{_quoted(text, place)}" + (f"\n{possible}" if possible else ""))
+    error.place, error.why = place, f"{why.rstrip('.')}. {possible}".rstrip()
+    raise error
 
 
 def place_of(node: exp.Expr) -> int | None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import repeat, tee
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from skyband.core.encoding.inputs import Source, in_batches, read
+from skyband.core.encoding.inputs import Held, Source, in_batches, read
 from skyband.core.explain import analyzed, explained
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
@@ -83,6 +83,35 @@ def _given(running: Running, spec: QuerySpec) -> Any:
 def ask(text: str, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """What a statement asks of inputs with these columns, by the names it calls them; nothing is read or run."""
     return recognise(understand(text), schemas)
+
+
+class Started(NamedTuple):
+    """A statement that runs over its inputs, batch by batch, as its answers are taken."""
+
+    running: Running
+    spec: QuerySpec
+
+    def shown(self, answer: pa.Table) -> pa.Table:
+        """What the statement shows of an answer, or of what `top` says of its session: that has no changes."""
+        there = [one for one in self.spec.shown if not one.is_plain or one.text in answer.schema.names]
+        return projected(answer, tuple(there), self.spec.turn)
+
+
+def start(text: str, inputs: Mapping[str, Any], *, batch_rows: int) -> Started:
+    """Begin a statement over Arrow data; tables are taken `batch_rows` at a time."""
+    statement = understand(text)
+    if statement.explain is not None:
+        statement.refuse("EXPLAIN says how a statement would run; here it is run", None, "Leave EXPLAIN out.")
+    data = {name: _cut(read(one).plain(), batch_rows) for name, one in _find(statement, inputs, None).items()}
+    spec = recognise(statement, {name: source.schema for name, source in data.items()})
+    return Started(_start(spec, data), spec)
+
+
+def _cut(source: Source, batch_rows: int) -> Source:
+    if not source.is_whole:
+        return source
+    table = pa.Table.from_batches(in_batches(source.batches), source.schema)
+    return source._replace(batches=Held(table.to_batches(max_chunksize=batch_rows)))
 
 
 def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) -> dict[str, Any]:

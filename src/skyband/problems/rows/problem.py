@@ -10,9 +10,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from skyband import expressions
 from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
 from skyband.core.draft import Draft
 from skyband.core.emit import code_of
+from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
 from skyband.core.problem import OneWindowProblem, Running
@@ -63,6 +65,9 @@ class Rows(OneWindowProblem[TopK]):
 
     def groups(self, query: TopK) -> tuple[str, ...]:
         return query.per
+
+    def row_score(self, query: TopK, schema: pa.Schema) -> expressions.Score:
+        return expressions.bind(query.by, plain_schema(schema))
 
     def codec(self, query: TopK, schema: pa.Schema) -> RowsCodec:
         return RowsCodec(query, schema)

@@ -1,0 +1,63 @@
+"""What a server serves: queries by name, the metrics of all, and a place to run statements, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from skyband.serving.boards import Board
+
+if TYPE_CHECKING:
+    from skyband.serving.workshop import Workshop
+
+
+class Served(Protocol):
+    """One query, wherever it runs."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def board(self) -> Board: ...
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Can `top` be asked, for any k and size that the query allows?"""
+        ...
+
+    def top(self, k: int | None, size: str | int | None) -> pa.Table: ...
+
+    def describe(self) -> dict[str, Any]: ...
+
+    def figures(self) -> dict[str, Any]: ...
+
+
+@dataclass
+class Catalog:
+    """All that is served."""
+
+    title: str
+    metrics: Callable[[], bytes] | None = None  # in Prometheus's text format; None: made of the figures
+    workshop: Workshop | None = None
+    _queries: dict[str, Served] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def add(self, query: Served) -> None:
+        with self._lock:
+            self._queries[query.name] = query
+
+    def remove(self, name: str) -> None:
+        with self._lock:
+            self._queries.pop(name, None)
+
+    def queries(self) -> list[Served]:
+        with self._lock:
+            return list(self._queries.values())
+
+    def find(self, name: str) -> Served | None:
+        with self._lock:
+            return self._queries.get(name)

@@ -1,0 +1,109 @@
+"""The API as an OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_NAME: Final = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string"},
+    "description": "The query.",
+}
+_TOP: Final = (
+    ("k", "integer", "Only so many of each ranking, up to the query's own k."),
+    ("group", "string", "Only the ranking of this value of the query's first group column."),
+    ("format", "string", "json (default), csv or arrow: a stream of Arrow IPC."),
+    ("at", "string", "The end of an earlier window, as `at` of its answer says it, while it is kept."),
+    ("size", "string", "Right now, over the last part of the window: '5 minutes', or a number. Embedded queries."),
+    ("now", "string", "Right now, over the window that closes next. Embedded queries."),
+)
+
+
+def document(*, with_statements: bool) -> dict[str, Any]:
+    """The whole document; statements are run only where there is a place for them."""
+    paths = {
+        "/health": _get("Whether the server is live, and every query has an answer and none has failed."),
+        "/metrics": _get("The figures of all queries, in Prometheus's text format.", "text/plain"),
+        "/catalog": _get("The title of what is served, and the tables that statements can be about."),
+        "/queries": _get("All queries: what they are, and how they are doing."),
+        "/queries/{name}": _get("One query: what it is, its columns, its state and its figures.", _NAME),
+        "/queries/{name}/top": _get(
+            "The latest answer, whole: of one micro-batch, or of one push, with its watermark and number.",
+            _NAME,
+            *(_parameter(*each) for each in _TOP),
+        ),
+        "/queries/{name}/changes": _get(
+            "Each new answer as a server-sent event. Its id can be sent as Last-Event-ID to go on behind it. `missed` "
+            "says how many answers were skipped, because the reader was slow or asked for fewer.",
+            _NAME,
+            _parameter("rate", "number", "At most so many events a second."),
+            media="text/event-stream",
+        ),
+        "/queries/{name}/plan": _get("What runs and why, and what else was considered. Embedded queries.", _NAME),
+        "/queries/{name}/picture": _get(
+            "Rows as dots in the window and in score. Embedded queries that rank rows.", _NAME
+        ),
+        "/queries/{name}/rows": _get(
+            "The newest rows that meet a condition.",
+            _NAME,
+            _parameter("where", "string", "A condition such as symbol = 'OAK' AND price > 10."),
+        ),
+        "/queries/{name}/rows/{position}": _get(
+            "Why a row is shown, or is not: its rank, what dominates it, when it leaves.",
+            _NAME,
+            {"name": "position", "in": "path", "required": True, "schema": {"type": "integer"}},
+        ),
+    }
+    if with_statements:
+        paths["/statements/check"] = _post("What a statement asks, or what is wrong with it and where (`place`).")
+        paths["/statements/explain"] = _post("The plan of a statement. Nothing is read.")
+        paths["/queries"] |= _post("Run a statement: it becomes a query.", "201")
+        paths["/queries/{name}"]["delete"] = {
+            "summary": "Stop a statement that was run here.",
+            "parameters": [_NAME],
+            "responses": {"204": {"description": "It has stopped."}},
+        }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Skyband", "version": "1", "description": "The answers of continuous queries."},
+        "paths": paths,
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _get(summary: str, *parameters: dict[str, Any] | str, media: str = "application/json") -> dict[str, Any]:
+    given = [each for each in parameters if isinstance(each, dict)]
+    media = next((each for each in parameters if isinstance(each, str)), media)
+    return {
+        "get": {
+            "summary": summary,
+            "parameters": given,
+            "responses": {
+                "200": {"description": "The answer.", "content": {media: {}}},
+                "4XX": {
+                    "description": "What is wrong with the request, as `error`.",
+                    "content": {"application/json": {}},
+                },
+            },
+        }
+    }
+
+
+def _post(summary: str, status: str = "200") -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]}
+    return {
+        "post": {
+            "summary": summary,
+            "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+            "responses": {
+                status: {"description": "Done.", "content": {"application/json": {}}},
+                "400": {"description": "What is wrong with the statement, as `error`, `why` and `place`."},
+            },
+        }
+    }
+
+
+def _parameter(name: str, kind: str, doc: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": {"type": kind}, "description": doc}

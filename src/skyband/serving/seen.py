@@ -1,0 +1,238 @@
+"""The rows that a session has seen of late: for the picture of its skyband, and to say why a row is where it is.
+
+Rows are kept as they came, without a copy, until there are too many of them. Rows that the session still holds are kept
+longer. Scores are computed when somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skyband.core.encoding.schemas import plain_schema
+from skyband.core.registry import problem_of
+from skyband.core.session import Session
+from skyband.expressions import Score, bind_condition
+from skyband.windows import Window
+
+MOST_ROWS: Final = 200_000  # that are remembered
+MOST_DOTS: Final = 1_500  # of the rows that are not held, in a picture
+MOST_HELD: Final = 3_000
+STAIRS: Final = 600  # of the k-th score over time
+_MOST_PIECES: Final = 256  # beyond which small pieces are put together
+_PIECE_ROWS: Final = 4_096
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass
+class _Piece:
+    """Rows that came together."""
+
+    position: Ints
+    rows: pa.RecordBatch
+    place: Floats | None = None  # in the window: seconds, numbers or arrivals; computed when first asked for
+    score: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row that was seen."""
+
+    position: int
+    place: float
+    score: float
+    values: dict[str, Any]
+
+
+class SeenRows:
+    """Rows of a session over one input, each with a score of its own."""
+
+    @classmethod
+    def of(cls, session: Session) -> SeenRows | None:
+        """None: something else than single rows is ranked."""
+        query: Any = session.query
+        score = problem_of(query).row_score(query, session.schema)
+        if score is None or (query.per and query.window.by_count):  # each group counts its own arrivals
+            return None
+        return cls(session, score)
+
+    def __init__(self, session: Session, score: Score) -> None:
+        self._session, self.score = session, score
+        self.query: Any = session.query
+        self.window: Window = self.query.window
+        self._pieces: deque[_Piece] = deque()
+        self._old = _Piece(np.empty(0, np.int64), pa.RecordBatch.from_pylist([], plain_schema(session.schema)))
+        self._rows = 0
+        self._arrivals = 0
+        self._stairs: deque[tuple[float, float]] = deque(maxlen=STAIRS)
+        self._lock = Lock()
+
+    def take(self, first: int, batch: pa.RecordBatch) -> None:
+        """Remember rows; called by the thread that pushes them."""
+        if not batch.num_rows:
+            return
+        if batch.num_rows > MOST_ROWS:
+            first, batch = first + batch.num_rows - MOST_ROWS, batch.slice(batch.num_rows - MOST_ROWS)
+        with self._lock:
+            self._pieces.append(_Piece(np.arange(first, first + batch.num_rows), batch))
+            self._rows += batch.num_rows
+            self._arrivals = first + batch.num_rows
+            if len(self._pieces) > _MOST_PIECES + self._rows // _PIECE_ROWS:
+                self._pieces = deque(_joined(self._pieces))
+            while self._rows > MOST_ROWS and len(self._pieces) > 1:
+                self._forget(self._pieces.popleft())
+
+    def held(self) -> Ints:
+        """The arrivals that the session holds now."""
+        return self._session.held()
+
+    def pieces(self) -> list[_Piece]:
+        """All that is remembered, with scores, the oldest first."""
+        with self._lock:
+            pieces = [self._old, *self._pieces]
+            for piece in pieces:
+                if piece.score is None:
+                    piece.score = np.asarray(self.score.evaluate(piece.rows), np.float64)
+                    piece.place = self._places(piece)
+            return pieces
+
+    def now(self) -> float:
+        """Where the window ends: the latest place that was seen, or the number of arrivals."""
+        if self.window.on is None:
+            return float(self._arrivals)
+        places = [each.place for each in self.pieces() if each.place is not None and len(each.place)]
+        return max((float(np.nanmax(place)) for place in places), default=0.0)
+
+    @property
+    def is_time(self) -> bool:
+        """Are places seconds?"""
+        return isinstance(self.window.size or self.window.every, timedelta)
+
+    def size(self) -> float | None:
+        """The window's length in places; None: it has no beginning."""
+        return _span(self.window.size)
+
+    def every(self) -> float | None:
+        return _span(self.window.every)
+
+    def ends(self, place: Floats) -> Floats:
+        """Until where rows live: with a slide, to the end of the last window that holds them."""
+        size, every = self.size(), self.every()
+        if size is None:
+            return np.full(len(place), np.inf)
+        if every is None:
+            return place + size
+        if self.window.on is None:  # the last window that ends before `size` more rows have come
+            return (np.ceil((place + size) / every) - 1) * every
+        return np.floor((place + size) / every) * every
+
+    def same_group(self, row: Row) -> npt.NDArray[np.bool_]:
+        """Which of all rows that are remembered are of a row's group."""
+        masks = []
+        for piece in self.pieces():
+            mask = np.ones(len(piece.position), bool)
+            for name in self.query.per:
+                mask &= np.array([value == row.values[name] for value in piece.rows.column(name).to_pylist()], bool)
+            masks.append(mask)
+        return np.concatenate(masks)
+
+    def rows_in_window(self) -> int | None:
+        """How many rows the window has; None: it has more than are remembered."""
+        size = self.size()
+        if self.window.on is None:
+            return self._arrivals if size is None else int(min(self._arrivals, size))
+        if size is None:
+            return self._arrivals
+        start, pieces = self.now() - size, self.pieces()
+        if self._arrivals > self._rows and pieces[1].place is not None and float(np.nanmin(pieces[1].place)) > start:
+            return None
+        return sum(int((piece.place > start).sum()) for piece in pieces[1:] if piece.place is not None)
+
+    def row(self, position: int) -> Row | None:
+        for piece in self.pieces():
+            at = int(np.searchsorted(piece.position, position))
+            if at < len(piece.position) and piece.position[at] == position:
+                return _row(piece, at)
+        return None
+
+    def find(self, where: str, most: int) -> list[Row]:
+        """The newest rows that meet a condition."""
+        condition = bind_condition(where, plain_schema(self._session.schema), used_as="the search")
+        found: list[Row] = []
+        for piece in reversed(self.pieces()):
+            for at in np.flatnonzero(condition.evaluate(piece.rows))[::-1].tolist():
+                found.append(_row(piece, at))
+                if len(found) == most:
+                    return found
+        return found
+
+    def step(self, place: float, score: float) -> None:
+        """The k-th score is this now."""
+        if not self._stairs or self._stairs[-1][1] != score or place - self._stairs[-1][0] > 0:
+            self._stairs.append((place, score))
+
+    def stairs(self) -> list[tuple[float, float]]:
+        return list(self._stairs)
+
+    def _forget(self, piece: _Piece) -> None:
+        """Of the rows that go, those that are held stay; so do others of them that were kept before."""
+        self._rows -= piece.rows.num_rows
+        held = self._session._operator.held()  # in the session's own turn: this is called while it pushes
+        position = np.concatenate([self._old.position, piece.position])
+        rows = pa.concat_batches([self._old.rows, piece.rows])
+        kept = np.isin(position, held)
+        self._old = _Piece(position[kept], rows.filter(pa.array(kept)))
+
+    def _places(self, piece: _Piece) -> Floats:
+        if self.window.on is None:
+            return piece.position.astype(np.float64) + 1
+        return as_places(piece.rows.column(self.window.on))
+
+
+def _joined(pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+    """The same rows in fewer pieces."""
+    small: list[_Piece] = []
+    for piece in pieces:
+        small.append(piece)
+        if sum(each.rows.num_rows for each in small) >= _PIECE_ROWS:
+            yield _one(small)
+            small = []
+    if small:
+        yield _one(small)
+
+
+def _one(pieces: list[_Piece]) -> _Piece:
+    if len(pieces) == 1:
+        return pieces[0]
+    return _Piece(
+        np.concatenate([piece.position for piece in pieces]), pa.concat_batches([piece.rows for piece in pieces])
+    )
+
+
+def _span(given: int | timedelta | None) -> float | None:
+    return None if given is None else given.total_seconds() if isinstance(given, timedelta) else float(given)
+
+
+def as_places(column: pa.Array) -> Floats:
+    """Times in seconds since the epoch, numbers as they are."""
+    if pa.types.is_timestamp(column.type):
+        micros = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+        return np.asarray(micros.cast(pa.float64(), safe=False).fill_null(float("nan"))) / 1e6
+    return np.asarray(column.cast(pa.float64(), safe=False).fill_null(float("nan")))
+
+
+def _row(piece: _Piece, at: int) -> Row:
+    assert piece.place is not None
+    assert piece.score is not None
+    values = piece.rows.slice(at, 1).to_pylist()[0]
+    return Row(int(piece.position[at]), float(piece.place[at]), float(piece.score[at]), values)

@@ -15,7 +15,10 @@ from rich.console import Console
 from skyband.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from skyband.pipelines.model import Pipeline
+    from skyband.pipelines.metrics import Metrics
+    from skyband.pipelines.model import Address, Pipeline
+    from skyband.pipelines.progress import View
+    from skyband.pipelines.served import ServedPipeline
 
 File = Annotated[Path, typer.Argument(help="The pipeline: a TOML file.", show_default=False)]
 
@@ -33,6 +36,16 @@ def run(
     log: Annotated[
         Log, typer.Option(help="What is printed: a line for each query, or JSON for each of its micro-batches.")
     ] = Log.text,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve the latest answers over HTTP while it runs.")] = False,
+    ui: Annotated[bool, typer.Option("--ui", help="The same, and open the console in the browser.")] = False,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where to serve. On any other host than 127.0.0.1 a token is required. [default: 127.0.0.1:8765]",
+            show_default=False,
+        ),
+    ] = None,
     metrics_port: Annotated[
         int | None,
         typer.Option(min=1, max=65_535, help="Serve the figures to Prometheus on this port.", show_default=False),
@@ -43,36 +56,89 @@ def run(
     """Run a pipeline on Spark, until Ctrl-C, which stops after the micro-batches that run; a rerun goes on there."""
     from skyband.pipelines.checking import check as check_file
     from skyband.pipelines.file import load
-    from skyband.pipelines.model import AVAILABLE_NOW
     from skyband.pipelines.progress import open_view
 
     console = Console()
     pipeline = load(file)
     check_file(pipeline)
+    where = _where_to_serve(pipeline, address, asked=serve or ui)
     with _reported(debug), open_view(console, as_json=log is Log.json) as view, _interrupts() as interrupted:
         from skyband.pipelines.metrics import Metrics
-        from skyband.pipelines.running import Running
-        from skyband.pipelines.session import start_session
 
-        metrics = Metrics() if metrics_port else None
+        metrics = Metrics() if metrics_port or where else None
         if metrics and metrics_port:
             metrics.serve(metrics_port, metrics_address)
-        spark = start_session(pipeline, log_file=None if debug else _log_file(pipeline))
-        interrupted.take_over()  # Spark's own way with Ctrl-C is to cancel what runs
-        try:
-            running = Running(spark, pipeline, view.show, AVAILABLE_NOW if available_now else None)
-            running.start()
-            try:
-                for figures in running.follow(interrupted):
-                    view.news(figures)
-                    if metrics:
-                        metrics.take(figures)
-            finally:
-                running.stop()
-        finally:
-            spark.stop()
+        with _served(pipeline, where, metrics, open_page=ui) as served:
+            _follow(pipeline, view, interrupted, metrics, served, debug=debug, available_now=available_now)
     if interrupted:
         Console(stderr=True).print("Stopped. `skyband run` again goes on from here.", highlight=False)
+
+
+def _follow(
+    pipeline: Pipeline,
+    view: View,
+    interrupted: _Interrupt,
+    metrics: Metrics | None,
+    served: ServedPipeline | None,
+    *,
+    debug: bool,
+    available_now: bool,
+) -> None:
+    """Run it to its end."""
+    from skyband.pipelines.model import AVAILABLE_NOW
+    from skyband.pipelines.running import Running
+    from skyband.pipelines.session import start_session
+
+    spark = start_session(pipeline, log_file=None if debug else _log_file(pipeline))
+    interrupted.take_over()  # Spark's own way with Ctrl-C is to cancel what runs
+    try:
+        running = Running(spark, pipeline, view.show, AVAILABLE_NOW if available_now else None, served)
+        running.start()
+        try:
+            for figures in running.follow(interrupted):
+                view.news(figures)
+                if metrics:
+                    metrics.take(figures)
+        finally:
+            running.stop()
+    finally:
+        spark.stop()
+
+
+def _where_to_serve(pipeline: Pipeline, address: str | None, *, asked: bool) -> Address | None:
+    """None: nowhere."""
+    from skyband.pipelines.model import HERE, Address
+
+    if address is None:
+        return pipeline.serve or (HERE if asked else None)
+    if not asked and pipeline.serve is None:
+        raise InvalidInput("--address says where answers are served: add --serve or --ui.")
+    found = Address.read(address)
+    if found is None:
+        raise InvalidInput(f"--address takes a host and a port, such as 127.0.0.1:8765; got {address!r}.")
+    return found
+
+
+@contextmanager
+def _served(
+    pipeline: Pipeline, where: Address | None, metrics: Metrics | None, *, open_page: bool
+) -> Iterator[ServedPipeline | None]:
+    """What readers are served, until the end of the block; its address is printed once, with the token."""
+    if where is None or metrics is None:
+        yield None
+        return
+    from skyband.serving import require
+
+    require()
+    from skyband.pipelines.served import ServedPipeline
+    from skyband.serving.server import Server
+
+    served = ServedPipeline(pipeline, metrics.text)
+    with Server(served.catalog, host=where.host, port=where.port) as server:
+        Console(stderr=True).print(f"Serving at {server.page}", soft_wrap=True, highlight=False, markup=False)
+        if open_page:
+            server.open()
+        yield served
 
 
 def check(file: File) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from skyband.errors import InvalidPipeline, SkybandError
-from skyband.pipelines.model import AVAILABLE_NOW, TEXT_FILES, Options, Pipeline, Query, Sink, Source
+from skyband.pipelines.model import AVAILABLE_NOW, HERE, TEXT_FILES, Address, Options, Pipeline, Query, Sink, Source
 from skyband.pipelines.places import Places
 from skyband.pipelines.secrets import is_exposed
 from skyband.windows import parse_span
 
-_TOP: Final = ("name", "checkpoint", "trigger", "sources", "queries", "sinks", "spark")
+_TOP: Final = ("name", "checkpoint", "trigger", "sources", "queries", "sinks", "spark", "serve")
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 # What each format needs, and what it may have besides. `options` go to Spark's reader or writer by Spark's own names.
@@ -91,6 +91,7 @@ class _Reader:
             sinks=sinks,
             spark=self._options(content.get("spark", {}), "spark"),
             places=self._places,
+            serve=self._serve(content.get("serve", False)),
         )
 
     # -- the parts -----------------------------------------------------------------------------------------------------
@@ -252,6 +253,14 @@ class _Reader:
             if name in options and is_exposed(name, options[name]):
                 raise self.wrong(_EXPOSED.format(key=name), *path, name)
         return options
+
+    def _serve(self, given: Any) -> Address | None:
+        if isinstance(given, bool):
+            return HERE if given else None
+        found = Address.read(given) if isinstance(given, str) else None
+        if found is None:
+            raise self.wrong(f'serve is true, false or an address such as "127.0.0.1:8765", got {given!r}.', "serve")
+        return found
 
     def _trigger(self, text: str | None) -> str | None:
         if text is not None and text != AVAILABLE_NOW:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
 
 from skyband.errors import EnvironmentProblem
 from skyband.pipelines.figures import Figures
@@ -65,6 +65,10 @@ class Metrics:
             raise EnvironmentProblem(
                 f"Metrics cannot be served at {address}:{port}: {error.strerror}. Name another --metrics-port."
             ) from error
+
+    def text(self) -> bytes:
+        """All of it in Prometheus's text format."""
+        return generate_latest(self.registry)
 
     def take(self, figures: Figures) -> None:
         """Count what is new since the last time."""

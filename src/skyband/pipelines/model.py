@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from skyband.errors import InvalidPipeline
 from skyband.pipelines.places import Places
@@ -74,6 +74,22 @@ class Sink:
         return self.path or self.table or self.board
 
 
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    @classmethod
+    def read(cls, text: str) -> Address | None:
+        """From host:port; None: it is none."""
+        host, _, port = text.rpartition(":")
+        if not host or not port.isascii() or not port.isdecimal() or int(port[:6]) > 65_535:
+            return None
+        return cls(host.strip("[]"), int(port))
+
+
+HERE: Final = Address("127.0.0.1", 8765)  # where answers are served unless another address is named
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """One file."""
@@ -87,6 +103,7 @@ class Pipeline:
     sinks: Mapping[str, Sink]
     spark: Options
     places: Places
+    serve: Address | None = None  # where answers are served over HTTP
 
     def wrong(self, problem: str, *path: str) -> InvalidPipeline:
         """The error for what is wrong with the key at `path`."""

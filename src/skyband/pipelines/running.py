@@ -19,6 +19,7 @@ from skyband.errors import PipelineFailed, SkybandError
 from skyband.pipelines.figures import Figures
 from skyband.pipelines.model import AVAILABLE_NOW, Pipeline
 from skyband.pipelines.secrets import hide
+from skyband.pipelines.served import ServedPipeline
 from skyband.pipelines.sinks import FileTarget, Show, Target, open_target
 from skyband.pipelines.streams import Stream, streams_of
 
@@ -29,8 +30,15 @@ _PATIENCE_SECONDS: Final = 600  # for the micro-batch that runs when a stop is a
 class Running:
     """A pipeline that runs; `follow` it, and `stop` it."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, show: Show, trigger: str | None = None) -> None:
-        self._spark, self._pipeline, self._show = spark, pipeline, show
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        show: Show,
+        trigger: str | None = None,
+        served: ServedPipeline | None = None,
+    ) -> None:
+        self._spark, self._pipeline, self._show, self._served = spark, pipeline, show, served
         self._trigger = trigger or pipeline.trigger
         self._started: dict[str, StreamingQuery] = {}
         self._outputs: dict[str, tuple[str, ...]] = {}  # the queries of a stream
@@ -93,6 +101,8 @@ class Running:
             error = query.exception()
             if error is not None:
                 said = self._said(self._failed.get(stream) or error)
+                if self._served is not None:
+                    self._served.fail(self._outputs[stream], str(said))
                 self.stop()
                 raise PipelineFailed(f"{', '.join(self._outputs[stream])} failed: {said}") from error
 
@@ -114,14 +124,22 @@ class Running:
         self.figures |= {name: Figures(name, shared=stream.is_shared) for name in stream.outputs}
         self._outputs[stream.name] = tuple(stream.outputs)
         if not stream.rows.isStreaming:
+            self._serve(stream, is_resumed=False)
             return targets
-        if stream.checkpoint.begin({name: output.asked for name, output in stream.outputs.items()}):
+        is_resumed = stream.checkpoint.begin({name: output.asked for name, output in stream.outputs.items()})
+        self._serve(stream, is_resumed=is_resumed)
+        if is_resumed:
             self._recall(stream)
         else:
             for target in (target for several in targets.values() for target in several):
                 if isinstance(target, FileTarget):
                     target.refuse_leftovers(stream.checkpoint)
         return targets
+
+    def _serve(self, stream: Stream, *, is_resumed: bool) -> None:
+        if self._served is not None:
+            specs = {name: output.spec for name, output in stream.outputs.items() if output.spec is not None}
+            self._served.begin(specs, self.figures, is_resumed=is_resumed)
 
     def _recall(self, stream: Stream) -> None:
         """What the state of a stream held when it stopped."""
@@ -158,6 +176,8 @@ class Running:
                 for name, answers in stream.answers(self._spark, rows).items():
                     for target in targets[name]:
                         target.write(answers, batch)
+                    if self._served is not None:  # when the sinks have it: nobody is told what may be undone
+                        self._served.take(name, answers, batch)
                     self.figures[name].changes.update(answers.by_change())
             except Exception as error:
                 self._failed[stream.name] = readable(error)

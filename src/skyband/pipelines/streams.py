@@ -44,6 +44,7 @@ class Output:
     to: tuple[str, ...]
     asked: Asked
     number: int | None = None  # among the questions that share a stream
+    spec: QuerySpec | None = None  # what is asked; None: nothing, these are bad records
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ def _shared(name: str, source: str, several: Mapping[str, _Asked], checkpoint: C
     shared = multi_query({name: one.meaning for name, one in several.items()}, source, inputs)
     outputs = {
         name: Output(
-            shared.answers[name], shared.tables[name], key_of(one.meaning), one.query.to, one.asked, number_of(name)
+            *(shared.answers[name], shared.tables[name], key_of(one.meaning), one.query.to, one.asked),
+            *(number_of(name), one.meaning),
         )
         for name, one in several.items()
     }
@@ -170,7 +172,7 @@ def _alone(spark: SparkSession, pipeline: Pipeline, one: _Asked) -> Stream:
     name = one.query.name
     answers = sql(one.query.sql, **one.inputs)
     mode = "append" if gives_windows(one.meaning.query.emit) else "update"
-    output = Output(_as_they_are, None, key_of(one.meaning), one.query.to, one.asked)
+    output = Output(_as_they_are, None, key_of(one.meaning), one.query.to, one.asked, spec=one.meaning)
     return Stream(name, answers, mode, {name: output}, _checkpoint(spark, pipeline, f"query_{name}"))
 
 

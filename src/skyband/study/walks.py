@@ -1,6 +1,7 @@
 """Which files a call walks through, and how often it switches between them: for docs/architecture.md.
 
-    python -m skyband.study.walks
+    python -m skyband.study.walks             # in this process
+    python -m skyband.study.walks --spark     # and on Spark: what the driver walks through
 
 Only code of Skyband counts. Compiled loops are one step: a profiler does not see into them. A file is entered when one
 of its functions is called from another file; what numba, pyarrow and Spark do in between is passed over.
@@ -9,31 +10,46 @@ of its functions is called from another file; what numba, pyarrow and Spark do i
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import skyband
 
 PACKAGE = Path(skyband.__file__).parent
+ROWS = 50_000
 
 
 class Walk(NamedTuple):
     files: list[str]  # in the order in which they are first entered
-    switches: int  # calls from one file to another
     edges: Counter[tuple[str, str]]  # how often each file calls each other one
 
+    @property
+    def switches(self) -> int:
+        """Calls from one file to another."""
+        return sum(self.edges.values())
+
+    def by_room(self) -> Walk:
+        """The same walk through rooms: a package, or for a problem each of its folders."""
+        edges: Counter[tuple[str, str]] = Counter()
+        for (caller, called), count in self.edges.items():
+            if room(caller) != room(called):
+                edges[room(caller), room(called)] += count
+        return Walk([*dict.fromkeys(map(room, self.files))], edges)
+
     def mermaid(self) -> str:
-        """As a picture: files, and what calls what, with how often."""
-        names = {file: f"f{number}" for number, file in enumerate(self.files)}
-        boxes = [f'  {names[file]}["{number}. {file}"]' for number, file in enumerate(self.files, 1)]
-        arrows = [
-            f"  {names[caller]} -->|{count}| {names[called]}"
-            for (caller, called), count in self.edges.items()
-            if caller in names and called in names
-        ]
+        """As a picture of its rooms: how many files of each are entered, and how often one calls another."""
+        rooms, files = self.by_room(), Counter(map(room, self.files))
+        names = {place: f"r{number}" for number, place in enumerate(rooms.files)}
+        boxes = [f'  {names[place]}["{place}: {files[place]}"]' for place in rooms.files]
+        arrows = [f"  {names[a]} -->|{count}| {names[b]}" for (a, b), count in rooms.edges.items()]
         return "\n".join(["graph TD", *boxes, *arrows])
 
 
@@ -56,7 +72,7 @@ def trace(call: Callable[[], Any]) -> Walk:
         call()
     finally:
         sys.setprofile(None)
-    return Walk(list(files), sum(edges.values()), edges)
+    return Walk(list(files), edges)
 
 
 def _callers(frame: FrameType) -> Any:
@@ -72,46 +88,81 @@ def _file(frame: FrameType) -> str | None:
     return str(path.relative_to(PACKAGE)) if inside and "study" not in path.parts else None
 
 
-def rooms(walk: Walk) -> dict[str, int]:
-    """How many of the walk's files are in each room; the algorithms that are only asked for their cost are one."""
-    found: Counter[str] = Counter()
-    for file in walk.files:
-        found[_room(file)] += 1
-    return dict(found)
-
-
-def _room(file: str) -> str:
+def room(file: str) -> str:
+    """The package of a file; of a problem, the folder in it."""
     parts = Path(file).parts
     if parts[0] == "problems" and len(parts) > 3:
-        return f"problems/{parts[1]}/{parts[2]}"
+        return "/".join(parts[:3])
     if parts[0] in ("core", "engines") and len(parts) > 2:
-        return f"{parts[0]}/{parts[1]}"
-    return parts[0] if len(parts) > 1 and parts[0] != "problems" else "/".join(parts[:2])
+        return "/".join(parts[:2])
+    return "/".join(parts[:2]) if parts[0] == "problems" else parts[0]
+
+
+def _trades(rows: int = ROWS) -> pa.Table:
+    times = pa.array(np.arange(rows) * 1000, pa.timestamp("us", "UTC"))
+    return pa.table({"ts": times, "symbol": np.arange(rows) % 50, "price": np.random.default_rng(0).random(rows)})
+
+
+_JOIN = (
+    "SELECT a.symbol, COUNT(*) AS n FROM sold AS a [WINDOW 10 SECONDS EVERY 1 SECOND ON ts], "
+    "bought AS b [WINDOW 10 SECONDS ON ts] WHERE a.symbol = b.symbol GROUP BY a.symbol"
+)
+_PIPELINE = """
+trigger = "available now"
+[sources.trades]
+format = "parquet"
+path = "trades"
+[queries.best]
+sql = "SELECT * FROM trades [WINDOW 10 SECONDS EVERY 1 SECOND ON ts] ORDER BY price DESC LIMIT 3 BY symbol"
+to = "files"
+[sinks.files]
+format = "parquet"
+path = "answers"
+"""
+
+
+def in_this_process() -> dict[str, Callable[[], Any]]:
+    trades, window = _trades(), skyband.sliding("10 seconds", every="1 second", on="ts")
+    return {
+        "sb.top_k over a table": lambda: skyband.top_k(trades, k=10, by="price * symbol", window=window),
+        "sb.sql, a join": lambda: skyband.sql(_JOIN, sold=trades.slice(0, 2_000), bought=trades.slice(0, 5_000)),
+    }
+
+
+def on_spark(folder: Path) -> dict[str, Callable[[], Any]]:
+    """What the driver does: workers run a session, as in this process."""
+    from skyband.engines.spark import local_session
+    from skyband.pipelines.file import load
+    from skyband.pipelines.running import Running
+
+    (folder / "trades").mkdir()
+    pq.write_table(_trades(1_000), folder / "trades" / "0.parquet")
+    (folder / "pipeline.toml").write_text(_PIPELINE)
+    spark = local_session("walks", fast_start=True)
+    window = skyband.sliding("10 seconds", every="1 second", on="ts")
+    stream = spark.readStream.schema(spark.read.parquet(str(folder / "trades")).schema).parquet(str(folder / "trades"))
+
+    def pipeline() -> None:
+        running = Running(spark, load(folder / "pipeline.toml"), print)
+        running.start()
+        for _ in running.follow():
+            pass
+        running.stop()
+
+    return {
+        "sb.top_k on Spark, per group": lambda: skyband.top_k(stream, k=3, by="price", window=window, per="symbol"),
+        "a pipeline of one statement": pipeline,
+    }
 
 
 def main() -> None:
-    """Print the walks of a top-k call and of a join in SQL, the second time that each is made."""
-    import numpy as np
-    import pyarrow as pa
-
-    n = 50_000
-    times = pa.array(np.arange(n) * 1000, pa.timestamp("us"))
-    trades = pa.table({"ts": times, "symbol": np.arange(n) % 50, "price": np.random.default_rng(0).random(n)})
-    window = skyband.sliding("10 seconds", every="1 second", on="ts")
-    text = (
-        "SELECT a.symbol, COUNT(*) AS n FROM sold AS a [WINDOW 10 SECONDS EVERY 1 SECOND ON ts], "
-        "bought AS b [WINDOW 10 SECONDS ON ts] WHERE a.symbol = b.symbol GROUP BY a.symbol"
-    )
-    calls: dict[str, Callable[[], Any]] = {
-        "sb.top_k over a table": lambda: skyband.top_k(trades, k=10, by="price * symbol", window=window),
-        "sb.sql, a join": lambda: skyband.sql(text, sold=trades.slice(0, 2_000), bought=trades.slice(0, 5_000)),
-    }
-    for name, call in calls.items():
-        call()
-        walk = trace(call)
-        print(f"{name}: {len(walk.files)} files, {walk.switches} switches")
-        for room, files in rooms(walk).items():
-            print(f"  {files:3} {room}")
+    """Print each walk, the second time that it is made, with its picture."""
+    with tempfile.TemporaryDirectory(prefix="skyband-walks-") as folder:
+        calls = in_this_process() | (on_spark(Path(folder)) if "--spark" in sys.argv[1:] else {})
+        for name, call in calls.items():
+            call()
+            walk = trace(call)
+            print(f"{name}: {len(walk.files)} files, {walk.switches} switches\n\n{walk.mermaid()}\n")
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ class AggregateOverflow(SkybandError):
     >>> rows = pa.table({"t": [1, 2], "x": [2**62, 2**62]})
     >>> sb.join_aggregate(rows, window=sb.tumbling(5, on="t"), aggregates={"s": "SUM(x)"})
     Traceback (most recent call last):
-    skyband.errors.AggregateOverflow: 's': A sum of whole numbers exceeds 64 bits. SUM(x * 1.0) adds float64.
+    skyband.errors.AggregateOverflow: 's': A sum of whole numbers exceeds 64 bits. SUM(CAST(x AS DOUBLE)) adds float64.
     """
 
     def __init__(self, message: str, aggregate: int | None = None) -> None:

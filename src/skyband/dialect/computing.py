@@ -15,6 +15,7 @@ from skyband.dialect.columns import Item
 from skyband.dialect.query_spec import View
 from skyband.dialect.reading import row_text
 from skyband.dialect.statement import Input, Statement
+from skyband.expressions.grammar import rewritten
 
 Schemas = Mapping[str, pa.Schema]
 
@@ -43,9 +44,9 @@ def _with_column(statement: Statement, schemas: Schemas, tree: exp.Expr, what: s
     def put(node: exp.Expr) -> exp.Expr:
         return column.copy() if node.unnest() == tree else node
 
-    items = [Item(item.name, item.tree.transform(put), item.is_named, item.is_starred) for item in statement.items]
+    items = [Item(item.name, rewritten(item.tree, put), item.is_named, item.is_starred) for item in statement.items]
     inputs = [_seen_through(one, view) if one.alias == alias else one for one in statement.inputs]
-    select = cast(exp.Select, statement.select.transform(put))
+    select = cast(exp.Select, rewritten(statement.select, put))
     changed = replace(statement, select=select, items=tuple(items), inputs=tuple(inputs))
     return changed, {**schemas, alias: whole}
 

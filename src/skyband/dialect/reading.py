@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
+from skyband import expressions
 from skyband.dialect.columns import check_name
 from skyband.dialect.grammar import SkybandSql, Span, StreamWindow
 from skyband.dialect.statement import Input, Statement
 from skyband.errors import SkybandError
+from skyband.expressions.grammar import rewritten
 from skyband.windows import Window, landmark, sliding
 
 _ROWS = ("ROW", "ROWS")
@@ -183,12 +186,26 @@ def _row_text(tree: exp.Expr) -> str:
     def plain(node: exp.Expr) -> exp.Expr:
         return exp.column(written(node.name)) if isinstance(node, exp.Column) else node
 
-    return tree.transform(plain).sql(dialect="spark")
+    return rewritten(tree, plain).sql(dialect="spark")
 
 
 def all_of(conditions: list[exp.Expr]) -> str | None:
     """Conditions on the rows of one input as one text; None: there are none."""
     return " AND ".join(f"({_row_text(condition)})" for condition in conditions) or None
+
+
+def check_conditions(statement: Statement, conditions: list[exp.Expr], schema: pa.Schema) -> None:
+    """Raise at the first condition on the rows of one input that is none."""
+    whole = all_of(conditions)
+    if whole is None:
+        return
+    try:
+        expressions.bind_condition(whole, schema, used_as="WHERE")
+    except SkybandError:
+        for condition in conditions:
+            check = partial(expressions.bind_condition, row_text(condition), schema, used_as="WHERE")
+            statement.attempt(check, condition)
+        raise
 
 
 def columns_read(trees: Iterable[exp.Expr], alias: str, schema: pa.Schema, window: Window | None) -> tuple[str, ...]:

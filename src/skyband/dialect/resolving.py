@@ -17,7 +17,7 @@ from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import Item, check_name, qualified
 from skyband.dialect.grammar import StreamWindow
 from skyband.dialect.query_spec import View
-from skyband.dialect.reading import all_of, measured_column, row_text
+from skyband.dialect.reading import all_of, check_conditions, measured_column, row_text
 from skyband.dialect.sources import Step
 from skyband.dialect.statement import Input, Statement
 
@@ -80,12 +80,7 @@ def _view(
         is_column = isinstance(item.tree.unnest(), exp.Column)
         fields.append(seen.field(text).with_name(item.name) if is_column else pa.field(item.name, value.type))
         columns.append((item.name, text))
-    for condition in body.conditions:
-        check = row_text(condition)
-        statement.attempt(
-            lambda check=check: expressions.bind_condition(check, seen, used_as="WHERE"),  # type: ignore[misc]
-            condition,
-        )
+    check_conditions(statement, body.conditions, seen)
     shown = pa.schema(fields)
     there = {text: name for name, text in columns if text in seen.names}
     along: list[str | None] = []

@@ -9,6 +9,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from skyband.dialect.grammar import Continuous, SkybandSql
 from skyband.errors import InvalidQuery, InvalidSql
+from skyband.expressions.grammar import TOO_LARGE, too_deep
 
 
 def read(text: str) -> Continuous:
@@ -30,12 +31,14 @@ def read(text: str) -> Continuous:
         )
     except (SqlglotError, RecursionError) as error:
         why = "a quote is not closed" if isinstance(error, TokenError) else "it is nested too deeply"
-        raise InvalidSql(f"Cannot read this: {why}.\n{_quoted(text)}") from None
+        raise InvalidSql(f"Cannot read this: {why}.\n{_quoted(text[:1_000])}") from None
     if not statements:
         raise InvalidSql("There is no statement here. A statement: SELECT … FROM … [WINDOW …] ORDER BY … LIMIT k.")
     if len(statements) > 1:
         raise InvalidSql(f"One statement at a time, got {len(statements)}.\n{_quoted(text)}")
     statement = statements[0]
+    if too_deep(statement) is not None:
+        raise InvalidSql(f"This statement {TOO_LARGE}:\n  {text.strip()[:100]}…")
     if not isinstance(statement, Continuous):
         refuse(text, f"Only SELECT can be answered, not {statement.key.upper()}", 0)
     return statement

@@ -1,8 +1,8 @@
 """Aggregates, join conditions and filters as text: read once, by sqlglot, and bound to the columns they are about.
 
 An argument of whole numbers stays whole: it is int64, and an overflow is an error. What of whole numbers is whole is as
-for scores (see whole.py); + - * of columns are computed by Arrow. A decimal column is int64, too: whole numbers of its
-last digit. Other arguments are float64, where null and NaN are no value.
+for scores (see whole.py); + - * of columns are computed by Arrow. A decimal is int64, too: a whole number of its last
+digit. Other arguments are float64, where null and NaN are no value.
 """
 
 from __future__ import annotations
@@ -120,6 +120,8 @@ def _without_inputs(tree: Any) -> tuple[str, tuple[Name, ...]]:
     """The expression as text, with columns by their plain names, and the columns as they were written."""
     from sqlglot import exp
 
+    from skyband.expressions.grammar import rewritten
+
     found = [Name(column.table, column.name) for column in tree.find_all(exp.Column, bfs=False)]
 
     def strip(node: Any) -> Any:
@@ -127,7 +129,7 @@ def _without_inputs(tree: Any) -> tuple[str, tuple[Name, ...]]:
             return exp.column(exp.to_identifier(node.name, quoted=True))
         return node
 
-    return tree.transform(strip).sql(dialect="spark", identify=True), tuple(dict.fromkeys(found))
+    return rewritten(tree, strip).sql(dialect="spark", identify=True), tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,8 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
         ticks = f"UNIX_MICROS({aggregate.argument})" if is_instant else None
         return Argument(text, False, column_type, False, ticks, lambda batch: batch.column(name).view(pa.int64()))
     if is_decimal:
-        return _decimal_argument(text, aggregate.columns[0].column, column_type)
+        column = expressions.bind(aggregate.columns[0].column, schema)
+        return _decimal_argument(text, column.text, column_type, column.spark_sql, column.values)
     if _is_whole(tree, schema):
         whole = _whole(tree)
         return Argument(
@@ -185,6 +188,8 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
     score = expressions.bind(aggregate.columns[0].column if plain else aggregate.argument, schema)
     if score.type == pa.int64():
         return Argument(text, False, pa.int64(), True, score.spark_sql, score.values)
+    if pa.types.is_decimal(score.type):
+        return _decimal_argument(text, aggregate.argument, score.type, score.spark_sql, score.values)
     in_spark = None if score.spark_sql is None else f"NULLIF(CAST({score.spark_sql} AS DOUBLE), DOUBLE('NaN'))"
     return Argument(text, True, pa.float64(), True, in_spark, score.evaluate)
 
@@ -193,15 +198,17 @@ def _presence(column: pa.Array) -> pa.Array:
     return pa.array(np.ones(len(column), np.int64), mask=pc.is_null(column).to_numpy(zero_copy_only=False))
 
 
-def _decimal_argument(text: str, name: str, kind: pa.DataType) -> Argument:
-    """A decimal column, as whole numbers of its last digit."""
-    quoted, scale = name.replace("`", "``"), max(0, kind.scale)
+def _decimal_argument(
+    text: str, name: str, kind: pa.DataType, spark_sql: str | None, read: Callable[[pa.RecordBatch], Any]
+) -> Argument:
+    """Decimals, as whole numbers of their last digit."""
+    scale = max(0, kind.scale)
     # Of more digits, the product may have more than Spark's 38; so may a value without its point.
     fits = kind.precision <= FITTING_DIGITS and kind.scale >= 0
-    in_spark = f"CAST(`{quoted}` * {10**scale}BD AS BIGINT)" if fits else None
+    in_spark = f"CAST({spark_sql} * {10**scale}BD AS BIGINT)" if fits and spark_sql is not None else None
 
     def evaluate(batch: pa.RecordBatch) -> pa.Array:
-        column = batch.column(name)
+        column = read(batch)
         if kind.scale < 0:
             column = column.cast(pa.decimal256(76, 0))
         fits = fit_in_64_bits(column)
@@ -209,8 +216,8 @@ def _decimal_argument(text: str, name: str, kind: pa.DataType) -> Argument:
             wrong = column.filter(pa.array(~fits))[0]
             raise InvalidInput(
                 f"{text!r}: {name} is {wrong} for a row, a {kind} that takes more than 64 bits as a whole number of "
-                f"its last digit. Cast the column to a decimal of fewer digits; {text.partition('(')[0]}({name} * 1.0) "
-                "takes it as float64. Nothing of this batch was taken."
+                f"its last digit. Nothing of this batch was taken. Cast the column to a decimal of fewer digits; "
+                f"{text.partition('(')[0]}(CAST({name} AS DOUBLE)) takes it as float64."
             )
         missing = pc.is_null(column).to_numpy(zero_copy_only=False) if column.null_count else None
         return pa.array(in_last_digits(column), mask=missing)
@@ -264,10 +271,12 @@ def _whole_for_spark(tree: Any) -> str:
     """The same for Spark, in 64 bits."""
     from sqlglot import exp
 
-    def widen(node: Any) -> Any:
-        return exp.cast(node.copy(), "BIGINT") if isinstance(node, (exp.Column, exp.Literal)) else node
+    from skyband.expressions.grammar import cast_to, rewritten
 
-    text: str = tree.transform(widen).sql(dialect="spark", identify=True)
+    def widen(node: Any) -> Any:
+        return cast_to(node.copy(), "BIGINT") if isinstance(node, (exp.Column, exp.Literal)) else node
+
+    text: str = rewritten(tree, widen).sql(dialect="spark", identify=True)
     return text
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -71,9 +71,13 @@ def is_read(node: exp.Expr, also: Mapping[type[exp.Expr], frozenset[str]]) -> bo
 
 
 def plainly(tree: exp.Expr) -> exp.Expr:
-    """The same in fewer kinds of nodes: x <=> y is (x = y) IS TRUE OR (x IS NULL AND y IS NULL)."""
+    """The same in fewer kinds of nodes, and with its ANDs and ORs side by side: x <=> y is (x = y) IS TRUE OR (x IS
+    NULL AND y IS NULL)."""
 
     def write(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Connector):
+            parts = _chained(node)
+            return _balanced(type(node), [plainly(part) for part in parts]) if len(parts) > 2 else node
         if not isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ)):
             return node
         x, y = (exp.Paren(this=plainly(part)) for part in (node.this, node.expression))
@@ -82,7 +86,29 @@ def plainly(tree: exp.Expr) -> exp.Expr:
         same = exp.Paren(this=exp.or_(equal, exp.and_(*unknown)))
         return same if isinstance(node, exp.NullSafeEQ) else exp.Not(this=same)
 
-    return tree.transform(write)
+    return rewritten(tree, write)
+
+
+def _chained(node: exp.Connector) -> list[exp.Expr]:
+    """What a run of ANDs, or of ORs, connects, from left to right."""
+    found, waiting = [], [node.expression, node.this]
+    while waiting:
+        part = waiting.pop()
+        inner = part.unnest()
+        if type(inner) is type(node):
+            waiting += [inner.expression, inner.this]
+        else:
+            found.append(part)
+    return found
+
+
+def _balanced(kind: type[exp.Expr], parts: list[exp.Expr]) -> exp.Expr:
+    """The parts connected in as few levels as there can be: what evaluates them goes down level by level."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    sides = (_balanced(kind, side) for side in (parts[:half], parts[half:]))
+    return kind(**dict(zip(("this", "expression"), (exp.Paren(this=side) for side in sides), strict=True)))
 
 
 def is_there(value: object) -> bool:
@@ -90,12 +116,70 @@ def is_there(value: object) -> bool:
     return value is not None and value is not False and value != [] and value != ""
 
 
-def bottom_up(tree: exp.Expr, rewrite: Any) -> exp.Expr:
+DEEPEST: Final = 150  # levels of an expression; chains of ANDs and of ORs count as one
+LARGEST: Final = 50_000  # nodes
+TOO_LARGE: Final = (
+    f"is too large: an expression has at most {DEEPEST} levels and {LARGEST:,} parts. A list (x IN (…)) and a run of "
+    "ANDs or ORs are one level; WITH computes a column in steps"
+)
+
+
+def too_deep(tree: exp.Expr) -> exp.Expr | None:
+    """The first part of a tree that lies deeper than what is evaluated, if there is one; of a tree with too many parts,
+    the first that is too many."""
+    waiting, seen = [(tree, 0)], 0
+    while waiting:
+        node, depth = waiting.pop()
+        seen += 1
+        if depth > DEEPEST or seen > LARGEST:
+            return node
+        chained = isinstance(node, exp.Connector)
+        waiting += [
+            (part, depth if chained and type(part) is type(node) else depth + 1) for part in node.iter_expressions()
+        ]
+    return None
+
+
+def rewritten(tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A copy of `tree` with nodes in place of others, from the top: below what `change` replaces nothing is changed."""
+    return _rebuilt(tree.copy(), change, None)
+
+
+def bottom_up(tree: exp.Expr, rewrite: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """`tree` with every node rewritten after its children, so that what a rewrite adds is not rewritten again."""
-    root = exp.Paren(this=tree)
-    for node in reversed(list(root.walk())):
-        if node is not root:
-            replacement = rewrite(node)
-            if replacement is not node:
-                node.replace(replacement)
-    return root
+    return exp.Paren(this=_rebuilt(tree, None, rewrite))
+
+
+def _rebuilt(
+    node: exp.Expr,
+    before: Callable[[exp.Expr], exp.Expr] | None,
+    after: Callable[[exp.Expr], exp.Expr] | None,
+) -> exp.Expr:
+    """sqlglot's `transform` takes time quadratic in the length of a list."""
+    if before is not None and (changed := before(node)) is not node:
+        return changed
+    for name, value in list(node.args.items()):
+        if isinstance(value, exp.Expr):
+            part = _rebuilt(value, before, after)
+            if part is not value:
+                node.set(name, part)
+        elif isinstance(value, list) and any(isinstance(one, exp.Expr) for one in value):
+            parts = [_rebuilt(one, before, after) if isinstance(one, exp.Expr) else one for one in value]
+            if any(part is not one for part, one in zip(parts, value, strict=True)):
+                node.set(name, parts)
+    return node if after is None else after(node)
+
+
+_TYPES: Final = {
+    name: exp.DataType.build(name) for name in ("DOUBLE", "BIGINT", "INT128", "DECIMAL(38, 0)", "DATE", "TIMESTAMPNTZ")
+}
+
+
+def cast_to(node: exp.Expr, name: str) -> exp.Cast:
+    """CAST(node AS name); sqlglot's own function reads the name anew each time."""
+    return exp.Cast(this=node, to=_TYPES[name].copy())
+
+
+def is_to_double(node: exp.Expr) -> bool:
+    """Is this CAST(x AS DOUBLE)? What else is written so is a time."""
+    return isinstance(node, exp.Cast) and bool(node.to.is_type("double", "float"))

@@ -2,8 +2,8 @@
 
 A column is ranked in its own type. An expression means the same on both engines. It is parsed once, by sqlglot; every
 node must be on the list below, which holds what polars and Spark can both evaluate with one meaning: sums and products
-of whole numbers are whole (see whole.py), all else is float64; division and logarithms follow IEEE 754 (1/0 is +inf,
-0/0 is NaN, ln 0 is -inf). A NaN or null score is never ranked.
+of whole numbers are whole, those of decimals are decimals (see whole.py), all else is float64; division and logarithms
+follow IEEE 754 (1/0 is +inf, 0/0 is NaN, ln 0 is -inf). A NaN or null score is never ranked.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, UnknownColumn
+from skyband.expressions import functions
 
 Floats = npt.NDArray[np.float64]
 ScoreFunction = Callable[..., Any]
@@ -210,6 +212,11 @@ def bind_value(text: str, schema: pa.Schema) -> Score:
 
 
 def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
+    return _bound(text, schema.remove_metadata(), used_as, functions.meaning())
+
+
+@lru_cache(maxsize=256)  # a statement is checked part by part before it runs
+def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Score:
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
     from skyband.expressions import tree as expression_tree
     from skyband.expressions.grammar import READ_IN_ROWS
@@ -241,7 +248,7 @@ def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
     else:
         in_spark = condition_to_spark(tree, text)
     if is_number(given):
-        given = pa.int64() if row_expression.is_whole else pa.float64()
+        given = row_expression.kind.type
     return Score(text, columns, given, in_spark, evaluate)
 
 

@@ -6,9 +6,18 @@ from typing import Final
 
 from sqlglot import exp
 
-from skyband.expressions.grammar import RowExpressions, bottom_up
+from skyband.expressions.grammar import RowExpressions, bottom_up, cast_to, rewritten
 from skyband.expressions.times import in_spark, written_time
-from skyband.expressions.whole import RESULT, TOO_WIDE, is_narrowed, kind_of
+from skyband.expressions.whole import (
+    DIGITS,
+    MOST_DIGITS,
+    RESULT,
+    TOO_WIDE,
+    Kind,
+    is_narrowed,
+    kind_of,
+    written_in_digits,
+)
 
 
 def to_spark(tree: exp.Expr, text: str) -> str:
@@ -16,9 +25,22 @@ def to_spark(tree: exp.Expr, text: str) -> str:
     64 bits, whatever the ANSI setting."""
     number, kind = _for_spark(tree, text), kind_of(tree)
     if not kind.is_whole:
-        return exp.cast(number, "DOUBLE").sql(dialect="spark")
+        return cast_to(number, "DOUBLE").sql(dialect="spark")
+    if kind.scale:
+        return _as_decimal(number.sql(dialect="spark"), kind)
     fitting = number if _fits(tree) else _checked(number, text)
-    return exp.cast(fitting, "BIGINT").sql(dialect="spark")
+    return cast_to(fitting, "BIGINT").sql(dialect="spark")
+
+
+def _as_decimal(number: str, kind: Kind) -> str:
+    """A whole number of the last digit as a decimal, in Spark SQL."""
+    digits, scale = kind.type.precision, kind.scale
+    shown = f"DECIMAL({digits}, {scale})"
+    if digits + scale < MOST_DIGITS:
+        power = f"CAST('1E-{scale}' AS DECIMAL({scale}, {scale}))"
+        return f"CAST(CAST({number} AS DECIMAL({digits}, 0)) * {power} AS {shown})"
+    # The product would have more digits than Spark has; what is written has not.
+    return f"CAST(CONCAT(CAST({number} AS STRING), 'E-{scale}') AS {shown})"
 
 
 def condition_to_spark(tree: exp.Expr, text: str) -> str:
@@ -34,14 +56,18 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
         if written_time(node) is not None:
             return in_spark(node)
         if isinstance(node, exp.Substring):
-            return exp.Substring(**{**node.args, "this": node.this.transform(rewrite)})
+            return exp.Substring(**{**node.args, "this": rewritten(node.this, rewrite)})
         if isinstance(node, exp.Column):
-            column = exp.column(exp.to_identifier(node.name, quoted=True))
-            return exp.cast(column, wide if kind.is_whole else "DOUBLE") if kind.is_whole or kind.is_float else node
+            column: exp.Expr = exp.column(exp.to_identifier(node.name, quoted=True))
+            if kind.scale and not isinstance(node.parent, exp.Cast):
+                column = _in_digits(column, kind, text)
+            elif kind.scale:
+                return column
+            return cast_to(column, wide if kind.is_whole else "DOUBLE") if kind.is_whole or kind.is_float else node
         if isinstance(node, exp.Literal) and node.is_number:
-            return exp.cast(node, wide if kind.is_whole else "DOUBLE")
+            return cast_to(written_in_digits(node) if kind.is_whole else node, wide if kind.is_whole else "DOUBLE")
         if is_narrowed(node):
-            return _checked(node.this.transform(rewrite), text)
+            return _checked(rewritten(node.this, rewrite), text)
         return node
 
     def guard(node: exp.Expr) -> exp.Expr:
@@ -55,7 +81,7 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
             node.set("expressions", [_template("NANVL(x, NULL)", exp.Paren(this=e)) for e in node.expressions])
             return node
         if isinstance(node, (exp.Sign, exp.Length)) and kind_of(node).is_whole:  # of another type in Spark
-            return exp.cast(node, wide)
+            return cast_to(node, wide)
         if isinstance(node, (exp.Floor, exp.Ceil)) and kind_of(node).is_whole:
             return exp.Paren(this=node.this)
         if isinstance(node, exp.Mod):
@@ -69,7 +95,7 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
             )
         return node
 
-    return bottom_up(tree.transform(rewrite), guard)
+    return bottom_up(rewritten(tree, rewrite), guard)
 
 
 def _fits(node: exp.Expr) -> bool:
@@ -97,7 +123,21 @@ def _checked(number: exp.Expr, text: str) -> exp.Expr:
 
 
 def _whole(number: int) -> exp.Expr:
-    return exp.cast(exp.Literal.string(str(number)), "DECIMAL(38, 0)")
+    return cast_to(exp.Literal.string(str(number)), "DECIMAL(38, 0)")
+
+
+def _in_digits(column: exp.Expr, kind: Kind, text: str) -> exp.Expr:
+    """A decimal column as a whole number of its last digit, or an error where it has too many digits, in Spark SQL."""
+    name, scale = column.sql(dialect="spark"), kind.scale
+    checked = name
+    if kind.bits >= (10**DIGITS).bit_length():
+        fewer = f"TRY_CAST({name} AS DECIMAL({DIGITS}, {scale}))"
+        why = f"{text!r} computes with {name}, a decimal of more than {DIGITS} digits."
+        said = exp.Literal.string(why).sql("spark")
+        checked = f"CASE WHEN {name} IS NULL OR {fewer} IS NOT NULL THEN {fewer} ELSE RAISE_ERROR({said}) END"
+    product = RowExpressions().parse(f"({checked}) * CAST('1{'0' * scale}' AS DECIMAL({scale + 1}, 0))")[0]
+    assert product is not None
+    return exp.Paren(this=product)
 
 
 def _is_nonzero(node: exp.Expr) -> bool:
@@ -122,4 +162,4 @@ def _template(text: str, node: exp.Expr) -> exp.Expr:
 
     filled = RowExpressions().parse(text)[0]
     assert filled is not None
-    return exp.Paren(this=filled.transform(fill))
+    return exp.Paren(this=rewritten(filled, fill))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.grammar import cast_to, is_to_double
 
 _TYPE: Final = "time type"  # of a part of an expression, in its meta
 _VALUE: Final = "time value"  # of a time or an interval that is written out
@@ -39,7 +40,7 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
             node.meta[_TYPE] = types[node.name]
         elif isinstance(node, exp.Interval):
             node.meta[_TYPE], node.meta[_VALUE] = _SPAN, pa.scalar(_span(node, text), _SPAN)
-        elif isinstance(node, exp.Cast):
+        elif isinstance(node, exp.Cast) and not is_to_double(node):
             _write(node, pa.date32() if node.to.is_type("date") else stamp, text)
         elif isinstance(node, (exp.Add, exp.Sub)):
             _moved(node, text)
@@ -50,7 +51,9 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
             found = kinds[0][2] if kinds else None  # that of a column, rather than of what is written
             for part in parts if found is not None else ():
                 inner = part.unnest()
-                if (isinstance(inner, exp.Literal) and inner.is_string) or isinstance(inner, exp.Cast):
+                if (isinstance(inner, exp.Literal) and inner.is_string) or (
+                    isinstance(inner, exp.Cast) and not is_to_double(inner)
+                ):
                     _write(inner, found, text)
             if found is not None and not isinstance(node, exp.Predicate):
                 node.meta[_TYPE] = found
@@ -77,9 +80,9 @@ def in_spark(node: exp.Expr) -> exp.Expr:
     if pa.types.is_duration(kind):
         return exp.Interval(this=exp.Literal.string(str(value.value)), unit=exp.var("MICROSECOND"))
     if pa.types.is_date(kind):
-        return exp.cast(exp.Literal.string(str(value.as_py())), "DATE")
+        return cast_to(exp.Literal.string(str(value.as_py())), "DATE")
     if kind.tz is None:
-        return exp.cast(exp.Literal.string(str(value.cast(pa.timestamp("us")).as_py())), "TIMESTAMPNTZ")
+        return cast_to(exp.Literal.string(str(value.cast(pa.timestamp("us")).as_py())), "TIMESTAMPNTZ")
     micros = exp.Literal.number(value.cast(pa.timestamp("us", kind.tz)).value)
     return exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[micros])
 
@@ -107,7 +110,10 @@ def _write(node: exp.Expr, kind: pa.DataType, text: str) -> None:
     """Say that what is written here is a time of this type."""
     literal = node.this.unnest() if isinstance(node, exp.Cast) else node
     if not isinstance(literal, exp.Literal) or not literal.is_string:
-        raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} converts something: only a time is written so.")
+        raise InvalidExpression(
+            f"{node.sql('spark')!r} in {text!r} converts something. Possible: a number to DOUBLE, and a time that is "
+            "written out."
+        )
     value = _read(str(literal.this), kind)
     if value is None:
         raise InvalidExpression(f"{literal.this!r} in {text!r} is not a time. Write it as '2024-01-31 12:00:00'.")

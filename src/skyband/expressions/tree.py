@@ -13,9 +13,27 @@ from sqlglot.errors import SqlglotError
 
 from skyband.errors import InvalidExpression, InvalidInput
 from skyband.expressions import functions
-from skyband.expressions.grammar import RowExpressions, bottom_up, is_read, plainly
+from skyband.expressions.grammar import (
+    TOO_LARGE,
+    RowExpressions,
+    bottom_up,
+    cast_to,
+    is_read,
+    plainly,
+    rewritten,
+    too_deep,
+)
 from skyband.expressions.times import time_of, written_time
-from skyband.expressions.whole import TOO_WIDE, is_narrowed, kind_of
+from skyband.expressions.whole import (
+    DIGITS,
+    MOST_DIGITS,
+    TOO_WIDE,
+    Kind,
+    in_digits,
+    is_narrowed,
+    kind_of,
+    written_in_digits,
+)
 
 Read = Mapping[type[exp.Expr], frozenset[str]]
 _NOTHING: Final[Read] = {}
@@ -34,6 +52,8 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
         raise InvalidExpression(f"Cannot read {text!r} as an expression{place}. Possible: {possible}.") from None
     if len(statements) != 1 or statements[0] is None:
         raise InvalidExpression(f"Expected one expression, got {text!r}.")
+    if too_deep(statements[0]) is not None:
+        raise InvalidExpression(f"{text[:60]!r}… {TOO_LARGE}.")
     tree = plainly(statements[0])
     for node in tree.walk():
         if isinstance(node, exp.Anonymous):
@@ -99,15 +119,30 @@ class Call(NamedTuple):
     arguments: tuple[pl.Expr, ...]
 
 
+class Among(NamedTuple):
+    """x IN (…), where the list is long."""
+
+    name: str  # of the column that says so
+    value: pl.Expr
+    values: pl.Series
+    has_null: bool  # then what is not found is unknown
+
+    def column(self) -> pl.Expr:
+        found = self.value.is_in(self.values.implode())
+        return pl.when(found).then(True).otherwise(None if self.has_null else found).alias(self.name)
+
+
 class RowExpression(NamedTuple):
     """An expression of one row in polars."""
 
-    score: pl.Expr  # over the columns, int128 where they are whole, float64 where other numbers, and the divisors
+    score: pl.Expr  # over the columns, int128 where they are whole, float64 where other numbers, and those below
     columns: tuple[str, ...]
     divisors: dict[str, float]  # by the name of their column
     times: dict[str, pa.Scalar]  # that are written out, by the name of their column
+    digits: dict[str, str]  # decimals, as whole numbers of their last digit: the name of that column, and which it is
+    lists: tuple[Among, ...]  # what to look up in long lists
     calls: tuple[Call, ...] = ()  # what to compute first, in this order: columns of their own, too
-    is_whole: bool = False  # does it give whole numbers?
+    kind: Kind = Kind(False)  # of what it gives
 
 
 def to_polars(tree: exp.Expr) -> RowExpression:
@@ -119,6 +154,8 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     divisors: dict[str, float] = {}
     times: dict[str, pa.Scalar] = {}
     calls: list[Call] = []
+    digits: dict[str, str] = {}
+    lists: list[Among] = []
 
     def call_first(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Anonymous):
@@ -135,19 +172,28 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             times[name] = time
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.Substring):  # whose numbers are no values of rows
-            return exp.Substring(**{**node.args, "this": node.this.transform(rewrite)})
+            return exp.Substring(**{**node.args, "this": rewritten(node.this, rewrite)})
         if isinstance(node, exp.Length):
-            return exp.cast(exp.Length(this=node.this.transform(rewrite)), "INT128")
+            return cast_to(exp.Length(this=rewritten(node.this, rewrite)), "INT128")
+        if isinstance(node, exp.Column) and kind_of(node).scale and not isinstance(node.parent, exp.Cast):
+            name = f"digits of {node.name}"
+            digits[name] = node.name
+            return exp.column(exp.to_identifier(name, quoted=True))
+        if isinstance(node, exp.In) and (listed := _listed(node)) is not None:
+            name = f"list {len(lists)} of {node.this.sql('spark')}"
+            value = bottom_up(rewritten(node.this, rewrite), divide_by_column)
+            lists.append(Among(name, _sql_expr(bottom_up(value, call_first)), *listed))
+            return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):  # of null, polars says null
-            asked = node.this.transform(rewrite)
+            asked = rewritten(node.this, rewrite)
             asked = asked if node.expression.this else exp.Not(this=exp.Paren(this=asked))
             return exp.Coalesce(this=asked, expressions=[exp.false()])
         if isinstance(node, exp.Log) and node.args.get("expression"):
             return exp.Div(this=exp.Ln(this=node.expression), expression=exp.Ln(this=node.this))
         if isinstance(node, exp.Literal) and node.is_number:
-            return exp.cast(node, "INT128" if kind_of(node).is_whole else "DOUBLE")
+            return _constant(node)
         if is_narrowed(node):
-            return exp.cast(exp.cast(node.this.transform(rewrite), "BIGINT"), "INT128")
+            return cast_to(cast_to(rewritten(node.this, rewrite), "BIGINT"), "INT128")
         return node
 
     def divide_by_column(node: exp.Expr) -> exp.Expr:
@@ -160,17 +206,49 @@ def to_polars(tree: exp.Expr) -> RowExpression:
         return node
 
     try:
-        rewritten = bottom_up(bottom_up(tree.transform(rewrite), divide_by_column), call_first)
+        plain = bottom_up(bottom_up(rewritten(tree, rewrite), divide_by_column), call_first)
         return RowExpression(
-            _sql_expr(rewritten).alias("score"),
+            _sql_expr(plain).alias("score"),
             column_names(tree),
             divisors,
             times,
+            digits,
+            tuple(lists),
             tuple(calls),
-            kind_of(tree).is_whole,
+            kind_of(tree),
         )
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
+
+
+def _constant(node: exp.Literal) -> exp.Expr:
+    """A number as it is written, in the type that polars computes with."""
+    if not kind_of(node).is_whole:
+        return cast_to(node, "DOUBLE")
+    return cast_to(written_in_digits(node), "INT128")
+
+
+LONG: Final = 16  # so many in a list are looked up, rather than compared one after the other
+
+
+def _listed(node: exp.In) -> tuple[pl.Series, bool] | None:
+    """What stands in a long list, and whether there is a null in it; None: it is short, or not of plain values."""
+    listed = [one.unnest() for one in node.expressions]
+    negated = [one.this if isinstance(one, exp.Neg) else one for one in listed]
+    if len(listed) < LONG or not all(isinstance(one, (exp.Literal, exp.Null)) for one in negated):
+        return None
+    signs = [-1 if isinstance(one, exp.Neg) else 1 for one in listed]
+    values = [(sign, one) for sign, one in zip(signs, negated, strict=True) if isinstance(one, exp.Literal)]
+    if any(written_time(one) is not None for _, one in values) or not values:
+        return None
+    has_null = len(values) < len(listed)
+    if all(one.is_string for _, one in values):
+        return pl.Series("", [one.this for _, one in values], pl.String), has_null
+    if any(one.is_string for _, one in values):
+        return None
+    if all(kind_of(one).is_whole for _, one in values):
+        return pl.Series("", [sign * in_digits(one) for sign, one in values], pl.Int128), has_null
+    return pl.Series("", [sign * float(one.this) for sign, one in values], pl.Float64), has_null
 
 
 def _sql_expr(tree: exp.Expr) -> pl.Expr:
@@ -186,7 +264,9 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
     for name, value in expression.times.items():
         constants.append(pl.Series(name, pl.from_arrow(pa.array([value]))).new_from_index(0, rows))
     try:
-        frame = frame.with_columns(whole.cast(pl.Int128), others.cast(pl.Float64)).with_columns(constants)
+        exact = [_in_digits(frame[column], text).alias(name) for name, column in expression.digits.items()]
+        frame = frame.with_columns(whole.cast(pl.Int128), others.cast(pl.Float64)).with_columns(*constants, *exact)
+        frame = frame.with_columns([one.column() for one in expression.lists])
         for call in expression.calls:
             frame = frame.with_columns(pl.Series(call.name, _called(call, frame, text)))
         scores = frame.select(expression.score)["score"]
@@ -196,10 +276,12 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
         raise _mixed(text, batch.schema) from None
     except pl.exceptions.PolarsError:
         raise _mixed(text, batch.schema) from None
-    if expression.is_whole:
+    if expression.kind.is_whole and not expression.kind.scale:
         scores = _in_64_bits(scores, text)
     if len(scores) != batch.num_rows:  # an expression of constants only
         scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
+    if expression.kind.scale:
+        return _as_decimals(scores, expression.kind)
     given = scores.to_arrow()
     return given.cast(pa.string()) if scores.dtype == pl.String else given
 
@@ -227,6 +309,28 @@ def _in_64_bits(scores: pl.Series, text: str) -> pl.Series:
         value = scores.filter(fitting.is_null() & scores.is_not_null())[0]
         raise InvalidInput(f"{text!r} is {value} for a row, which {TOO_WIDE}.")
     return fitting
+
+
+def _in_digits(decimals: pl.Series, text: str) -> pl.Series:
+    """Decimals as whole numbers of their last digit."""
+    numbers = decimals.to_physical().cast(pl.Int128)
+    kind = decimals.dtype
+    if isinstance(kind, pl.Decimal) and (kind.precision or DIGITS) > DIGITS:
+        wide = decimals.filter(~numbers.is_between(-(10**DIGITS), 10**DIGITS))
+        if len(wide):
+            raise InvalidInput(
+                f"{text!r} computes with {decimals.name}, which is {wide[0]} for a row: a decimal of more than "
+                f"{DIGITS} digits. Nothing of this batch was taken. CAST({decimals.name} AS DOUBLE) is computed with "
+                "in float64, which rounds."
+            )
+    return numbers
+
+
+def _as_decimals(numbers: pl.Series, kind: Kind) -> pa.Array:
+    """Whole numbers of their last digit as decimals."""
+    digits = numbers.cast(pl.Decimal(MOST_DIGITS, 0)).to_arrow()
+    wide = pa.decimal128(MOST_DIGITS, kind.scale)
+    return pa.Array.from_buffers(wide, len(digits), digits.buffers(), offset=digits.offset).cast(kind.type)
 
 
 def _called(call: Call, frame: pl.DataFrame, text: str) -> np.ndarray[Any, Any]:

@@ -1,8 +1,11 @@
-"""Which parts of an expression are whole numbers, as in SQL: those stay exact, until they meet a float.
+"""Which parts of an expression are whole numbers or decimals, as in SQL: those stay exact, until they meet a float.
+
+A decimal is a whole number of its last digit, here and on Spark: 1.25 is 125, with a scale of 2. So is a number written
+with a point, in an expression that reads a decimal column; in others it is a float.
 
 Columns of integers and integer literals are whole. So are + - * % of whole numbers, their negative, ABS, SIGN, FLOOR
 and CEIL, and what CASE, IF, COALESCE, NULLIF, GREATEST and LEAST choose from whole numbers only. Division, powers and
-the other functions give floats; a whole number beside a float becomes one.
+the other functions give floats, and so does CAST(x AS DOUBLE); a whole number beside a float becomes one.
 
 They are computed in 126 bits (38 digits), which no product of two 64-bit numbers exceeds, and only the result has to
 fit in 64: so both engines refuse the same rows, whichever branch of a CASE they evaluate. Where a sum or a product
@@ -12,21 +15,25 @@ could take more by the types of its columns, its parts have to fit in 64 bits, t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.grammar import cast_to, is_to_double
 
 WIDEST: Final = 126  # bits of what is computed: what 38 digits hold
 RESULT: Final = 63  # bits of what a score is
+DIGITS: Final = 28  # of a decimal that is computed with: Spark multiplies no more of them by a power of ten
+MOST_DIGITS: Final = 38  # of a decimal
 
 TOO_WIDE: Final = (
-    "does not fit in 64 bits. Nothing of this batch was taken. Multiply by 1.0 first to compute in float64, "
+    "does not fit in 64 bits. Nothing of this batch was taken. CAST(x AS DOUBLE) of a part of it computes in float64, "
     "which rounds"
 )
-_SAME: Final = (exp.Neg, exp.Abs, exp.Paren, exp.Floor, exp.Ceil)
+_SAME: Final = (exp.Neg, exp.Abs, exp.Paren)
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _FLOAT: Final = (
     *(exp.Div, exp.Pow, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Sin, exp.Cos, exp.Tan, exp.Atan2, exp.Anonymous),
@@ -35,11 +42,20 @@ _KIND: Final = "kind"
 
 
 class Kind(NamedTuple):
-    """What an expression gives. A whole number lies in [-2**bits, 2**bits]."""
+    """What an expression gives. A whole number lies in [-2**bits, 2**bits]; of a decimal, the number of its last digit
+    does."""
 
     is_whole: bool
     is_float: bool = False
     bits: int = 0
+    scale: int = 0  # of a decimal: its digits behind the point
+
+    @property
+    def type(self) -> pa.DataType:
+        """That of the numbers, as they are shown."""
+        if not self.is_whole:
+            return pa.float64()
+        return pa.decimal128(min(len(str(2**self.bits)), MOST_DIGITS), self.scale) if self.scale else pa.int64()
 
 
 _OTHER: Final = Kind(False)  # text, truth, null
@@ -49,8 +65,9 @@ _A_FLOAT: Final = Kind(False, True)
 def typed(tree: exp.Expr, types: Mapping[str, pa.DataType]) -> exp.Expr:
     """The tree with a cast wherever a whole number becomes a float, or has to fit in 64 bits; see `kind_of`."""
     root = exp.Paren(this=tree.copy())
+    decimals = any(map(pa.types.is_decimal, types.values()))
     for node in reversed(list(root.walk())):  # parts before the whole
-        node.meta[_KIND] = _kind(node, types)
+        node.meta[_KIND] = _of_literal(node, decimals) if isinstance(node, exp.Literal) else _kind(node, types)
     return root.this
 
 
@@ -69,16 +86,19 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
     match node:
         case exp.Column():
             return _of_column(types.get(node.name))
-        case exp.Literal():
-            return _of_literal(node)
         case exp.Mul() if all(kind_of(part).is_whole for part in parts):
             return _multiplied(parts)
         case exp.Add() | exp.Sub():
-            return _added(parts)
+            return _added(node)
         case exp.Mul() | exp.Mod() | exp.Greatest() | exp.Least() | exp.Coalesce() | exp.Nullif():
             return _together(parts)
+        case exp.Cast() if is_to_double(node):
+            _as_float(parts[0])
+            return _A_FLOAT
         case exp.Length():
             return Kind(True, bits=31)
+        case exp.Floor() | exp.Ceil():
+            return _rounded(node)
         case exp.Sign():
             return Kind(True, bits=1) if kind_of(parts[0]).is_whole else _A_FLOAT
         case exp.Case():
@@ -109,19 +129,39 @@ def _of_column(column_type: pa.DataType | None) -> Kind:
         return _OTHER
     if pa.types.is_integer(column_type):
         return Kind(True, bits=column_type.bit_width - pa.types.is_signed_integer(column_type))
+    if is_exact(column_type):
+        return Kind(True, bits=(10 ** min(column_type.precision, DIGITS)).bit_length(), scale=column_type.scale)
     return _A_FLOAT if pa.types.is_floating(column_type) or pa.types.is_decimal(column_type) else _OTHER
 
 
-def _of_literal(node: exp.Literal) -> Kind:
+def is_exact(column_type: pa.DataType) -> bool:
+    """Is this a type of decimals that are computed with exactly?"""
+    return pa.types.is_decimal(column_type) and 0 <= column_type.scale <= DIGITS
+
+
+def in_digits(node: exp.Literal) -> int:
+    """A number as it is written, as a whole number of its last digit."""
+    return int(Decimal(node.this).scaleb(kind_of(node).scale))
+
+
+def written_in_digits(node: exp.Literal) -> exp.Expr:
+    """The same, to be cast to a wide type: what does not fit in 64 bits is text."""
+    number = in_digits(node)
+    return exp.Literal(this=str(number), is_string=number >= 2**RESULT)
+
+
+def _of_literal(node: exp.Literal, decimals: bool) -> Kind:
     if node.is_string:
         return _OTHER
     if not node.this.isdigit():
-        return _A_FLOAT
+        whole, point, digits = node.this.partition(".")
+        exact = decimals and point and f"{whole}{digits}".isdigit() and len(whole + digits) <= DIGITS
+        return Kind(True, bits=int(whole + digits).bit_length(), scale=len(digits)) if exact else _A_FLOAT
     bits = int(node.this).bit_length()
     if bits > RESULT + 1:
         raise InvalidExpression(
-            f"{node.this} does not fit in 64 bits. Write it with a point or an exponent, {float(node.this):g}, to "
-            "compute in float64, which rounds."
+            f"{node.this} does not fit in 64 bits. Write it with an exponent, {float(node.this):.17e}, to compute in "
+            "float64, which rounds."
         )
     return Kind(True, bits=bits)
 
@@ -133,20 +173,83 @@ def _together(parts: list[exp.Expr]) -> Kind:
         for part in parts:
             _as_float(part)
         return _A_FLOAT
-    whole = [kind.bits for kind in kinds if kind.is_whole]
-    return Kind(True, bits=max(whole)) if whole else _OTHER
+    whole = [part for part, kind in zip(parts, kinds, strict=True) if kind.is_whole]
+    if not whole:
+        return _OTHER
+    scale = max(kind_of(part).scale for part in whole)
+    bits = [_scaled(part, scale) for part in whole]
+    return Kind(True, bits=max(bits), scale=scale)
 
 
-def _added(parts: list[exp.Expr]) -> Kind:
-    kind = _together(parts)
+def _scaled(part: exp.Expr, scale: int) -> int:
+    """Give a number so many digits behind the point. Returns how many bits it then has."""
+    kind = kind_of(part)
+    more = scale - kind.scale
+    if more == 0:
+        return kind.bits
+    if isinstance(part, exp.Literal):
+        part.meta[_KIND] = kind._replace(scale=scale)
+        part.meta[_KIND] = Kind(True, bits=in_digits(part).bit_length(), scale=scale)
+        return kind_of(part).bits
+    factor, inner = _number(10**more), exp.Paren(this=part.copy())
+    inner.meta[_KIND] = kind
+    product = exp.Mul(this=inner, expression=factor)
+    bits = kind.bits + kind_of(factor).bits
+    if bits > WIDEST:
+        bits = _narrow(inner) + kind_of(factor).bits
+    if bits > WIDEST:
+        raise InvalidExpression(
+            f"{part.sql('spark')!r} meets a decimal of {scale} digits behind the point: together they take more than "
+            "38 digits. CAST(x AS DOUBLE) of one of them computes in float64, which rounds."
+        )
+    part.replace(_in_parentheses(product, Kind(True, bits=bits, scale=scale)))
+    return bits
+
+
+def _number(number: int) -> exp.Literal:
+    literal = exp.Literal(this=str(number), is_string=False)
+    literal.meta[_KIND] = Kind(True, bits=number.bit_length())
+    return literal
+
+
+def _in_parentheses(node: exp.Expr, kind: Kind) -> exp.Paren:
+    node.meta[_KIND] = kind
+    around = exp.Paren(this=node)
+    around.meta[_KIND] = kind
+    return around
+
+
+def _rounded(node: exp.Expr) -> Kind:
+    """FLOOR and CEIL: of a whole number itself; of a decimal, what is left without its part behind the point."""
+    kind = kind_of(node.this)
+    if not kind.scale:
+        return kind
+    up, wider = isinstance(node, exp.Ceil), kind._replace(bits=kind.bits + 1)
+    x, one = node.this, _number(10**kind.scale)
+    # FLOOR(x) is x - ((x % 1 + 1) % 1), whichever sign % takes; CEIL(x) is -FLOOR(-x).
+    rest = _in_parentheses(exp.Mod(this=_in_parentheses(x.copy(), kind), expression=one), kind)
+    if up:
+        rest = _in_parentheses(exp.Neg(this=rest), kind)
+    above = _in_parentheses(exp.Add(this=rest, expression=one.copy()), wider)
+    rest = _in_parentheses(exp.Mod(this=above, expression=one.copy()), kind)
+    node.replace(_in_parentheses((exp.Add if up else exp.Sub)(this=x.copy(), expression=rest), wider))
+    return wider
+
+
+def _added(node: exp.Expr) -> Kind:
+    kind = _together(list(node.iter_expressions()))
     if kind.is_whole and kind.bits == WIDEST:
-        kind = kind._replace(bits=max(_narrow(part) for part in parts))
+        kind = kind._replace(bits=max(_narrow(part) for part in node.iter_expressions()))
     return kind._replace(bits=kind.bits + 1)
 
 
 def _multiplied(parts: list[exp.Expr]) -> Kind:
-    bits = sum(kind_of(part).bits for part in parts)
-    return Kind(True, bits=bits if bits <= WIDEST else sum(_narrow(part) for part in parts))
+    bits, scale = sum(kind_of(part).bits for part in parts), sum(kind_of(part).scale for part in parts)
+    if scale >= MOST_DIGITS:
+        for part in parts:
+            _as_float(part)
+        return _A_FLOAT
+    return Kind(True, bits=bits if bits <= WIDEST else sum(_narrow(part) for part in parts), scale=scale)
 
 
 def _narrow(part: exp.Expr) -> int:
@@ -154,14 +257,23 @@ def _narrow(part: exp.Expr) -> int:
     bits = kind_of(part).bits
     if bits <= RESULT:
         return bits
-    narrowed = exp.cast(part.copy(), "BIGINT")
-    narrowed.meta[_KIND] = Kind(True, bits=RESULT)
+    narrowed = cast_to(part.copy(), "BIGINT")
+    narrowed.meta[_KIND] = Kind(True, bits=RESULT, scale=kind_of(part).scale)
     part.replace(narrowed)
     return RESULT
 
 
 def _as_float(part: exp.Expr) -> None:
-    if kind_of(part).is_whole:
-        cast = exp.cast(part.copy(), "DOUBLE")
-        cast.meta[_KIND] = _A_FLOAT
-        part.replace(cast)
+    kind = kind_of(part)
+    if not kind.is_whole:
+        return
+    if isinstance(part, exp.Literal):
+        part.meta[_KIND] = _A_FLOAT
+        return
+    cast: exp.Expr = cast_to(part.copy(), "DOUBLE")
+    cast.meta[_KIND] = _A_FLOAT
+    if kind.scale and not isinstance(part, exp.Column):
+        power = exp.Literal.number(f"{10**kind.scale}.0")
+        cast, power.meta[_KIND] = exp.Paren(this=exp.Div(this=cast, expression=power)), _A_FLOAT
+        cast.meta[_KIND] = cast.this.meta[_KIND] = _A_FLOAT
+    part.replace(cast)

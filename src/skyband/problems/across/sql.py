@@ -14,6 +14,7 @@ from skyband.dialect.columns import check_name
 from skyband.dialect.query_spec import QuerySpec, Shown
 from skyband.dialect.reading import all_of, ranking_of, window_of
 from skyband.dialect.statement import Statement
+from skyband.expressions.grammar import rewritten
 from skyband.problems.across.query import TopKAcross
 from skyband.windows import Window
 
@@ -120,7 +121,7 @@ def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
             return rename(node.this)
         return exp.column(exp.to_identifier(node.table, quoted=True)) if isinstance(node, exp.Column) else node
 
-    return by.transform(rename).sql(dialect="spark")
+    return rewritten(by, rename).sql(dialect="spark")
 
 
 def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: bool) -> tuple[Shown, ...]:

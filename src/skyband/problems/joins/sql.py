@@ -15,6 +15,7 @@ from skyband.dialect.query_spec import QuerySpec, Shown
 from skyband.dialect.reading import all_of, columns_read, count_of, quoted, row_text, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.expressions.aggregates import read_aggregate
+from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
@@ -76,8 +77,8 @@ def _without_filters(statement: Statement) -> Statement:
         aggregate.set("this", exp.Case(ifs=[exp.If(this=condition, true=value)]))
         return aggregate
 
-    items = tuple(replace(item, tree=item.tree.transform(write)) for item in statement.items)
-    return replace(statement, select=cast(exp.Select, statement.select.transform(write)), items=items)
+    items = tuple(replace(item, tree=rewritten(item.tree, write)) for item in statement.items)
+    return replace(statement, select=cast(exp.Select, rewritten(statement.select, write)), items=items)
 
 
 def _needed(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
@@ -132,7 +133,7 @@ class _Aggregates:
                 return node
             return exp.column(node.this if node.is_star else written(node.name), node.table if several else None)
 
-        return aggregate.transform(write).sql(dialect="spark")
+        return rewritten(aggregate, write).sql(dialect="spark")
 
     def over_answer(self, tree: exp.Expr) -> exp.Expr:
         """`tree` over the columns of the answer: aggregates and groups by their names there."""
@@ -152,7 +153,7 @@ class _Aggregates:
                 )
             return exp.column(exp.to_identifier(self._names[node.table, node.name], quoted=True))
 
-        return tree.transform(expand)
+        return rewritten(tree, expand)
 
 
 def _ordered(statement: Statement, one: exp.Expr, aggregates: _Aggregates) -> str:

@@ -12,6 +12,7 @@ from skyband.dialect.query_spec import ONLY, QuerySpec, Shown, Turn
 from skyband.dialect.reading import columns_read, quoted, ranking_of, row_text, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
+from skyband.expressions.grammar import rewritten
 from skyband.problems.pairs.codec import output_of
 from skyband.problems.pairs.query import TopKPairs
 from skyband.windows import Window
@@ -145,7 +146,7 @@ def _over(tree: exp.Expr, sides: Sides) -> str:
             return node
         return exp.column(written(node.name), sides[node.table])
 
-    return tree.transform(rename).sql(dialect="spark")
+    return rewritten(tree, rename).sql(dialect="spark")
 
 
 def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sides) -> tuple[Shown, ...]:
@@ -159,7 +160,7 @@ def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sid
         name = f"{tree.table}_{tree.name}" if isinstance(tree, exp.Column) and not item.is_named else item.name
         called = free_name(name, taken)
         taken.add(called)
-        renamed = tree.transform(lambda node: _column_of(node, sides))
+        renamed = rewritten(tree, lambda node: _column_of(node, sides))
         shown.append(Shown(called, row_text(renamed), is_plain=isinstance(tree, exp.Column)))
     return tuple(shown)
 

@@ -12,8 +12,9 @@ from skyband import expressions
 from skyband.core.encoding.output import free_name
 from skyband.dialect.computing import with_columns
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
-from skyband.dialect.reading import all_of, columns_read, ranking_of, row_text, window_of, written
+from skyband.dialect.reading import all_of, check_conditions, columns_read, ranking_of, row_text, window_of, written
 from skyband.dialect.statement import Statement
+from skyband.expressions.grammar import rewritten
 from skyband.problems.rows.codec import output_of, shown_names
 from skyband.problems.rows.query import TopK
 
@@ -29,9 +30,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     by, per = ranking.by.unnest(), tuple(column.unnest() for column in ranking.per)
     conditions = statement.conditions
     statement.attempt(lambda: expressions.bind(row_text(by), schema), ranking.by)
-    for condition in conditions:
-        check = partial(expressions.bind_condition, row_text(condition), schema, used_as="WHERE")
-        statement.attempt(check, condition)
+    check_conditions(statement, conditions, schema)
     window, lateness = window_of(statement, one, schema)
     query = statement.attempt(
         lambda: TopK(
@@ -70,7 +69,7 @@ def _shown(statement: Statement, query: TopK, schema: pa.Schema, number: exp.Exp
             continue  # shown already
         name = free_name(item.name, taken)
         taken.add(name)
-        renamed = tree.transform(lambda node: _renamed(node, given))
+        renamed = rewritten(tree, lambda node: _renamed(node, given))
         shown.append(Shown(name, given[tree.name] if plain else row_text(renamed), is_plain=plain))
     return tuple(shown)
 

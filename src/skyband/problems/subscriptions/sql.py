@@ -14,6 +14,7 @@ from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
 from skyband.dialect.reading import all_of, ranking_of, row_text, window_of, written
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions import subscriptions
+from skyband.expressions.grammar import rewritten
 from skyband.problems.subscriptions.codec import kept_schema, output_of
 from skyband.problems.subscriptions.query import TopKForEach
 
@@ -108,7 +109,7 @@ def _over(tree: exp.Expr, asking: Input) -> str:
             return node
         return exp.column(written(node.name), "q" if node.table == asking.alias else None)
 
-    return tree.unnest().transform(rename).sql(dialect="spark")
+    return rewritten(tree.unnest(), rename).sql(dialect="spark")
 
 
 def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: Input) -> tuple[Shown, ...]:
@@ -133,6 +134,6 @@ def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: In
             statement.refuse("Of a query its key is shown, and what else is asked for must be of the row", tree)
         name = free_name(item.name, taken)
         taken.add(name)
-        renamed = tree.transform(rename)
+        renamed = rewritten(tree, rename)
         shown.append(Shown(name, renamed.name if plain else row_text(renamed), is_plain=plain))
     return tuple(shown)

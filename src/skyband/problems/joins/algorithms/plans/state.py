@@ -316,7 +316,9 @@ class Joined(ShowsGroups):
             _, source, argument = self.spec.aggregates[broken - 2]
             has_point = self.spec.inputs[source].scale(argument) > 0
             what = "decimals, in units of their last digit," if has_point else "whole numbers"
-            raise AggregateOverflow(f"A sum of {what} exceeds 64 bits. SUM(x * 1.0) adds float64.", broken - 2)
+            raise AggregateOverflow(
+                f"A sum of {what} exceeds 64 bits. SUM(CAST(x AS DOUBLE)) adds float64.", broken - 2
+            )
 
     # -- invariants ------------------------------------------------------------------------------------------------
 

@@ -72,6 +72,7 @@ def _group(item: pytest.Item) -> str | None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark session for all tests: starting one takes longer than most of them."""
     from servers.maven import connectors
+    from servers.ports import free_port
 
     from skyband.engines.spark import local_session
 
@@ -84,6 +85,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         **{
             "spark.sql.streaming.checkpointLocation": str(folder / "checkpoints"),
             "spark.sql.warehouse.dir": str(folder),
+            # For clients of Spark Connect.
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(free_port()),
             **connectors(),
         },
     )

@@ -141,7 +141,11 @@ def test_the_same_on_spark(spark: SparkSession) -> None:
 def test_tables_of_a_spark_session(spark: SparkSession) -> None:
     spark.createDataFrame(TRADES.to_pandas()).createOrReplaceTempView("known_trades")
     statement = "SELECT seq FROM known_trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2"
-    assert sb.sql(statement, spark=spark).count() == sb.sql(statement, known_trades=TRADES).num_rows
+    expected = sb.sql(statement, known_trades=TRADES).num_rows
+    assert sb.sql(statement, spark=spark).count() == expected
+    assert sb.sql(statement).count() == expected, "the session that runs"
+    with pytest.raises(sb.InvalidSql, match="no input 'unknown_trades'"):
+        sb.sql(statement.replace("known", "unknown"), spark=spark)
 
 
 def test_a_reader_gives_a_reader() -> None:

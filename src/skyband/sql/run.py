@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -29,8 +30,8 @@ from skyband.sql.rows import prepared, prepared_in_spark, where_in_spark
 def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     """The answer of a statement, as `top_k` and its like give it. docs/sql.md explains the language.
 
-    Each input is given by the name the statement calls it: whatever `top_k` takes, but all of Spark or none. With
-    `spark`, a session, names that are not given are its tables and views.
+    Each input is given by the name the statement calls it: whatever `top_k` takes, but all of Spark or none. Names that
+    are not given are tables and views of the Spark session `spark`, or of the one that runs.
 
     Examples
     --------
@@ -204,12 +205,21 @@ def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[s
     for one in statement.inputs:
         if one.name.lower() in by_name:
             found[one.name] = by_name[one.name.lower()]
-        elif spark is not None:
-            found[one.name] = spark.table(one.name)
+        elif (table := _table(one.name, inputs, spark)) is not None:
+            found[one.name] = table
         else:
             given = f"Given: {', '.join(inputs)}." if inputs else "None was given."
             statement.refuse(f"There is no input {one.name!r}", one.node, f"{given} Write sb.sql(text, {one.name}=…).")
     return found
+
+
+def _table(name: str, inputs: Mapping[str, Any], spark: Any) -> Any:
+    """The table or view of this name, in the session given, that of other inputs, or the one that runs."""
+    if spark is None and "pyspark" not in sys.modules:
+        return None
+    from skyband.engines.spark.tables import find_table
+
+    return find_table(name, spark, [one for one in inputs.values() if is_spark(one)])
 
 
 def _start(spec: QuerySpec, sources: Mapping[str, Source]) -> Running:

@@ -85,7 +85,7 @@ def configure(builder: Builder) -> Builder:
         ensure_java()
     configured: Any = builder
     for setting in SETTINGS:
-        if setting.ours is not None:
+        if setting.ours is not None and not setting.at_start:  # those are right unless somebody changed them
             configured = configured.config(setting.name, setting.ours)
     return configured
 

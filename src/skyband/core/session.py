@@ -304,7 +304,7 @@ class Session(Observed):
             held = self._operator.held()
             self._changing = True
             self._rows.keep(held)
-            arrays["held"], tables["rows"] = held, pa.Table.from_batches([self._rows.take(held)])
+            arrays["held"], tables["rows"] = held, pa.Table.from_batches(self._rows.in_ranges(held))
         parts = {
             "session": snapshots.Part(counters, arrays, tables),
             "codec": self._codec.state(),

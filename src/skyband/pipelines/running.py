@@ -147,7 +147,7 @@ class Running:
         if not stream.is_stateful or not checkpoint.exists_in(f"{checkpoint.location}/commits", ""):
             return
         state = self._spark.read.format("statestore").option("stateVarName", STATE_NAME).load(checkpoint.location)
-        held = "coalesce(sum(value.rows_held), 0)", "coalesce(sum(length(value.session)), 0)"
+        held = "coalesce(sum(value.rows_held), 0)", "coalesce(sum(value.bytes), 0)"
         for name, output in stream.outputs.items():
             mine = state if output.number is None else state.where(f"key.{QUESTION} = {output.number}")
             self.figures[name].rows_held, self.figures[name].bytes_held = mine.selectExpr(*held).collect()[0]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
@@ -14,10 +15,12 @@ from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
+from skyband.core.snapshot_pages import join
+from skyband.engines.spark import paged_state
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.pages import Tally, page_batch, read_table
-from skyband.engines.spark.processor import STATE_NAME, processor_of
+from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME, processor_of
 from skyband.engines.spark.recipe import TIE
 from skyband.errors import SnapshotMismatch
 from skyband.problems.rows.planning import plan, specify
@@ -123,6 +126,40 @@ def test_the_state_of_another_query_is_refused(other: BucketRunner) -> None:
         stranger.test(KEY, [page((5, 1.0, 0))])
 
 
+@pytest.mark.parametrize("forgetful", [False, True], ids=["the worker stays", "another worker each time"])
+def test_state_in_pages_answers_as_state_in_one_value(monkeypatch: pytest.MonkeyPatch, forgetful: bool) -> None:
+    """What is in the state is what its root leads to, no more, whoever ran the micro-batch before."""
+    whole = bucket_of(BucketRunner(recipe(k=3), Clock(1), 16))
+    paged = bucket_of(BucketRunner(recipe(k=3), Clock(1), 16))
+    random = np.random.default_rng(1)
+    for number in range(30):
+        rows = [(10 * number + int(time), float(score), 0) for time, score in random.integers(0, 20, (40, 2))]
+        expected = shown(whole.test(KEY, [page(*rows)])) + shown(whole.setWatermark(10 * number + 1))
+        with monkeypatch.context() as patch:
+            patch.setattr(paged_state, "whole_bytes", 0)
+            found = shown(paged.test(KEY, [page(*rows)])) + shown(paged.setWatermark(10 * number + 1))
+        assert found == expected
+        *_, depth, root = paged.peekValueState(STATE_NAME, KEY)
+        pages = {digest: content for (digest,), (content,) in paged.peekMapState(PAGES_NAME, KEY).items()}
+        assert depth > 0
+        assert join(root, depth, pages.get)[1] == pages, "no page is left that nothing leads to"
+        if forgetful:
+            paged_state._kept.clear()
+
+
+def test_a_session_is_not_trusted_where_the_committed_state_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A micro-batch that failed after this worker had done its part is done again, from the state before it."""
+    monkeypatch.setattr(paged_state, "whole_bytes", 0)
+    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    bucket.test(KEY, [page((5, 1.0, 0))])
+    value, pages = bucket.peekValueState(STATE_NAME, KEY), dict(bucket.peekMapState(PAGES_NAME, KEY))
+    bucket.test(KEY, [page((6, 9.0, 0))])  # not committed:
+    bucket.updateValueState(STATE_NAME, KEY, value)
+    bucket.updateMapState(PAGES_NAME, KEY, pages)
+    bucket.test(KEY, [page((6, 2.0, 0))])
+    assert shown(bucket.setWatermark(10)) == [(10, 2.0)]
+
+
 def test_the_clock_rounds_up_and_knows_when_there_is_no_watermark_yet() -> None:
     clock = Clock(ticks_per_ms=1_000)
     assert clock.ticks(0) is None
@@ -139,9 +176,11 @@ def test_where_only_its_state_is_asked_for_nothing_of_ours_is_imported() -> None
         class Handle:
             def getValueState(self, *asked):
                 print(asked[0])
+            def getMapState(self, *asked):
+                print(asked[0])
         pickle.load(sys.stdin.buffer).init(Handle())
         print(sorted(name for name in sys.modules if name.startswith(("skyband", "numba", "pandas"))))
     """
     packed = cloudpickle.dumps(processor_of(BucketRunner(recipe(), Clock(1), 16)))
     done = subprocess.run([sys.executable, "-c", program], input=packed, capture_output=True, check=True)
-    assert done.stdout.decode().split("\n")[:2] == [STATE_NAME, "[]"]
+    assert done.stdout.decode().split("\n")[:3] == [STATE_NAME, PAGES_NAME, "[]"]

@@ -22,6 +22,8 @@ _TAKE, _UNCHECKED, _INDEX = pc.get_function("take"), pc.TakeOptions(boundscheck=
 
 FEW = 8  # batches, each of which is one more place to look
 MANY = 4096  # rows at once, for which it pays to pick them out column by column
+RANGE = 2048  # arrivals whose rows are one batch of a snapshot
+SPARSE = 4  # arrivals for each row that is held: with more, such batches would have few rows
 LITTLE = 4096  # rows in all: copying them together is cheaper than looking in several places
 
 
@@ -153,6 +155,18 @@ class RowStore:
     def keep(self, held: Ints) -> None:
         """Forget the rows at other positions than these, which are ascending."""
         self.load(held, self.take(held))
+
+    def in_ranges(self, positions: Ints) -> list[pa.RecordBatch]:
+        """The rows at these positions, which ascend, in batches for a snapshot.
+
+        Where rows lie close, a batch has those of a range of arrivals. It is written the same each time until one of
+        them leaves, also where columns say where their strings begin.
+        """
+        rows = self.take(positions)
+        if len(positions) <= RANGE or positions[-1] - positions[0] >= SPARSE * len(positions):
+            return [rows]
+        ends = np.flatnonzero(np.diff(positions // RANGE)) + 1
+        return [rows.slice(start, end - start) for start, end in pairwise([0, *ends.tolist(), len(positions)])]
 
     def take_and_keep(self, positions: Ints, held: Ints) -> pa.RecordBatch:
         """The rows at these positions; of all others, those that are not held are forgotten."""

@@ -1,6 +1,7 @@
-"""What runs in a bucket: one session, kept in Spark's state store as one binary value.
+"""What runs in a bucket: one session, kept in Spark's state store.
 
-State is a snapshot of the session, versioned and checked; nothing in it is pickled. A micro-batch restores it, closes
+State is a snapshot of the session, versioned and checked, in one value or in pages; nothing in it is pickled. A
+micro-batch restores it, closes
 the windows that the watermark has passed, takes the rows in, and saves it again. A bucket that gets no rows is woken by
 a timer at the end of its earliest open window.
 """
@@ -10,12 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, TimerValues, ValueState
 
 from skyband.engines.spark.clock import Clock
+from skyband.engines.spark.paged_state import PagedState
 from skyband.engines.spark.pages import Tally, answers, read_page
 from skyband.engines.spark.recipe import BucketSession, Recipe
 from skyband.errors import SnapshotMismatch
@@ -28,6 +31,7 @@ class Held(NamedTuple):
 
     rows: int
     bytes: int
+    pages: PagedState
 
 
 class BucketRunner:
@@ -37,9 +41,10 @@ class BucketRunner:
         self._recipe = recipe
         self._clock = clock  # None: rows alone move the window
         self._fingerprint = f"{recipe.fingerprint} in {buckets} buckets"
+        self._name = uuid4().hex  # of what workers keep: a query that was asked before may have had other functions
 
-    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
-        self._handle, self._state = handle, state
+    def attach(self, handle: StatefulProcessorHandle, state: ValueState, pages: MapState) -> None:
+        self._handle, self._state, self._pages = handle, state, pages
 
     def take(self, key: Any, rows: Iterator[Any], timers: TimerValues) -> Iterator[Row]:
         session, timer_ms, held = self._open(key)
@@ -77,14 +82,18 @@ class BucketRunner:
     def _open(self, key: Any) -> tuple[BucketSession, int, Held]:
         """The bucket's session, when its timer is set, and what it holds."""
         saved = self._state.get()
-        fingerprint, timer_ms, rows_held, _, snapshot = saved or (self._fingerprint, _NO_TIMER, 0, 0, None)
+        nothing = (self._fingerprint, _NO_TIMER, 0, 0, 0, 0, None)
+        fingerprint, timer_ms, rows_held, _, bytes_held, depth, root = saved or nothing
         if fingerprint != self._fingerprint:
             raise SnapshotMismatch(
                 "This checkpoint was written by another query, over other columns, or with another number of buckets "
                 f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or start a new one."
             )
-        session = self._recipe.open(key[-1], snapshot, external_clock=self._clock is not None)
-        return session, timer_ms, Held(rows_held, len(snapshot or b""))
+        pages = PagedState((self._name, *key), self._pages, root and bytes(root), depth)
+        session = pages.session
+        if session is None:
+            session = self._recipe.open(key[-1], pages.read(), external_clock=self._clock is not None)
+        return session, timer_ms, Held(rows_held, bytes_held, pages)
 
     def _save(self, session: BucketSession, timer_ms: int, held: Held) -> dict[str, int]:
         """Keep the session for the next batch, and be woken when its next window ends instead of at `timer_ms`.
@@ -100,7 +109,9 @@ class BucketRunner:
                 self._handle.registerTimer(due_ms)
         stats = session.stats()
         snapshot = session.snapshot()
-        self._state.update((self._fingerprint, due_ms, stats.rows_held, stats.groups, snapshot))
+        paged = held.pages.write(session, snapshot)
+        counts = stats.rows_held, stats.groups, len(snapshot)
+        self._state.update((self._fingerprint, due_ms, *counts, paged.depth, paged.root))
         return {
             "rows_held_change": int(stats.rows_held) - held.rows,
             "bytes_held_change": len(snapshot) - held.bytes,

@@ -9,32 +9,39 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
+    MapState,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
     ValueState,
 )
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from skyband.engines.spark.workers import spare_the_collector
 
 STATE_NAME: Final = "bucket"
-# `fingerprint` says which query, and how many buckets, the state belongs to; `session` is a snapshot, versioned itself.
+# `fingerprint` says which query, and how many buckets, the state belongs to; `session` is a snapshot, versioned itself,
+# or leads to its pages: see core/snapshot_pages.py.
 STATE_COLUMNS: Final = StructType(
     [
         StructField("fingerprint", StringType()),
         StructField("timer_ms", LongType()),
         StructField("rows_held", LongType()),
         StructField("groups", LongType()),
+        StructField("bytes", LongType()),
+        StructField("depth", IntegerType()),
         StructField("session", BinaryType()),
     ]
 )
+PAGES_NAME: Final = "pages"
+DIGEST_COLUMNS: Final = StructType([StructField("digest", BinaryType())])
+PAGE_COLUMNS: Final = StructType([StructField("page", BinaryType())])
 
 
 class Runner(Protocol):
     """What happens in a bucket."""
 
-    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
+    def attach(self, handle: StatefulProcessorHandle, state: ValueState, pages: MapState) -> None:
         """Before a task's first bucket."""
 
     def take(self, key: Any, rows: Iterator[Any], timers: TimerValues) -> Iterator[Row]:
@@ -53,10 +60,12 @@ def processor_of(runner: Runner) -> StatefulProcessor:
     """
     content: bytes = CloudPickleSerializer().dumps(runner)  # type: ignore[no-untyped-call]
     name, columns = STATE_NAME, STATE_COLUMNS
+    paged = PAGES_NAME, DIGEST_COLUMNS, PAGE_COLUMNS
 
     class Packed(StatefulProcessor):
         def init(self, handle: StatefulProcessorHandle) -> None:
             self._handle, self._state = handle, handle.getValueState(name, columns)
+            self._pages = handle.getMapState(*paged)
             self._runner: Runner | None = None
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
@@ -75,7 +84,7 @@ def processor_of(runner: Runner) -> StatefulProcessor:
                 from skyband.engines.spark.processor import unpack
 
                 self._runner = unpack(content)
-                self._runner.attach(self._handle, self._state)
+                self._runner.attach(self._handle, self._state, self._pages)
             return self._runner
 
     return Packed()

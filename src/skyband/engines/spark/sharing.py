@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, TimerValues, ValueState
 from pyspark.sql.types import TimestampType
 
 from skyband.core.registry import problem_of
@@ -233,10 +233,10 @@ class SharedRunner:
     def __init__(self, runners: dict[int, BucketRunner]) -> None:
         self._runners = runners  # by the query's number
 
-    def attach(self, handle: StatefulProcessorHandle, state: ValueState) -> None:
-        self._state = state
+    def attach(self, handle: StatefulProcessorHandle, state: ValueState, pages: MapState) -> None:
+        self._state, self._pages = state, pages
         for runner in self._runners.values():
-            runner.attach(handle, state)
+            runner.attach(handle, state, pages)
 
     def take(self, key: Any, rows: Iterator[Any], timers: TimerValues) -> Iterator[Row]:
         return _of(key[0], self._runners[key[0]].take(key, rows, timers))
@@ -245,6 +245,7 @@ class SharedRunner:
         runner = self._runners.get(key[0])
         if runner is None:  # a query that is no longer asked
             self._state.clear()
+            self._pages.clear()
             return iter(())
         return _of(key[0], runner.wake(key, timers))
 

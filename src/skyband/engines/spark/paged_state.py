@@ -1,0 +1,80 @@
+"""A bucket's snapshot in Spark's state: a small one is one value, a large one is pages, of which few are written.
+
+What a worker has read or written last of a bucket it keeps, the open session too, and uses it only where the state that
+Spark has committed names the same pages: a digest says what is in a page, and the root says what is in a session.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql.streaming.stateful_processor import MapState
+
+from skyband.core.snapshot_pages import WHOLE_BYTES, PagedSnapshot, join, split
+from skyband.engines.spark.recipe import BucketSession
+
+whole_bytes = WHOLE_BYTES  # a larger snapshot is kept in pages; tests set it to 0
+_MOST_BYTES: Final = 1 << 29  # of pages that a worker keeps
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What a worker knows of a bucket."""
+
+    root: bytes
+    pages: dict[bytes, bytes]
+    session: BucketSession | None
+
+    @property
+    def nbytes(self) -> int:
+        return sum(map(len, self.pages.values()))
+
+
+_kept: OrderedDict[Any, _Kept] = OrderedDict()  # by query and bucket; those used last come last
+
+
+class PagedState:
+    """The pages of one bucket's snapshot, from when it is opened to when it is saved."""
+
+    def __init__(self, name: Any, pages: MapState, root: bytes | None, depth: int) -> None:
+        self._name, self._state, self._root, self._depth = name, pages, root, depth
+        known = _kept.pop(name, None)  # what fails in between is not to be used again
+        self._known = {} if known is None else known.pages
+        self.session = known.session if known is not None and depth and known.root == root else None
+        self._before: set[bytes] = set(self._known) if self.session is not None else set()
+
+    def read(self) -> bytes | None:
+        """The snapshot; None if there is none yet."""
+        if self._root is None or not self._depth:
+            return self._root
+        known = self._known or {bytes(digest): bytes(page) for (digest,), (page,) in self._state.iterator()}
+        snapshot, pages = join(self._root, self._depth, lambda digest: known.get(digest) or self._fetched(digest))
+        self._before = set(pages)
+        return snapshot
+
+    def _fetched(self, digest: bytes) -> bytes | None:
+        found = self._state.getValue((digest,))
+        return None if found is None else bytes(found[0])
+
+    def write(self, session: BucketSession, snapshot: bytes) -> PagedSnapshot:
+        """Write pages that are new, delete those that are gone. The root is the caller's to keep."""
+        paged = split(snapshot, whole_bytes=whole_bytes)
+        for digest, page in paged.pages.items():
+            if digest not in self._before:
+                self._state.updateValue((digest,), (page,))
+        for digest in self._before - paged.pages.keys():
+            self._state.removeKey((digest,))
+        if paged.depth:
+            _keep(self._name, _Kept(paged.root, paged.pages, session))
+        return paged
+
+
+def _keep(name: Any, kept: _Kept) -> None:
+    _kept[name] = kept
+    room = _MOST_BYTES
+    for each in [*reversed(_kept)]:
+        room -= _kept[each].nbytes
+        if room < 0:
+            del _kept[each]

@@ -39,6 +39,7 @@ from skyband.problems.joins.query import JoinAggregate, relation, stream_input
 from skyband.problems.pairs.query import TopKPairs
 from skyband.problems.rows.query import TopK
 from skyband.problems.subscriptions.query import TopKForEach
+from skyband.spark import read_state
 from skyband.sql import run_all, sql
 from skyband.windows import Window, landmark, sliding, tumbling
 
@@ -74,6 +75,7 @@ __all__ = [
     "function",
     "join_aggregate",
     "landmark",
+    "read_state",
     "relation",
     "run_all",
     "sliding",

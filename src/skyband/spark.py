@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from skyband.errors import InvalidInput
+
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from skyband.engines.spark.checks import Findings
 
@@ -38,3 +40,27 @@ def configure(builder: Builder) -> Builder:
     from skyband.engines.spark.session import configure
 
     return configure(builder)
+
+
+def read_state(spark: SparkSession, checkpoint: str, query: str | None = None) -> DataFrame:
+    """The rows that a query on a stream holds: all that its next answers can still show of the rows before.
+
+    `checkpoint` is the checkpoint's folder, of a query that runs or has stopped; what is read was committed by its last
+    micro-batch. Where several queries of a pipeline share a stream, `query` names one. The columns are `bucket`,
+    `position` (in order of arrival, in its bucket) and those of the rows, with their `score`. Queries that hold sums
+    rather than rows have none to show.
+
+    Examples
+    --------
+    >>> import skyband as sb
+    >>> try:
+    ...     sb.read_state("a session", "/data/checkpoint")
+    ... except sb.InvalidInput as error:
+    ...     print(error)
+    read_state takes a Spark session first, got str.
+    """
+    if not hasattr(spark, "readStream"):
+        raise InvalidInput(f"read_state takes a Spark session first, got {type(spark).__name__}.")
+    from skyband.engines.spark.state import read_state
+
+    return read_state(spark, checkpoint, query)

@@ -28,7 +28,7 @@ def skyband(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     "command",
     [
-        *("", "sql", "run", "check", "init", "doctor", "demo", "explain", "calibrate", "version"),
+        *("", "sql", "run", "check", "state", "init", "doctor", "demo", "explain", "calibrate", "version"),
         *("bench", "bench limits", "bench papers", "bench planner"),
     ],
 )

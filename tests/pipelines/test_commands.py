@@ -23,11 +23,12 @@ from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 from skyband.cli import app
-from skyband.pipelines.doctor import disk, examine
+from skyband.pipelines.doctor import Finding, disk, examine, services
 from skyband.pipelines.figures import Figures
+from skyband.pipelines.file import load
 from skyband.pipelines.metrics import Metrics
 from skyband.pipelines.progress import JsonView, LiveView, PlainView, open_view
-from skyband.pipelines.session import KAFKA, POSTGRESQL, not_in_maven
+from skyband.pipelines.session import KAFKA, KAFKA_JARS, POSTGRESQL, not_in_maven
 from skyband.streams.trades import trades
 
 DOCS = Path(__file__).parents[2] / "docs" / "pipelines.md"
@@ -182,11 +183,32 @@ def test_doctor_finds_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "Free" in full.fix
 
 
+def test_doctor_asks_the_services_and_its_advice_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing listens at a port that was free a moment ago; something does at one that is taken."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as gone:
+        there, dead = taken.getsockname()[1], gone.getsockname()[1]
+        gone.close()
+        file = tmp_path / "market.toml"
+        file.write_text(
+            f'[sources.orders]\nformat = "kafka"\nservers = "127.0.0.1:{dead}"\ntopic = "o"\nschema = "t BIGINT"\n'
+            f'[sinks.shop]\nformat = "jdbc"\nurl = "jdbc:postgresql://127.0.0.1:{there}/shop"\ntable = "best"\n'
+            '[queries.best]\nsql = "SELECT * FROM orders [WINDOW 9 EVERY 3 ON t] ORDER BY t LIMIT 1"\nto = "shop"\n'
+        )
+        found = {finding.what: finding.fix for finding in services(load(file))}
+    assert found[f"shop (jdbc) answers at 127.0.0.1:{there}"] is None
+    assert [
+        fix for what, fix in found.items() if what.startswith(f"orders (kafka) does not answer at 127.0.0.1:{dead}")
+    ]
+    advice = [Finding("grpcio: missing", "pip install 'skyband[spark]'")]
+    monkeypatch.setattr("skyband.pipelines.doctor.examine", lambda *_, **__: iter(advice))
+    assert "pip install 'skyband[spark]'" in skyband("doctor").output
+
+
 def test_a_connector_that_is_not_in_maven() -> None:
     said = f":: unresolved dependency: {KAFKA.replace(':', '#', 1).replace(':', ';', 1)}: not found"
     problem = not_in_maven([KAFKA, POSTGRESQL], said)
     assert str(problem).startswith(f"Spark found no {KAFKA} in Maven. Under [spark], name versions that are there")
-    assert '"spark.jars.packages" = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"' in str(problem)
+    assert all(f"mvn dependency:copy -Dartifact={name} " in str(problem) for name in KAFKA_JARS)
     assert not_in_maven([KAFKA, POSTGRESQL], "no more memory") is None
 
 

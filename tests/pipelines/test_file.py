@@ -168,6 +168,64 @@ def test_a_statement_is_shown_with_the_place(tmp_path: Path) -> None:
     assert "  ORDER BY price * vlume DESC LIMIT 3 BY symbol\n                   ^\nDid you mean 'volume'?" in message
 
 
+def test_all_mistakes_of_a_file_are_said_at_once(tmp_path: Path) -> None:
+    text = """trigger = "soon"
+[sources.trades]
+format = "parket"
+path = "trades"
+[queries.top]
+sql = "SELECT * FROM trades [WINDOW 10 EVERY 5 ON t] ORDER BY price DESC LIMIT 1"
+to = "screan"
+[sinks.screen]
+format = "console"
+colour = "red"
+"""
+    said = problem(tmp_path, text).splitlines()
+    assert [line.partition(" ")[0] for line in said] == [
+        *("market.toml:3:", "market.toml:10:", "market.toml:7:", "market.toml:1:")
+    ]
+
+
+def test_all_mistakes_of_statements_and_sinks_are_said_at_once(tmp_path: Path) -> None:
+    """What `run` would refuse after a minute, `check` refuses at once."""
+    query = 'sql = "SELECT * FROM trades [WINDOW 10 EVERY 5 ON t] ORDER BY {by} DESC LIMIT 1{emit}"\nto = "{to}"\n'
+    text = f"""
+[spark]
+"spark.remote" = "sc://server"
+[sources.trades]
+format = "kafka"
+servers = "localhost:9092"
+topic = "trades"
+schema = "t BIGINT, price DOUBLE"
+[queries.one]
+{query.format(by="prize", emit="", to="files")}
+[queries.two]
+{query.format(by="price", emit=" EMIT CHANGES", to="database")}
+[queries.three]
+{query.format(by="price", emit="", to="other")}
+[queries.four]
+{query.format(by="price", emit="", to="topic")}
+[sinks.files]
+format = "parquet"
+path = "answers"
+[sinks.database]
+format = "jdbc"
+url = "jdbc:postgresql://localhost/sales"
+table = "best"
+[sinks.other]
+format = "jdbc"
+url = "jdbc:mysql://localhost/sales"
+table = "best"
+[sinks.topic]
+format = "kafka"
+servers = "localhost"
+topic = "best"
+"""
+    said = problem(tmp_path, text)
+    for word in ("Did you mean 'price'?", 'key = ["…"]', "in PostgreSQL", "a host and a port", "Spark Connect"):
+        assert word in said
+
+
 def test_no_file() -> None:
     with pytest.raises(InvalidPipeline, match=r"Cannot read none\.toml: No such file"):
         load(Path("none.toml"))
@@ -216,6 +274,8 @@ def test_secrets_come_from_the_environment_and_go_nowhere() -> None:
     environment = {"USER": "me", "PASSWORD": "hunter2"}
     assert resolve("x ${USER} ${PASSWORD}", environment) == "x me hunter2"
     assert hide("login hunter2 failed", ["PASSWORD"], environment) == "login ${PASSWORD} failed"
+    assert hide("/home/rooted/log", ["PGUSER"], {"PGUSER": "rooted"}) == "/home/rooted/log", "it is no secret"
+    assert hide("rooted", ["PGUSER_TOKEN"], {"PGUSER_TOKEN": "rooted"}) == "${PGUSER_TOKEN}"
     with pytest.raises(InvalidPipeline, match="export NONE="):
         resolve("${NONE}", environment)
 

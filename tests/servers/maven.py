@@ -12,13 +12,6 @@ import pytest
 from servers.missing import missing
 from waiting import PATIENCE_S
 
-# The newest that Maven has, where these tests were written: none of Spark 4.3.0, with which they work.
-_KAFKA_OF_SPARK = (
-    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-    "org.apache.kafka:kafka-clients:3.9.1",
-    "org.apache.commons:commons-pool2:2.12.1",
-)
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>tests</groupId><artifactId>jars</artifactId><version>1</version><dependencies>{dependencies}</dependencies></project>
 """
@@ -29,10 +22,10 @@ _EXCLUSION = "<exclusion><groupId>{group}</groupId><artifactId>{artifact}</artif
 
 def connectors() -> dict[str, str]:
     """What makes a Spark session know Kafka and PostgreSQL; nothing if it cannot be had: who needs it says so."""
-    from skyband.pipelines.session import POSTGRESQL
+    from skyband.pipelines.session import KAFKA_JARS, POSTGRESQL
 
     try:
-        found = jars(*_KAFKA_OF_SPARK, POSTGRESQL, without=("*:*",))  # what else they need, Spark has
+        found = jars(*KAFKA_JARS, POSTGRESQL, without=("*:*",))  # what else they need, Spark has
     except (pytest.skip.Exception, pytest.fail.Exception):
         return {}
     return {"spark.jars": ",".join(map(str, found))}

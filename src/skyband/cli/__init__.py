@@ -1,4 +1,4 @@
-"""The command line: `skyband sql`, `run`, `check`, `init`, `doctor`, `demo`, `explain`, `bench` and others.
+"""The command line: `skyband sql`, `run`, `check`, `state`, `init`, `doctor`, `demo`, `explain`, `bench` and others.
 
 Commands import what they need when they run, so that help comes at once.
 """
@@ -12,7 +12,7 @@ from skyband.pipelines import commands
 
 app.add_typer(benchmarks.app, name="bench")
 COMMANDS: Final[tuple[Callable[..., None], ...]] = (
-    *(commands.run, commands.check, commands.init, commands.doctor),
+    *(commands.run, commands.check, commands.state, commands.init, commands.doctor),
     *(demonstration.demo, queries.explain, queries.sql, machine.calibrate, machine.version),
 )
 for command in COMMANDS:

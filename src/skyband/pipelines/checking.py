@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,8 +18,11 @@ from skyband.dialect.statement import Statement, understand
 from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
 from skyband.pipelines.leaderboards import RESERVED
+from skyband.pipelines.mistakes import together
 from skyband.pipelines.model import Pipeline, Query, Sink, Source
 from skyband.sql.run import ask
+
+POSTGRESQL: Final = "jdbc:postgresql:"
 
 
 @dataclass(frozen=True)
@@ -27,28 +34,94 @@ class Report:
 
 
 def check(pipeline: Pipeline) -> Report:
-    """Everything about `pipeline` that can be checked without Spark; raises `InvalidPipeline` for the first mistake."""
-    schemas = {name: _columns(pipeline, source) for name, source in pipeline.sources.items()}
+    """Everything about `pipeline` that can be checked without Spark; raises `InvalidPipeline` with all mistakes."""
+    mistakes: list[InvalidPipeline] = []
+    schemas: dict[str, pa.Schema | None] = {}
+    for name, source in pipeline.sources.items():
+        with _remembered(mistakes):
+            schemas[name] = _columns(pipeline, source)
     lines, notes = [], []
     for query in pipeline.queries.values():
-        statement = understood(pipeline, query)
-        unknown = [one.name for one in statement.inputs if schemas[source_of(pipeline, query, one.name)] is None]
-        if unknown:
-            notes.append(
-                f"The columns of {', '.join(unknown)} are known only to Spark: query {query.name!r} is checked when it "
-                'starts. A schema = "…" would tell.'
+        with _remembered(mistakes):
+            line, unknown = _check_query(pipeline, query, schemas)
+            lines.append(line)
+            if unknown:
+                notes.append(
+                    f"The columns of {', '.join(unknown)} are known only to Spark: query {query.name!r} is checked "
+                    'when it starts. A schema = "…" would tell.'
+                )
+    for name in ("spark.remote", "spark.api.mode"):
+        if name in pipeline.spark:
+            mistakes.append(
+                pipeline.wrong(
+                    "A pipeline writes in a session of its own, which cannot be one of Spark Connect: leave out "
+                    f'{name}, and name a cluster ("spark.master"). sb.sql takes DataFrames of Spark Connect.',
+                    *("spark", name),
+                )
             )
-        else:
-            by_input = {one.name: schemas[source_of(pipeline, query, one.name)] for one in statement.inputs}
-            spec = spec_of(pipeline, query, by_input)
-            for name in query.to:
-                check_sink(pipeline, pipeline.sinks[name], spec)
-        inputs = ", ".join(dict.fromkeys(one.name for one in statement.inputs))
-        lines.append(f"{query.name}: from {inputs} to {', '.join(query.to)}")
+    if mistakes:
+        raise together(mistakes)
     missing = sorted(name for name in pipeline.secret_names() if name not in os.environ)
     if missing:
         notes.append(f"The environment must have {', '.join(missing)} when the pipeline runs.")
     return Report(tuple(lines), tuple(notes))
+
+
+def _check_query(pipeline: Pipeline, query: Query, schemas: Mapping[str, pa.Schema | None]) -> tuple[str, list[str]]:
+    """What is said of a query, and the inputs whose columns are not known. Raises what is wrong with it."""
+    statement = understood(pipeline, query)
+    by_input = {one.name: schemas.get(source_of(pipeline, query, one.name)) for one in statement.inputs}
+    unknown = [name for name, schema in by_input.items() if schema is None]
+    for name in query.to:
+        check_address(pipeline, pipeline.sinks[name])
+    if not unknown:
+        spec = spec_of(pipeline, query, {name: schema for name, schema in by_input.items() if schema is not None})
+        for name in query.to:
+            check_sink(pipeline, pipeline.sinks[name], spec)
+    return f"{query.name}: from {', '.join(by_input)} to {', '.join(query.to)}", unknown
+
+
+@contextmanager
+def _remembered(mistakes: list[InvalidPipeline]) -> Iterator[None]:
+    """A mistake is not the end: there may be others."""
+    try:
+        yield
+    except InvalidPipeline as mistake:
+        if str(mistake) not in map(str, mistakes):
+            mistakes.append(mistake)
+
+
+def check_key(pipeline: Pipeline, sink: Sink, key: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The columns by which a database finds a row again; raises if there are none."""
+    chosen = sink.key or key
+    if not chosen:
+        raise pipeline.wrong(
+            'The rows say what changed, so the sink must say by which columns a row is found again: key = ["…"].',
+            *("sinks", sink.name),
+        )
+    return chosen
+
+
+def check_address(pipeline: Pipeline, sink: Sink) -> None:
+    """Raise unless the address of a sink is one that can be written to, as far as the file says it."""
+    url = str(sink.url)
+    if sink.format == "jdbc" and "$" not in url and not url.startswith(POSTGRESQL):
+        raise pipeline.wrong(
+            f'Rows can be replaced by key in PostgreSQL: url = "{POSTGRESQL}//host/database". For other databases, '
+            "write to files or to Kafka.",
+            *("sinks", sink.name, "url"),
+        )
+    if sink.format == "leaderboard" and "$" not in url and not url.startswith(("redis://", "rediss://", "unix://")):
+        raise pipeline.wrong(
+            f'A leaderboard is kept in Redis: url = "redis://host:6379/0", got {url!r}.', *("sinks", sink.name, "url")
+        )
+    servers = [] if sink.servers is None or "$" in sink.servers else sink.servers.split(",")
+    for server in servers:
+        if not re.fullmatch(r"\s*[^\s:/]+:\d+\s*", server):
+            raise pipeline.wrong(
+                f'servers = {sink.servers!r}: each is a host and a port, as in "localhost:9092".',
+                *("sinks", sink.name, "servers"),
+            )
 
 
 def understood(pipeline: Pipeline, query: Query) -> Statement:
@@ -94,6 +167,8 @@ def check_sink(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
                 f"The answers that go to {sink.name!r} have no column {key!r}. They have: {', '.join(columns)}.",
                 *("sinks", sink.name, place),
             )
+    if sink.format == "jdbc":
+        check_key(pipeline, sink, key_of(spec))
     if sink.member is not None:
         _check_board(pipeline, sink, spec)
 

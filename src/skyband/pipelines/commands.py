@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from skyband.errors import InvalidInput
 
@@ -149,9 +150,37 @@ def check(file: File) -> None:
     report = check_file(load(file))
     console = Console()
     for line in report.queries:
-        console.print(f"[green]✓[/] {line}", soft_wrap=True, highlight=False)
+        console.print(f"[green]✓[/] {escape(line)}", soft_wrap=True, highlight=False)
     for note in report.notes:
-        console.print(f"[yellow]•[/] {note}", soft_wrap=True, highlight=False)
+        console.print(f"[yellow]•[/] {escape(note)}", soft_wrap=True, highlight=False)
+
+
+def state(
+    file: File,
+    query: Annotated[str | None, typer.Option(help="Show the rows that this query holds.", show_default=False)] = None,
+    rows: Annotated[int, typer.Option(min=1, help="How many of them.")] = 20,
+) -> None:
+    """Print what the queries of a pipeline hold, as their last micro-batches committed it; they may be running."""
+    from rich.table import Table
+
+    from skyband.pipelines.file import load
+
+    pipeline = load(file)
+    if query is not None and query not in pipeline.queries:
+        raise InvalidInput(f"There is no query {query!r}. Queries: {', '.join(pipeline.queries)}.")
+    with _reported(debug=False):
+        from skyband.pipelines.held import held_by, rows_held_by
+        from skyband.pipelines.session import start_session
+
+        spark = start_session(pipeline, log_file=_log_file(pipeline))
+        try:
+            found = held_by(spark, pipeline) if query is None else rows_held_by(spark, pipeline, query, rows)
+        finally:
+            spark.stop()
+    shown = Table(*found.column_names, box=None)
+    for line in found.to_pylist():
+        shown.add_row(*(str(value) for value in line.values()))
+    Console().print(shown)
 
 
 def init(
@@ -182,10 +211,10 @@ def doctor(
     healthy = True
     for finding in examine(None if file is None else load(file), metrics_port=metrics_port, start=start):
         mark = "[green]✓[/]" if finding.fix is None else "[bold red]✗[/]"
-        console.print(f"{mark} {finding.what}", soft_wrap=True, highlight=False)
+        console.print(f"{mark} {escape(finding.what)}", soft_wrap=True, highlight=False)
         if finding.fix is not None:
             healthy = False
-            console.print(f"  {finding.fix}", soft_wrap=True, highlight=False)
+            console.print(f"  {escape(finding.fix)}", soft_wrap=True, highlight=False)
     if not healthy:
         raise typer.Exit(1)
 

@@ -7,6 +7,7 @@ is applied as such: the last change of a key in a micro-batch counts.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -15,11 +16,11 @@ from pyspark.sql.window import Window
 
 from skyband.errors import EnvironmentProblem, PipelineFailed
 from skyband.pipelines.answers import Answers
+from skyband.pipelines.checking import check_address, check_key
 from skyband.pipelines.model import Pipeline, Sink
 from skyband.pipelines.secrets import resolve
 from skyband.pipelines.session import POSTGRESQL
 
-_POSTGRESQL: Final = "jdbc:postgresql:"
 _LONGEST_NAME: Final = 63  # of PostgreSQL
 
 
@@ -27,21 +28,9 @@ class JdbcTarget:
     """A table of PostgreSQL."""
 
     def __init__(self, pipeline: Pipeline, query: str, sink: Sink, key: tuple[str, ...] | None) -> None:
-        chosen = sink.key or key
-        if not chosen:
-            raise pipeline.wrong(
-                f"The rows of {query!r} say what changed, so the sink must say by which columns a row is found again: "
-                'key = ["…"].',
-                *("sinks", sink.name),
-            )
         self._url = resolve(str(sink.url))
-        if not self._url.startswith(_POSTGRESQL):
-            raise pipeline.wrong(
-                f'Rows can be replaced by key in PostgreSQL: url = "{_POSTGRESQL}//host/database". For other '
-                "databases, write to files or to Kafka.",
-                *("sinks", sink.name, "url"),
-            )
-        self._key = chosen
+        check_address(pipeline, replace(sink, url=self._url))
+        self._key = check_key(pipeline, sink, key)
         self._table = resolve(str(sink.table)).replace("{query}", query)
         self._beside = f"{self._table[: _LONGEST_NAME - 8]}_skyband"
         self._options = {name: resolve(value) for name, value in sink.options.items()}

@@ -13,12 +13,16 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from skyband.errors import SkybandError
-from skyband.pipelines.model import Pipeline
+from skyband.pipelines.model import Pipeline, Sink, Source
+from skyband.pipelines.secrets import resolve
 
 _NEEDED: Final = ("pyspark", "pandas", "pyarrow", "grpc", "google.protobuf")
 _PACKAGES: Final = {"grpc": "grpcio", "google.protobuf": "protobuf"}
+_PORTS: Final = {"postgresql": 5432, "redis": 6379, "rediss": 6379}
+_PATIENCE_S: Final = 10  # for a service to answer
 _LEAST_DISK: Final = 2 << 30
 _LEAST_MEMORY: Final = 2 << 30
 
@@ -47,6 +51,8 @@ def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool)
     yield _memory()
     known = [] if pipeline is None else [*secrets(pipeline)]
     yield from known
+    if pipeline is not None:
+        yield from services(pipeline)
     if start and java.fix is None:
         # As the pipeline starts it, with the connectors it needs, if all that takes is there.
         yield _spark(None if any(finding.fix for finding in known) else pipeline)
@@ -132,6 +138,48 @@ def secrets(pipeline: Pipeline) -> Iterator[Finding]:
     for name in sorted(pipeline.secret_names()):
         there = name in os.environ
         yield Finding(f"${{{name}}} is {'set' if there else 'not set'}", None if there else f"export {name}=…")
+
+
+def services(pipeline: Pipeline) -> Iterator[Finding]:
+    """Does anything listen where the file says that Kafka, a database or Redis is?"""
+    parts: list[Source | Sink] = [*pipeline.sources.values(), *pipeline.sinks.values()]
+    for part in parts:
+        address = part.servers or getattr(part, "url", None)
+        if address is None:
+            continue
+        try:
+            found = [*addresses(resolve(address))]
+        except SkybandError:
+            continue  # the environment lacks something: said already
+        for host, port in found:
+            yield _reached(f"{part.name} ({part.format})", host, port)
+
+
+def addresses(text: str) -> Iterator[tuple[str, int]]:
+    """Hosts and ports in a list of servers, or in an address.
+
+    >>> [*addresses("one:9092, two:9093")], [*addresses("jdbc:postgresql://db/sales")], [*addresses("redis://r:7/0")]
+    ([('one', 9092), ('two', 9093)], [('db', 5432)], [('r', 7)])
+    """
+    if "://" in text:
+        parts = urlsplit(text.removeprefix("jdbc:"))
+        known = parts.port or _PORTS.get(parts.scheme)
+        if parts.hostname and known:
+            yield parts.hostname, known
+        return
+    for server in text.split(","):
+        host, _, port = server.strip().rpartition(":")
+        if host and port.isdigit():
+            yield host, int(port)
+
+
+def _reached(what: str, host: str, port: int) -> Finding:
+    try:
+        with socket.create_connection((host, port), timeout=_PATIENCE_S):
+            return Finding(f"{what} answers at {host}:{port}")
+    except OSError as error:
+        why = error.strerror or str(error) or "no answer"
+        return Finding(f"{what} does not answer at {host}:{port}: {why}", "Start it, or mend the address in the file.")
 
 
 def _spark(pipeline: Pipeline | None) -> Finding:

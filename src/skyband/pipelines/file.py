@@ -5,15 +5,19 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from skyband.errors import InvalidPipeline, SkybandError
+from skyband.pipelines.mistakes import together
 from skyband.pipelines.model import AVAILABLE_NOW, HERE, TEXT_FILES, Address, Options, Pipeline, Query, Sink, Source
 from skyband.pipelines.places import Places
 from skyband.pipelines.secrets import is_exposed
 from skyband.windows import parse_span
+
+Part = TypeVar("Part")
 
 _TOP: Final = ("name", "checkpoint", "trigger", "sources", "queries", "sinks", "spark", "serve")
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -65,6 +69,7 @@ class _Reader:
 
     def __init__(self, file: Path, places: Places) -> None:
         self._file, self._places = file, places
+        self._mistakes: list[InvalidPipeline] = []  # in parts that say nothing of each other
 
     def wrong(self, problem: str, *path: str) -> InvalidPipeline:
         return InvalidPipeline(f"{self._file.name}:{self._places.line(path)}: {problem}")
@@ -74,9 +79,13 @@ class _Reader:
         name = self._text(content, "name") or re.sub(r"\W", "_", self._file.stem)
         if not _NAME.fullmatch(name):
             raise self.wrong(f"name = {name!r}: a name has letters, digits and _, a letter first.", "name")
-        sources = {name: self._source(name, table) for name, table in self._tables(content, "sources")}
-        sinks = {name: self._sink(name, table) for name, table in self._tables(content, "sinks")}
-        queries = {name: self._query(name, table, sinks) for name, table in self._tables(content, "queries")}
+        sources = self._each(content, "sources", self._source)
+        sinks = self._each(content, "sinks", self._sink)
+        queries = self._each(content, "queries", partial(self._query, sinks=content.get("sinks", {})))
+        spark = self._tried(lambda: self._options(content.get("spark", {}), "spark")) or {}
+        trigger = self._tried(lambda: self._trigger(self._text(content, "trigger")))
+        if self._mistakes:
+            raise together(self._mistakes)
         if not queries:
             raise self.wrong('There is no query. A query: [queries.best], sql = "SELECT …", to = "screen".', "queries")
         self._check_dead_letters(sources, sinks)
@@ -85,14 +94,26 @@ class _Reader:
             file=self._file,
             name=name,
             checkpoint=self._text(content, "checkpoint") or f".skyband/{name}",
-            trigger=self._trigger(self._text(content, "trigger")),
+            trigger=trigger,
             sources=sources,
             queries=queries,
             sinks=sinks,
-            spark=self._options(content.get("spark", {}), "spark"),
+            spark=spark,
             places=self._places,
             serve=self._serve(content.get("serve", False)),
         )
+
+    def _each(self, content: dict[str, Any], key: str, read: Callable[[str, dict[str, Any]], Part]) -> dict[str, Part]:
+        """All parts of a kind; the mistakes of each are remembered."""
+        found = {name: self._tried(partial(read, name, table)) for name, table in self._tables(content, key)}
+        return {name: part for name, part in found.items() if part is not None}
+
+    def _tried(self, read: Callable[[], Part]) -> Part | None:
+        try:
+            return read()
+        except InvalidPipeline as mistake:
+            self._mistakes.append(mistake)
+            return None
 
     # -- the parts -----------------------------------------------------------------------------------------------------
 
@@ -134,7 +155,7 @@ class _Reader:
         options = self._options(table.get("options", {}), *path, "options")
         return Sink(name, kind, key=tuple(key), options=options, **texts)
 
-    def _query(self, name: str, table: dict[str, Any], sinks: Mapping[str, Sink]) -> Query:
+    def _query(self, name: str, table: dict[str, Any], sinks: Mapping[str, Any]) -> Query:
         path = ("queries", name)
         self._known(table, ("sql", "to"), f"query {name!r}", *path)
         sql = self._text(table, "sql", *path)

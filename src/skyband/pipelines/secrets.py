@@ -14,6 +14,8 @@ _SECRET_NAME: Final = re.compile(
     r"password|passwd|secret|token|credential|jaas|private.?key|access.?key", re.IGNORECASE
 )
 _IN_ADDRESS: Final = re.compile(r"://[^/@:]*:(?!\$\{)[^/@]+@")  # user:password@host
+# What is no secret: shown without it, paths and addresses could not be read.
+_PLAIN_NAME: Final = re.compile(r"user|host|port$|path|dir|folder|home|database|topic|table|region", re.IGNORECASE)
 _SHORTEST: Final = 4  # what is shorter would be replaced in ordinary words
 
 
@@ -43,8 +45,9 @@ def resolve(text: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def hide(text: str, names: Iterable[str], environment: Mapping[str, str] = os.environ) -> str:
-    """`text` without the values of these names: each is written as the file writes it."""
-    values = {environment[name]: name for name in names if len(environment.get(name, "")) >= _SHORTEST}
+    """`text` without the secrets among the values of these names: each is written as the file writes it."""
+    secret = [name for name in names if _SECRET_NAME.search(name) or not _PLAIN_NAME.search(name)]
+    values = {environment[name]: name for name in secret if len(environment.get(name, "")) >= _SHORTEST}
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, f"${{{values[value]}}}")
     return text

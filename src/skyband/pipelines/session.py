@@ -15,7 +15,14 @@ from skyband.pipelines.secrets import resolve
 
 _KAFKA: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 KAFKA: Final = f"{_KAFKA}:{pyspark.__version__}"
-TRIED: Final = "4.2.0"  # a version of it that is in Maven, and with which the tests run
+# What Maven has of it, and what the tests run with on Spark 4.3: the connector names a part of its own version that is
+# not to be had, so that "spark.jars.packages" cannot bring it.
+KAFKA_JARS: Final = (
+    f"{_KAFKA}:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.1",
+)
 POSTGRESQL: Final = "org.postgresql:postgresql:42.7.7"
 _PACKAGES: Final = "spark.jars.packages"
 _FILE_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
@@ -38,7 +45,11 @@ def not_in_maven(packages: list[str], said: str) -> EnvironmentProblem | None:
     missing = [name for name in packages if name and f"unresolved dependency: {_as_ivy(name)}" in said]
     if not missing:
         return None
-    kafka = f' For Kafka: "{_PACKAGES}" = "{_KAFKA}:{TRIED}", which works with Spark {pyspark.__version__}.'
+    bring = "\n".join(f"  mvn dependency:copy -Dartifact={name} -DoutputDirectory=jars" for name in KAFKA_JARS)
+    kafka = (
+        f"\nFor Kafka, these four work with Spark {pyspark.__version__}:\n{bring}\n"
+        'Then, under [spark]: "spark.jars" = "jars/…,jars/…,jars/…,jars/…", all four with their paths.'
+    )
     return EnvironmentProblem(
         f"Spark found no {' and no '.join(missing)} in Maven. Under [spark], name versions that are there "
         f'("{_PACKAGES}"), or jars of your own ("spark.jars").'

@@ -7,7 +7,7 @@ from the start, in a pass of its own, so that its answers are whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
@@ -183,6 +183,20 @@ def _bad(spark: SparkSession, pipeline: Pipeline, source: Source) -> Stream:
     output = Output(_as_they_are, None, key, (str(source.dead_letters),), asked)
     records = bad_records_of(spark, pipeline, source)
     return Stream(name, records, "append", {name: output}, _checkpoint(spark, pipeline, name), is_stateful=False)
+
+
+def checkpoints_of(spark: SparkSession, pipeline: Pipeline) -> Iterator[Checkpoint]:
+    """Those that runs of a pipeline have begun for its queries."""
+    for source in pipeline.sources:
+        for number in count(1):
+            checkpoint = _checkpoint(spark, pipeline, f"{source}_{number}")
+            if not checkpoint.queries():
+                break
+            yield checkpoint
+    for query in pipeline.queries:
+        checkpoint = _checkpoint(spark, pipeline, f"query_{query}")
+        if checkpoint.queries():
+            yield checkpoint
 
 
 def _as_they_are(answers: DataFrame) -> DataFrame:

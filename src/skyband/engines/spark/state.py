@@ -1,0 +1,92 @@
+"""What a query holds, read from its checkpoint: of one that runs or has stopped, as it was committed last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from skyband.core import snapshots
+from skyband.core.encoding.output import free_name
+from skyband.core.snapshot_pages import join
+from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME
+from skyband.engines.spark.recipe import PREFIX
+from skyband.engines.spark.sharing import QUESTION, number_of
+from skyband.errors import InvalidInput
+
+POSITION: Final = "position"
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """What one bucket of a query holds."""
+
+    question: int | None  # the number of the query, where several share a stream
+    bucket: int
+    rows_held: int
+    groups: int
+    nbytes: int
+    depth: int
+    root: bytes
+
+
+def buckets_in(spark: SparkSession, checkpoint: str) -> list[Bucket]:
+    """All buckets of the queries that keep their state in a checkpoint."""
+    found = []
+    for row in _variable(spark, checkpoint, STATE_NAME).select("key", "value").collect():
+        key, value = row.key.asDict(), row.value
+        counts = value.rows_held, value.groups, value.bytes
+        found.append(Bucket(key.get(QUESTION), key["bucket"], *counts, value.depth, bytes(value.session)))
+    return sorted(found, key=lambda one: (one.question or 0, one.bucket))
+
+
+def read_state(spark: SparkSession, checkpoint: str, query: str | None = None) -> DataFrame:
+    """The rows that a query holds, by bucket and position; `query` names one of those that share a stream."""
+    buckets = buckets_in(spark, checkpoint)
+    asked = None if query is None else number_of(query)
+    if query is not None and asked not in {one.question for one in buckets}:
+        raise InvalidInput(f"{checkpoint} has no state of a query {query!r}.")
+    if query is None and len({one.question for one in buckets}) > 1:
+        raise InvalidInput(f"Several queries keep their state in {checkpoint}. Name one: query='…'.")
+    tables = [*_tables(spark, checkpoint, [one for one in buckets if asked is None or one.question == asked])]
+    if not tables:
+        raise InvalidInput(f"Nothing is held in {checkpoint} that could be shown as rows.")
+    return spark.createDataFrame(pa.concat_tables(tables, promote_options="permissive"))
+
+
+def _tables(spark: SparkSession, checkpoint: str, buckets: list[Bucket]) -> Iterator[pa.Table]:
+    for one in buckets:
+        pages = _pages(spark, checkpoint, one) if one.depth else {}
+        saved = snapshots.read(join(one.root, one.depth, pages.get)[0])
+        session = saved.parts["session"]
+        if "rows" not in session.tables:
+            continue
+        rows, held = session.tables["rows"], session.arrays["held"]
+        names = [name.removeprefix(PREFIX) if name.startswith(PREFIX) else name for name in rows.column_names]
+        table = pa.table({"bucket": pa.array([one.bucket] * len(held), pa.int32()), POSITION: held})
+        for name, column in zip(names, rows.columns, strict=True):
+            table = table.append_column(free_name(name, set(table.column_names)), column)
+        yield table
+
+
+def _pages(spark: SparkSession, checkpoint: str, bucket: Bucket) -> dict[bytes, bytes]:
+    """The pages of a bucket, by digest."""
+    pages = _variable(spark, checkpoint, PAGES_NAME).where(sf.col("key.bucket") == bucket.bucket)
+    if bucket.question is not None:
+        pages = pages.where(sf.col(f"key.{QUESTION}") == bucket.question)
+    found = pages.select("user_map_key.digest", "user_map_value.page").toArrow()
+    return dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
+
+
+def _variable(spark: SparkSession, checkpoint: str, name: str) -> Any:
+    try:
+        return spark.read.format("statestore").option("stateVarName", name).load(checkpoint)
+    except PySparkException as error:
+        raise InvalidInput(
+            f"{checkpoint} is not the checkpoint of a query of Skyband's that has committed a micro-batch: {error}"
+        ) from error

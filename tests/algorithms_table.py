@@ -22,8 +22,9 @@ def page() -> str:
 
 
 def table(problem: str) -> str:
-    """Every algorithm of the problem; those that can be chosen come first."""
+    """Every algorithm of the problem; those that can be chosen come first, what papers publish last."""
     packages = sorted(registry.packages_of(problem), key=lambda each: all(one.for_comparing for one in each.ALGORITHMS))
+    packages += registry.baseline_packages_of(problem)
     rows = [f"| {' | '.join(_cells(package))} |" for package in packages]
     return "\n".join(["| name | what it is | paper | cost | choose it when |", "|---|---|---|---|---|", *rows, ""])
 

@@ -2,6 +2,7 @@
 
 A problem is a package under `skyband.problems` whose `problem.py` has `PROBLEM`. An algorithm is a package under
 `skyband.problems.<problem>.algorithms` that has `ALGORITHMS`: mostly one, several where they differ only in a setting.
+A baseline is such a package under `skyband.study.baselines.<problem>`: it is found by name, and never weighed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import inspect
 import pkgutil
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import ModuleType
@@ -78,13 +79,34 @@ def problem_of(query: object) -> Problem[Any]:
 @cache
 def algorithms_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
     """Every algorithm of a problem, by name; those that can be chosen come first."""
-    found = [each for package in packages_of(problem) for each in package.ALGORITHMS]
+    return _by_name(packages_of(problem))
+
+
+@cache
+def baselines_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
+    """What papers publish for a problem, by name, as far as studies compare our algorithms with it."""
+    return _by_name(baseline_packages_of(problem))
+
+
+def _by_name(packages: Iterable[ModuleType]) -> Mapping[str, Algorithm[Any, Any]]:
+    found = [each for package in packages for each in package.ALGORITHMS]
     return {each.name: each for each in sorted(found, key=lambda each: each.for_comparing)}
 
 
 def packages_of(problem: str) -> Iterator[ModuleType]:
     """The folder of each algorithm of a problem, as a package. Its docstring says what the algorithm is."""
-    package = importlib.import_module(f"skyband.problems.{problem}.algorithms")
+    return _packages_in(importlib.import_module(f"skyband.problems.{problem}.algorithms"))
+
+
+def baseline_packages_of(problem: str) -> Iterator[ModuleType]:
+    """The folder of each baseline of a problem, as a package."""
+    studied = importlib.import_module("skyband.study.baselines")
+    for package in _packages_in(studied):
+        if package.__name__ == f"{studied.__name__}.{problem}":
+            yield from _packages_in(package)
+
+
+def _packages_in(package: ModuleType) -> Iterator[ModuleType]:
     for found in pkgutil.iter_modules(package.__path__):
         if found.ispkg:
             yield importlib.import_module(f"{package.__name__}.{found.name}")
@@ -93,6 +115,8 @@ def packages_of(problem: str) -> Iterator[ModuleType]:
 def find(text: str, problem: str) -> Algorithm[Any, Any]:
     """The problem's algorithm of that name, with the options behind it, if any: "relaxed" or "relaxed(gamma=0.5)"."""
     (name, options), among = _read(text), algorithms_of(problem)
+    if name not in among:
+        among = {**among, **baselines_of(problem)}
     if name not in among:
         raise InvalidQuery(f"No algorithm {name!r}. There are: {', '.join(among)}.")
     algorithm = among[name]

@@ -66,6 +66,14 @@ def pretopk(question: Question, spec: Spec, events: Sequence[Event], driver: Dri
     return question.k * lists * groups + _waiting(question, events) + len(_shown(question, spec, events))
 
 
+def mintopk_published(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """k rows for each open window."""
+    assert question.size is not None
+    assert question.every is not None
+    windows = -(-question.size // question.every)
+    return question.k * windows + _waiting(question, events) + len(_shown(question, spec, events))
+
+
 def whole_window(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
     """The largest window there was; rows that expire are dropped with the next row of their group."""
     return (
@@ -139,6 +147,7 @@ STATED: dict[str, Bound] = {
     "staircase": staircase,
     **dict.fromkeys(NAMES, filtered),
     "pretopk": pretopk,
+    "mintopk_published": mintopk_published,
     "tma": whole_window,
     "sma": whole_window,
 }

@@ -11,7 +11,7 @@ from numpy import format_float_positional as in_full
 from skyband.core import chooser
 from skyband.core.emit import code_of
 from skyband.core.plan import Choice, Plan
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import find
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.costs import Costs, known_costs
@@ -114,7 +114,7 @@ def _on_error(spec: Spec, chosen: str) -> str:
     """How the `error` that the query allows is used."""
     if not spec.error:
         return ""
-    if algorithms_of("rows")[chosen].exact:
+    if find(chosen, "rows").exact:
         return "; it misses no row, so it keeps any error"
     first = math.ceil(1 / spec.error)
     return f"; it lets no row go in the first {first:,} windows, and later no more than error={spec.error:g} allows"

@@ -35,7 +35,8 @@ from skyband.study.papers.points import (
 from skyband.windows import Ticks
 
 PAPER: Final = "Yang and others, EDBT 2011"
-ALGORITHMS: Final = ("mintopk", "pretopk", "sma", "tma", "relaxed", "partitioned", "hybrid")
+PUBLISHED: Final = "mintopk_published"  # what the paper's claims are about; `mintopk` is ours
+ALGORITHMS: Final = ("mintopk", PUBLISHED, "pretopk", "sma", "tma", "relaxed", "partitioned", "hybrid")
 MEAN_MS, MOST_MS, SPREAD = "ms per window, mean", "ms per window, most", "standard deviation / mean"
 
 _UNITS_PER_SECOND: Final = 400  # the paper's stream has about so many trades a second; ours, one row a unit of time
@@ -137,8 +138,9 @@ def _slides(feed: Feed, slide: int) -> Iterator[Batch]:
 
 _FAR_FASTER: Final = Claim(
     "MinTopK saves at least 85 % of the CPU time of SMA: it is 6.7 times as fast, or more.",
-    faster("mintopk", "sma", at_least=1 / 0.15),
+    faster(PUBLISHED, "sma", at_least=1 / 0.15),
 )
+_OURS: Final = Claim("Ours: `mintopk` takes less time than MinTopK as published.", faster("mintopk", PUBLISHED))
 
 EXPERIMENTS: Final = (
     Experiment(
@@ -151,17 +153,18 @@ EXPERIMENTS: Final = (
         (
             _FAR_FASTER,
             Claim(
-                "MinTopK takes less time than PreTopK for every k (23 % less on average).", faster("mintopk", "pretopk")
+                "MinTopK takes less time than PreTopK for every k (23 % less on average).", faster(PUBLISHED, "pretopk")
             ),
             Claim(
                 "MinTopK holds 2.4 k rows on average (2 k by its theorem).",
-                per_x(HELD, "mintopk", at_most=2.4, mean=True),
+                per_x(HELD, PUBLISHED, at_most=2.4, mean=True),
             ),
             Claim(
                 "Ours: in random order it holds k (1 + 1/2 + … + 1/9) = 2.83 k, for ten slides a window.",
                 per_x(HELD, "mintopk", at_most=2.83 * 1.05, mean=True),
             ),
-            Claim("MinTopK never holds more than 3.5 k rows.", per_x(MOST_HELD, "mintopk", at_most=3.5)),
+            Claim("MinTopK never holds more than 3.5 k rows.", per_x(MOST_HELD, PUBLISHED, at_most=3.5)),
+            _OURS,
         ),
     ),
     Experiment(
@@ -169,7 +172,7 @@ EXPERIMENTS: Final = (
         f"{PAPER}, figure 7, with trades as in the paper",
         "Cost of a row, by k, of trades by price * volume: window 1M rows, slide 100k",
         Axis("k", (10, 100, 1000, 10_000), quick=(10, 1000)),
-        ("mintopk", "sma"),
+        ("mintopk", PUBLISHED, "sma"),
         sweep(_of_trades),
         (_FAR_FASTER,),
     ),
@@ -181,8 +184,8 @@ EXPERIMENTS: Final = (
         ALGORITHMS,
         sweep(_by_window),
         (
-            Claim("The cost of MinTopK does not depend on the window.", does_not_grow("mintopk")),
-            Claim("Nor do the rows that MinTopK holds.", does_not_grow("mintopk", measure=HELD, at_most=1.5)),
+            Claim("The cost of MinTopK does not depend on the window.", does_not_grow(PUBLISHED)),
+            Claim("Nor do the rows that MinTopK holds.", does_not_grow(PUBLISHED, measure=HELD, at_most=1.5)),
             Claim("The rows that SMA holds grow with the window: all of it.", grows("sma", at_least=50, measure=HELD)),
             _FAR_FASTER,
         ),
@@ -195,13 +198,13 @@ EXPERIMENTS: Final = (
         ALGORITHMS,
         sweep(_by_slide),
         (
-            Claim("The cost of MinTopK does not grow with window / slide.", does_not_grow("mintopk", backwards=True)),
+            Claim("The cost of MinTopK does not grow with window / slide.", does_not_grow(PUBLISHED, backwards=True)),
             Claim(
                 "The cost of PreTopK grows with window / slide: it keeps every future window apart.",
                 grows("pretopk", at_least=10, backwards=True),
             ),
             Claim("At window / slide = 10,000 PreTopK is slower even than SMA.", faster("sma", "pretopk", until=100)),
-            Claim("MinTopK is faster than SMA for every slide.", faster("mintopk", "sma")),
+            Claim("MinTopK is faster than SMA for every slide.", faster(PUBLISHED, "sma")),
         ),
     ),
     Experiment(
@@ -209,11 +212,12 @@ EXPERIMENTS: Final = (
         f"{PAPER}, figures 11 and 12, with as many answers at each ratio",
         "Cost of a row and rows held, by window / slide: slide 10,000 rows, k = 100",
         Axis("window / slide", (10, 100, 1000), quick=(10, 1000)),
-        ("mintopk", "pretopk"),
+        ("mintopk", PUBLISHED, "pretopk"),
         sweep(_by_ratio),
         (
-            Claim("The cost of MinTopK does not grow with window / slide.", does_not_grow("mintopk")),
-            Claim("Nor do the rows it holds.", does_not_grow("mintopk", measure=HELD)),
+            Claim("The cost of MinTopK does not grow with window / slide.", does_not_grow(PUBLISHED)),
+            Claim("Nor do the rows it holds.", does_not_grow(PUBLISHED, measure=HELD)),
+            _OURS,
             Claim("The cost of PreTopK does.", grows("pretopk", at_least=10)),
         ),
     ),
@@ -222,14 +226,14 @@ EXPERIMENTS: Final = (
         f"{PAPER}, figure 13",
         "Time to answer a window of an uneven stream, by slide: window 1000 s, k = 1000, 400 rows a second on average",
         Axis("slide in seconds", (1, 10, 100), quick=(1, 100)),
-        ("mintopk", "pretopk", "sma", "tma"),
+        ("mintopk", PUBLISHED, "pretopk", "sma", "tma"),
         measure_windows,
         (
-            Claim("MinTopK answers sooner than SMA for every slide.", faster("mintopk", "sma", measure=MEAN_MS)),
-            Claim("MinTopK answers sooner than PreTopK.", faster("mintopk", "pretopk", measure=MEAN_MS)),
+            Claim("MinTopK answers sooner than SMA for every slide.", faster(PUBLISHED, "sma", measure=MEAN_MS)),
+            Claim("MinTopK answers sooner than PreTopK.", faster(PUBLISHED, "pretopk", measure=MEAN_MS)),
             Claim(
                 "The times of windows vary less when the slide is longer.",
-                does_not_grow("mintopk", measure=SPREAD, at_most=1.0),
+                does_not_grow(PUBLISHED, measure=SPREAD, at_most=1.0),
             ),
         ),
     ),

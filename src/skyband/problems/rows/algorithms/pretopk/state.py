@@ -6,13 +6,10 @@ import math
 
 import numpy as np
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
-from skyband.core.operator import Ints
-from skyband.errors import InvalidQuery
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.pretopk.kernels import ANSWER, PreTopK
+from skyband.problems.rows.drivers.open_windows import OpenWindowDriver
 from skyband.problems.rows.drivers.row_kernels import Input
-from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
 from skyband.windows import NEVER
 
@@ -24,7 +21,7 @@ def windows_of(spec: Spec) -> int:
     return 0 if spec.window.endless else math.ceil(spec.window.size / spec.window.every)
 
 
-class PredictedTopK(StepDriver):
+class PredictedTopK(OpenWindowDriver):
     def __init__(self, spec: Spec, *, initial_room: int = 1024) -> None:
         lists = 1 + windows_of(spec)
         kind = PreTopK(spec.window.every, windows_of(spec), -NEVER)
@@ -54,19 +51,3 @@ class PredictedTopK(StepDriver):
         if self._windows.waits:
             self._kind = self._kind._replace(closed=self._windows.closed // self.spec.window.every)
         super()._take(rows)
-
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
-        asked, window = super()._asked(groups, size), self.spec.window
-        held = np.zeros(asked.start.shape, np.bool_)
-        if not window.endless:
-            end, closed = asked.start + window.size, self._windows.closed_by(self._arrivals()[groups])
-            held = (end % window.every == 0) & (end > closed[:, np.newaxis])
-        refused = np.argwhere((size != NEXT_WINDOW) & ~held)
-        if len(refused):
-            g, q = refused[0]
-            raise InvalidQuery(
-                f"size={size[q]} reaches back to {asked.start[g, q]}, which is not where an open window begins: of "
-                f"each open window only the {self.spec.k} best rows are kept. Ask without a size for the window as it "
-                "stands, or make the query with ad_hoc=True to ask for any size."
-            )
-        return asked

@@ -1,0 +1,29 @@
+"""An operator that keeps, of each open window, only its k best rows: it can be asked for these windows alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.operator import Ints
+from skyband.errors import InvalidQuery
+from skyband.problems.rows.drivers.step_driver import StepDriver
+
+
+class OpenWindowDriver(StepDriver):
+    def _asked(self, groups: Ints, size: Ints) -> Asked:
+        window = self.spec.window
+        start, closed = self._windows.reach(size, self._arrivals())  # of all groups, if they have rows left or not
+        held = np.zeros(start.shape, np.bool_)
+        if not window.endless:
+            end = start + window.size
+            held = (end % window.every == 0) & (end > closed)
+        refused = np.argwhere((size != NEXT_WINDOW) & ~held)
+        if len(refused):
+            g, q = refused[0]
+            raise InvalidQuery(
+                f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of "
+                f"each open window only the {self.spec.k} best rows are kept. Ask without a size for the window as it "
+                "stands, or make the query with ad_hoc=True to ask for any size."
+            )
+        return super()._asked(groups, size)

@@ -1,0 +1,52 @@
+"""Example tests: what papers publish is found by name, and by nobody else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband.core.registry import algorithms_of, baselines_of, find, problems
+from skyband.problems.rows.operator import Batch, Spec
+from skyband.windows import Ticks
+
+WINDOW = sb.sliding(4, every=2)
+TABLE = pa.table({"x": [3.0, 1.0, 2.0, 5.0, 4.0, 0.0]})
+NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
+
+
+def test_a_baseline_is_asked_for_by_name_and_never_weighed() -> None:
+    assert "mintopk_published" in baselines_of("rows")
+    assert "mintopk_published" not in algorithms_of("rows")
+    assert "mintopk_published" not in str(sb.explain(sb.TopK(k=2, by="x", window=WINDOW)))
+    asked = sb.top_k(TABLE, k=2, by="x", window=WINDOW, algorithm="mintopk_published")
+    assert asked.equals(sb.top_k(TABLE, k=2, by="x", window=WINDOW))
+    said = str(sb.explain(sb.TopK(k=2, by="x", window=WINDOW, algorithm="mintopk_published")))
+    assert "mintopk_published: asked for by name" in said
+
+
+def test_a_name_that_is_not_there_is_told_those_that_are() -> None:
+    with pytest.raises(sb.InvalidQuery, match=r"No algorithm 'mintop'\. There are: .*mintopk, .*mintopk_published"):
+        find("mintop", "rows")
+
+
+def test_every_baseline_is_for_comparing() -> None:
+    found = [(problem, each) for problem in problems() for each in baselines_of(problem).values()]
+    assert found
+    assert all(each.for_comparing and each.name not in algorithms_of(problem) for problem, each in found)
+
+
+def test_windows_are_updated_from_the_oldest_to_the_newest() -> None:
+    """Lemma 4.5 of Yang and others does not hold at every moment: k = 2, and a window has two slides of three rows.
+
+    After 10 and 5, the window that closes next has 10 and 9, the one after it 10 and 5: so 9 stands between its two
+    rows. Then 20 comes. It puts 9 out of the first window, and so out of the list; now one step from 5 leads to 10.
+    """
+    operator = find("mintopk_published", "rows").open(Spec(2, Ticks(6, 3, 0, by_count=True)))
+    operator.push(Batch(np.array([9.0, 0.0, 0.0, 10.0, 5.0]), NO_TIMES, NO_GROUPS, 0))
+    operator.check()
+    assert operator.held().tolist() == [0, 3, 4]
+    assert operator.push(Batch(np.array([20.0]), NO_TIMES, NO_GROUPS, 5)).score.tolist() == [20.0, 10.0]
+    operator.check()
+    assert operator.held().tolist() == [3, 5]

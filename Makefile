@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PYTHONS   := python3 python3.14 python3.13 python3.12 python3.11
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 
-.PHONY: help demo test check setup format pins clean
+.PHONY: help demo test check setup format pins jar clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -65,6 +65,9 @@ pins: setup ## write constraints.txt anew, with the newest versions that pyproje
 	   $(BIN)/uv pip freeze --quiet --python $(VENV)/pins | grep -v '^skyband '; } > constraints.txt.new
 	@mv constraints.txt.new constraints.txt && rm -rf $(VENV)/pins
 	@echo "constraints.txt is new; now: make test"
+
+jar: setup ## build the jar with the sieve from its Java source; needs a JDK 17
+	@$(BIN)/python -m skyband.engines.spark.jvm.build
 
 clean: ## remove caches and build leftovers; .venv stays
 	@rm -rf build dist spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis

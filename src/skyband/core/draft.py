@@ -63,6 +63,7 @@ class Draft:
     query: Query
     reads: tuple[Read, ...] = ()  # empty: nothing is known of the inputs
     on_spark: bool | None = None  # None: nobody said
+    sieve: str | None = None  # where Spark rules rows out before the shuffle; None: nobody said
     window_rows: float | None = None
     statistics: Mapping[str, Any] | None = None  # what each input is like, by its name, as its problem describes it
     measured: Measured | None = None

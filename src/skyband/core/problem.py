@@ -152,6 +152,10 @@ class Problem(ABC, Generic[Q]):
         `given` is what only Spark has of the query: a score that is a Column, or a DataFrame of queries.
         """
 
+    def sieve_on_spark(self, data: Any, query: Q) -> str | None:
+        """Where rows of the DataFrame that cannot be shown are ruled out, in words; None: there is nothing to say."""
+        return None
+
     def clock_column(self, query: Q) -> str | None:
         """The column whose watermark closes the windows of `query`; "" if none does; None: it cannot share a pass."""
         return None

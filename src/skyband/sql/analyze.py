@@ -20,7 +20,7 @@ PIECES = 64  # in which the rows of a table are pushed, so that there is more th
 FEWEST_ROWS = 500
 
 
-def draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bool) -> Draft:
+def draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bool, sieve: str | None = None) -> Draft:
     """The query with what is known of its inputs; `schemas` by the names they were given as."""
     reads = []
     for name, rows in spec.rows.items():
@@ -28,7 +28,7 @@ def draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: boo
         columns = schema.names if rows.columns is None else [*rows.columns, *(column for _, column in rows.renamed)]
         where = " AND ".join(one for one in (*(view.where for view in rows.views), rows.where) if one) or None
         reads.append(Read(rows.name if name == ONLY else name, schema, tuple(dict.fromkeys(columns)), where))
-    return Draft(spec.query, tuple(reads), on_spark)
+    return Draft(spec.query, tuple(reads), on_spark, sieve)
 
 
 def in_pieces(source: Source) -> Source:

@@ -64,7 +64,8 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
     if statement.explain is not None:
         if not on_spark:
             spec, data = _with_queries(spec, data)
-        draft = draft_of(spec, schemas, on_spark=bool(on_spark))
+        sieve = problem_of(spec.query).sieve_on_spark(_in_spark(spec, data, schemas), spec.query) if on_spark else None
+        draft = draft_of(spec, schemas, on_spark=bool(on_spark), sieve=sieve)
         if statement.explain == "PLAN":
             return explained(draft)
         if on_spark:
@@ -290,9 +291,14 @@ def _then(first: Callable[[Any], Any], second: Callable[[Any], Any], value: Any)
 
 def _run_on_spark(spec: QuerySpec, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
     """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
-    ready = {name: prepared_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in spec.rows.items()}
     queries = spec.queries
     if queries is not None:
         queries = prepared_in_spark(data[queries.name], queries, schemas[queries.name])
-    answer = problem_of(spec.query).run_on_spark(ready.get(ONLY, ready), spec.query, queries)
+    answer = problem_of(spec.query).run_on_spark(_in_spark(spec, data, schemas), spec.query, queries)
     return Shower(spec)(answer)
+
+
+def _in_spark(spec: QuerySpec, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
+    """The rows that the query is about: one DataFrame, or one for each name."""
+    ready = {name: prepared_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in spec.rows.items()}
+    return ready.get(ONLY, ready)

@@ -14,4 +14,5 @@ def distribution(draft: Draft) -> Draft:
     if draft.on_spark is None and (refused := problem.refuses_spark(draft.query)):
         return draft.with_step(Step("on Spark", f"cannot: {refused}"))
     why = problem.distribution(draft.query, draft.schemas).why
-    return draft.with_step(Step("runs", f"on Spark, {why}") if draft.on_spark else Step("on Spark", why))
+    parts = () if draft.sieve is None else (Step("sieve", draft.sieve),)
+    return draft.with_step(Step("runs", f"on Spark, {why}", parts) if draft.on_spark else Step("on Spark", why))

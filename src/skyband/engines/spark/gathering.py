@@ -53,15 +53,18 @@ class Gatherer:
         self._recipe = recipe
 
     def gather(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Tally]]:
-        """What a session takes, and the counts, until all batches are done."""
+        """What a session takes, and the counts, until all batches are done.
+
+        The last of it comes when all rows have been read, so that it can bring what was counted of them elsewhere.
+        """
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
         for batch in batches:
-            waiting.append(batch)
-            rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= GATHERED_ROWS or size >= _GATHERED_BYTES:
                 yield self._prepared(waiting)
                 waiting, rows, size = [], 0, 0
+            waiting.append(batch)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows:
             yield self._prepared(waiting)
 

@@ -19,12 +19,13 @@ from pyspark.sql.types import StructField, StructType
 
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.checks import check_session
-from skyband.engines.spark.clock import watermarked, with_clock
+from skyband.engines.spark.clock import Clock, watermarked, with_clock
 from skyband.engines.spark.gathering import by_bucket, packer
 from skyband.engines.spark.pages import ANSWER_COLUMNS, COUNTS, PAGE_COLUMNS, BatchFunction, answer_batches, unpacker
 from skyband.engines.spark.processor import processor_of
-from skyband.engines.spark.recipe import BUCKET, Recipe
+from skyband.engines.spark.recipe import BUCKET, CLOCK, Recipe
 from skyband.engines.spark.settings import COLUMNAR_INPUT
+from skyband.engines.spark.sieving import LATEST, JvmSieve
 from skyband.errors import InvalidQuery
 
 # From the input and the number of buckets to rows to gather: the recipe's columns under their plain names, TIE, and
@@ -36,13 +37,20 @@ DEFAULT_BUCKETS: Final = 16
 _metrics_numbers = count(1)
 
 
-def run(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame | None = None) -> DataFrame:
+def run(
+    df: DataFrame,
+    recipe: Recipe,
+    rows_of: RowsOf,
+    beside: DataFrame | None = None,
+    sieve: JvmSieve | None = None,
+) -> DataFrame:
     """The answers over `df`, batch or streaming; of a streaming one in the buckets' order, if there are several.
 
-    `beside` has pages of something else than rows, which a stream brings to the same buckets.
+    `beside` has pages of something else than rows, which a stream brings to the same buckets. `sieve` is what rules
+    out rows of a stream in `rows_of`, if that is done in the JVM.
     """
     check_session(df)
-    packed = _streaming(df, recipe, rows_of, beside) if df.isStreaming else _batch(df, recipe, rows_of)
+    packed = _streaming(df, recipe, rows_of, beside, sieve) if df.isStreaming else _batch(df, recipe, rows_of)
     counted = packed.observe(f"skyband_{next(_metrics_numbers)}", *counts())
     return counted.mapInArrow(unpacker(recipe.output.names), output_type(df.schema, recipe))
 
@@ -54,19 +62,12 @@ def counts(of: Column | None = None) -> list[Column]:
     ]
 
 
-def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame | None) -> DataFrame:
+def _streaming(
+    df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame | None, sieve: JvmSieve | None
+) -> DataFrame:
     """Rows of ANSWER_COLUMNS, from one session a bucket whose state Spark keeps."""
     buckets = buckets_of(df)
-    clock, lateness = None, recipe.ticks.lateness
-    if recipe.by_pane and _is_marked_late(df, recipe):
-        on = recipe.plain_names[str(recipe.window.on)]
-        rows, clock = with_clock(rows_of(df, buckets), recipe, lateness, on)
-    elif recipe.by_pane:
-        df, clock = with_clock(df, recipe, lateness)
-        rows = rows_of(df, buckets)
-    else:
-        rows = rows_of(df, buckets)
-    pages = rows.mapInArrow(packer(recipe), PAGE_COLUMNS)
+    pages, clock = _pages(df, recipe, rows_of, buckets, sieve)
     if beside is not None:
         pages = pages.union(beside)
     return pages.groupBy("bucket").transformWithState(
@@ -77,8 +78,35 @@ def _streaming(df: DataFrame, recipe: Recipe, rows_of: RowsOf, beside: DataFrame
     )
 
 
+def _pages(
+    df: DataFrame, recipe: Recipe, rows_of: RowsOf, buckets: int, sieve: JvmSieve | None
+) -> tuple[DataFrame, Clock | None]:
+    """Rows of PAGE_COLUMNS, and what the watermark means.
+
+    Spark looks at the time of every row that passes a watermark, so it is set where few are left: on the pages, if the
+    sieve in the JVM says the latest time; else on the rows that were not ruled out, if the latest of them is kept.
+    """
+    lateness, pack = recipe.ticks.lateness, packer(recipe)
+    if sieve is not None:
+        clock = None
+        if watermarked(df):
+            df, clock = with_clock(df, recipe, lateness)
+        pages = sieve.counted(rows_of(df, buckets).mapInArrow(pack, PAGE_COLUMNS))
+        if clock is None:
+            pages, clock = with_clock(pages, recipe, lateness, LATEST)
+        return pages.drop(LATEST, CLOCK), clock
+    if not recipe.by_pane:
+        return rows_of(df, buckets).mapInArrow(pack, PAGE_COLUMNS), None
+    if _is_marked_late(df, recipe):
+        rows, clock = with_clock(rows_of(df, buckets), recipe, lateness, recipe.plain_names[str(recipe.window.on)])
+    else:
+        df, clock = with_clock(df, recipe, lateness)
+        rows = rows_of(df, buckets)
+    return rows.mapInArrow(pack, PAGE_COLUMNS), clock
+
+
 def _is_marked_late(df: DataFrame, recipe: Recipe) -> bool:
-    """Is the watermark set where few rows are left? Spark looks at the time of every row that passes one.
+    """Is the watermark set where few rows are left?
 
     With columnar input it is better set first, where it makes rows of the columns of a file: see settings.py.
     """

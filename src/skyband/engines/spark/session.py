@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from skyband.engines.spark.java import ensure_java
+from skyband.engines.spark.jvm import JAR
 from skyband.engines.spark.settings import SETTINGS
 from skyband.errors import EnvironmentProblem
 
@@ -45,6 +46,7 @@ _FAST_START_SETTINGS = {
 _FAST_START_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_JARS = "spark.jars"
 
 
 def local_session(
@@ -55,7 +57,7 @@ def local_session(
     cores       how many cores to use, and so how many partitions a shuffle has; all of them when not said.
     fast_start  start sooner and run slower, for tests: one shuffle partition, less compiling.
     log_file    where Java, Spark and its Python workers write their messages; the terminal when not said.
-    conf        Spark settings by name, before all of ours; Java options are added to ours.
+    conf        Spark settings by name, before all of ours; Java options and jars are added to ours.
 
     A session that runs already keeps its Java options, cores, memory and log: Spark fixes them at the start.
     """
@@ -117,7 +119,8 @@ def _settings(cores: int, fast_start: bool, conf: dict[str, str]) -> dict[str, s
         java_options.append(_FAST_START_JAVA_OPTIONS)
     if _JAVA_OPTIONS in conf:
         java_options.append(conf[_JAVA_OPTIONS])
-    return settings | conf | {_JAVA_OPTIONS: " ".join(java_options)}
+    jars = ",".join(filter(None, [conf.get(_JARS), str(JAR)]))
+    return settings | conf | {_JAVA_OPTIONS: " ".join(java_options), _JARS: jars}
 
 
 def _is_local(conf: dict[str, str]) -> bool:

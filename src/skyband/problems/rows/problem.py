@@ -86,6 +86,11 @@ class Rows(OneWindowProblem[TopK]):
 
         return spark.top_k(data, query, given)
 
+    def sieve_on_spark(self, data: Any, query: TopK) -> str | None:
+        from skyband.problems.rows import spark
+
+        return spark.explain_sieve(data, query)
+
     def clock_column(self, query: TopK) -> str | None:
         return query.window.on or "" if query.window.every is not None else ""
 

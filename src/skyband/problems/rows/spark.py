@@ -25,10 +25,12 @@ from skyband.core.emit import gives_changes, gives_windows
 from skyband.core.session import Session
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
+from skyband.engines.spark.jvm import JAR
 from skyband.engines.spark.part import Part
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
-from skyband.errors import InvalidExpression, InvalidQuery, UnknownColumn
+from skyband.engines.spark.sieving import JvmSieve, is_attached, sieve_of
+from skyband.errors import InvalidExpression, InvalidQuery, SkybandError, UnknownColumn
 from skyband.expressions import Score
 from skyband.problems.rows.codec import RowsCodec, kept_schema, output_of
 from skyband.problems.rows.planning import plan, specify
@@ -78,16 +80,43 @@ def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
     if given and score is not None:
         # Computed once, so that what is shown is what was compared, even if the column is random.
         df, score = df.withColumn(SCORE, score), sf.col(SCORE)
-    return run(df, recipe, part(df, recipe, score).rows)
+    found = jvm_sieve(df, recipe, score)
+    sieve = found if isinstance(found, JvmSieve) else None
+    return run(df, recipe, part(df, recipe, score, sieve).rows, sieve=sieve)
 
 
-def part(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> Part:
+def part(df: DataFrame, recipe: TopKRecipe, score: Column | None, sieve: JvmSieve | None = None) -> Part:
     """When nothing can be ruled out, every row is needed."""
     return Part(
         recipe,
         columns=lambda buckets: _columns(df, recipe, score, buckets),
-        weigh=(lambda where: weight(df, recipe, score, where)) if recipe.by_pane else None,
+        weigh=(lambda where: weight(df, recipe, score, where, sieve)) if recipe.by_pane else None,
     )
+
+
+def jvm_sieve(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> JvmSieve | str:
+    """What rules out rows in the JVM, or why Python does it, or nobody."""
+    if not recipe.by_pane:
+        return "none: in such a window every row may be shown"
+    if score is None:
+        return "in Python, which computes the score"
+    if not df.isStreaming:
+        return "in Python, since this is no stream"
+    if not is_attached(df.sparkSession):
+        return f"in Python, since this session lacks {JAR.name}: see skyband.engines.spark.jvm.JAR"
+    query = recipe.query
+    time_type, score_type = df.schema[str(query.window.on)].dataType, df.select(score).schema[0].dataType
+    sieve = sieve_of(recipe.ticks, time_type, score_type, query.k, ascending=query.ascending)
+    return sieve or "in Python, since k or the window is too large for the JVM's"
+
+
+def explain_sieve(df: DataFrame, query: TopK) -> str | None:
+    """Where rows that cannot be shown are ruled out, in words; None for a query that Spark would refuse."""
+    try:
+        sieve = jvm_sieve(df, *resolve(df, query, None))
+    except SkybandError:
+        return None
+    return sieve if isinstance(sieve, str) else "in the JVM: only rows that may be shown come to Python"
 
 
 def as_column(by: Any) -> tuple[Column | None, Any]:

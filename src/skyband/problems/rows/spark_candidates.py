@@ -25,6 +25,7 @@ from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Ints, Tally
 from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import PREFIX, TIE, quoted
+from skyband.engines.spark.sieving import JvmSieve
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.kernels.compiling import read_only
 from skyband.kernels.panes import Shape, shape_of
@@ -38,9 +39,16 @@ SCORE: Final = PREFIX + "score"
 GROUP: Final = PREFIX + "group"  # a number for each group: see group_key
 
 
-def weight(df: DataFrame, recipe: TopKRecipe, score: Column | None, where: Column | None = None) -> Column:
+def weight(
+    df: DataFrame, recipe: TopKRecipe, score: Column | None, where: Column | None = None, sieve: JvmSieve | None = None
+) -> Column:
     """How many rows a row stands for in the counts; null for one that cannot be shown, or that is none of `where`."""
     window, per = recipe.query.window, recipe.query.per
+    if sieve is not None:
+        assert score is not None, "Spark has the score"
+        group = group_key(df, per) if per else None
+        weighed = sieve.weight(quoted(str(window.on)), score, group)
+        return weighed if where is None else sf.when(where, weighed)
     scored_by = [score] if score is not None else [quoted(name) for name in recipe.score.columns]  # type: ignore[union-attr]
     groups = [group_key(df, per)] if per else []
     asked_of = [] if where is None else [where]

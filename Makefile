@@ -15,7 +15,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14)
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup ## top 10 of a stream of trades, live, on Spark; ARGS="--engine embedded" for no Spark, ARGS=--help for more
+demo: setup ## top 10 of a stream of trades, live, on Spark; ARGS=--ui to look at it in the browser, ARGS=--help for more
 	@$(BIN)/skyband demo $(ARGS)
 
 test: check ## everything CI runs: the checks, then all tests; ARGS="-k name" for some

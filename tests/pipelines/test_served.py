@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from engines.spark.streams import split, trades, write_batches
 from pyspark.sql import SparkSession
-from serving.http import ask, events
+from serving.asking import ask, events
 
 from skyband.errors import InvalidPipeline
 from skyband.pipelines.file import load

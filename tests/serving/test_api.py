@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from serving.http import ask, events
+from serving.asking import ask, events
 from waiting import wait_until
 
 import skyband as sb

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from serving.http import ask
+from serving.asking import ask
 from waiting import PATIENCE_S
 
 import skyband as sb

@@ -1,4 +1,4 @@
-"""The command line: `skyband sql`, `run`, `check`, `state`, `init`, `doctor`, `demo`, `explain`, `bench` and others.
+"""The command line: `skyband sql`, `ui`, `run`, `check`, `state`, `init`, `doctor`, `demo`, `explain`, `bench`.
 
 Commands import what they need when they run, so that help comes at once.
 """
@@ -6,14 +6,14 @@ Commands import what they need when they run, so that help comes at once.
 from collections.abc import Callable
 from typing import Final
 
-from skyband.cli import benchmarks, demonstration, machine, queries
+from skyband.cli import benchmarks, console, demonstration, machine, queries
 from skyband.cli.application import app
 from skyband.pipelines import commands
 
 app.add_typer(benchmarks.app, name="bench")
 COMMANDS: Final[tuple[Callable[..., None], ...]] = (
     *(commands.run, commands.check, commands.state, commands.init, commands.doctor),
-    *(demonstration.demo, queries.explain, queries.sql, machine.calibrate, machine.version),
+    *(console.ui, demonstration.demo, queries.explain, queries.sql, machine.calibrate, machine.version),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -10,6 +10,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from skyband.cli.console import ui as show_console
+from skyband.errors import InvalidInput
+
 WRONG_ANSWER = 1
 
 
@@ -33,6 +36,9 @@ def demo(
             show_default=False,
         ),
     ] = None,
+    ui: Annotated[
+        bool, typer.Option("--ui", help="Look at the stream of trades in the console, in the browser, until Ctrl-C.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Another seed makes other trades; the same one, the same.")] = 1,
     pause: Annotated[
         float | None,
@@ -45,6 +51,11 @@ def demo(
     minutes of event time, refreshed each minute. Writes the answers as Parquet, and at the end checks every window
     against recomputing it from all trades.
     """
+    if ui:
+        if output is not None or pause is not None:
+            raise InvalidInput("--output and --pause are for the demo on the terminal: leave them out with --ui.")
+        show_console()
+        return
     from skyband.demo.run import run
 
     console = Console()

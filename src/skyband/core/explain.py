@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from skyband.core import notebook
 from skyband.core.draft import Draft, Measured, Query, Step
 from skyband.core.plan import Plan
 from skyband.core.registry import is_query, problem_of
@@ -26,6 +27,9 @@ class Explanation:
         return "\n".join(
             [problem_of(self.query).title(self.query), *(line for step in self.steps for line in step.lines())]
         )
+
+    def _repr_html_(self) -> str:
+        return notebook.plan_html(problem_of(self.query).title(self.query), self.plan, self.steps)
 
 
 def explain(

@@ -32,6 +32,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar, dataclass_transform
 
 import pyarrow as pa
 
+from skyband.core import notebook
 from skyband.core.emit import Emit
 from skyband.expressions.functions import described
 from skyband.windows import Span
@@ -108,6 +109,15 @@ class Query:
             assert each.check is not None
             others = (getattr(self, name) for name in each.reads)
             object.__setattr__(self, each.name, each.check(getattr(self, each.name), *others))
+
+    def _repr_html_(self) -> str:
+        said = {each.name: getattr(self, each.name) for each in options_of(type(self))}
+        # What was left as it is says nothing.
+        given = {each.name: said[each.name] for each in options_of(type(self)) if said[each.name] != each.default}
+        shown = {
+            name: ", ".join(map(str, value)) if isinstance(value, tuple) else value for name, value in given.items()
+        }
+        return notebook.page(f"sb.{type(self).__name__}", notebook.facts(shown))
 
     def fingerprint(self, schema: pa.Schema | Mapping[str, pa.Schema]) -> str:
         """A short text that a snapshot shares with every query that can read it: same question, same columns."""

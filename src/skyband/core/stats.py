@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from skyband.core import notebook
 
 
 @dataclass(slots=True)
@@ -30,3 +32,12 @@ class Stats:
     rows_missed: int = 0  # with `error`: belonged in an answer, and were not shown
     groups: int = 0
     queries_refused: int = 0  # changes of queries that could not be taken, and were passed over
+
+    def _repr_html_(self) -> str:
+        return notebook.page("Rows so far", notebook.facts(self.told()))
+
+    def told(self) -> dict[str, int]:
+        """What there is to tell, in words: the rows that came and that are held, and whatever else is not zero."""
+        always = ("rows_in", "rows_used", "rows_held")
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name.replace("_", " "): value for name, value in found.items() if value or name in always}

@@ -20,7 +20,7 @@ from skyband.serving import formats
 from skyband.serving.boards import Board, latest_of_groups, windows_of
 from skyband.serving.catalog import Catalog
 from skyband.serving.standings import Standing
-from skyband.serving.watching import key_columns
+from skyband.serving.watching import identity_of, key_columns
 
 MOST_ROWS: Final = 100_000  # of a micro-batch's answers that are brought to this process to be served
 
@@ -74,13 +74,15 @@ class ServedQuery:
         running = "running" if self._figures.up and not self.board.closed else "ended"
         return {
             "name": self.name,
-            "title": self._problem.title(query),
+            "title": formats.readable(self._problem.title(query)),
             "problem": self._problem.name,
             "summary": self._problem.summary(query),
             "statement": self._statement,
             "k": getattr(query, "k", None),
             "ascending": bool(getattr(query, "ascending", False)),
             "groups": list(self._groups),
+            "identity": identity_of(query),
+            "inputs": [],
             "emit": query.emit,
             "window": None if window is None else str(window),
             "ad_hoc": False,

@@ -320,7 +320,7 @@ def plan_json(explanation: Explanation) -> dict[str, Any]:
     plan = explanation.plan
     return {
         "text": str(explanation),
-        "title": str(explanation).splitlines()[0],
+        "title": formats.readable(str(explanation).splitlines()[0]),
         "steps": [{"name": step.name, "said": step.said} for step in explanation.steps],
         "algorithm": plan.algorithm,
         "why": plan.why,

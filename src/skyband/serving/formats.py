@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import math
+import re
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -42,6 +43,15 @@ def value(given: Any) -> Any:
         case list() | tuple():
             return [value(each) for each in given]
     return str(given)
+
+
+def readable(text: str) -> str:
+    """An expression without the brackets around single columns that statements are given on their way.
+
+    >>> readable("(price) * (volume) + abs(x)")
+    'price * volume + abs(x)'
+    """
+    return re.sub(r"(?<![\w)])\((\w+)\)", r"\1", text)
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ def picture(watched: Watched) -> dict[str, Any]:
     return {
         "kind": "arrivals" if seen.window.on is None else "time" if seen.is_time else "number",
         "on": seen.window.on,
-        "by": seen.score.text,
+        "by": formats.readable(seen.score.text),
         "now": now,
         "size": size,
         "every": seen.every(),
@@ -69,7 +69,7 @@ def why(watched: Watched, position: int) -> dict[str, Any] | None:
         "position": position,
         "row": formats.value(row.values),
         "score": formats.value(row.score),
-        "by": seen.score.text,
+        "by": formats.readable(seen.score.text),
         "terms": [{"name": name, "value": formats.value(row.values[name])} for name in seen.score.columns],
         "computed": _with_values(seen, row),
         "rank": rank,
@@ -172,7 +172,7 @@ def _verdict(k: int, rank: int | None, dominators: int, is_held: bool, has_left:
 
 def _with_values(seen: SeenRows, row: Row) -> str:
     """The score's text with the row's values in place of its columns."""
-    text = seen.score.text
+    text = formats.readable(seen.score.text)
     for name in sorted(seen.score.columns, key=len, reverse=True):
         given = row.values[name]
         shown = f"{given:g}" if isinstance(given, float) else str(given)

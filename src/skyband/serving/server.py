@@ -71,6 +71,11 @@ class Server:
         """Show the console in the browser of this machine, if it has one."""
         webbrowser.open(self.page)
 
+    def wait(self) -> None:
+        """Until somebody closes it, or interrupts this."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
+
     def close(self) -> None:
         self._server.should_exit = True
         self._thread.join()

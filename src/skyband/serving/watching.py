@@ -83,13 +83,15 @@ class Watched:
         query, window = self._query, self._query.window
         return {
             "name": self.name,
-            "title": self._problem.title(query),
+            "title": formats.readable(self._problem.title(query)),
             "problem": self._problem.name,
             "summary": self._problem.summary(query),
             "statement": self.statement,
             "k": getattr(query, "k", None),
             "ascending": bool(getattr(query, "ascending", False)),
             "groups": list(self._groups),
+            "identity": identity_of(query),
+            "inputs": [] if self.seen is None else list(self.session.schema.names),
             "emit": query.emit,
             "window": None if window is None else str(window),
             "ad_hoc": self._has_top,
@@ -204,6 +206,12 @@ class Watched:
 def key_columns(query: Any) -> tuple[str, ...]:
     """The columns that tell rankings apart, or the groups of a join."""
     return tuple(name for name in problem_of(query).key(query) if name not in ("window_end", "rank"))
+
+
+def identity_of(query: Any) -> list[str]:
+    """The columns by which a row of one answer is found in the next; none: it is what it shows, without its rank."""
+    id = getattr(query, "id", None)
+    return [id] if isinstance(id, str) else list(key_columns(query)) if getattr(query, "by", None) is None else []
 
 
 def _as_it_is(table: pa.Table) -> pa.Table:

@@ -20,6 +20,7 @@ from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
 from skyband.errors import InvalidQuery, SkybandError
 from skyband.serving.catalog import Catalog
+from skyband.serving.formats import readable
 from skyband.serving.watching import Watched
 from skyband.sql import sql
 from skyband.sql.recognise import recognise
@@ -62,7 +63,11 @@ class Workshop:
         """What a statement would be, as JSON; raises what is wrong with it."""
         spec = self._asked(understand(_sized(text)))
         problem = problem_of(spec.query)
-        return {"problem": problem.name, "title": problem.title(spec.query), "summary": problem.summary(spec.query)}
+        return {
+            "problem": problem.name,
+            "title": readable(problem.title(spec.query)),
+            "summary": problem.summary(spec.query),
+        }
 
     def explain(self, text: str) -> Explanation:
         """The plan of a statement; nothing is read."""

@@ -1,0 +1,261 @@
+// The console: everything it does goes through the HTTP API of this server.
+import { Bump, Figures } from "./charts.js";
+import { ChangeLog, Grid, Leaderboard } from "./board.js";
+import { Editor } from "./editor.js";
+import { element, forgetColours, number } from "./format.js";
+import { Picture } from "./picture.js";
+import { showPlan } from "./plan.js";
+import { Why } from "./why.js";
+
+const RATE = 10; // answers a second that this page draws at most
+const $ = (id) => document.getElementById(id);
+const state = { queries: [], name: null, about: null, skipped: 0, source: null, latest: null, group: "" };
+
+async function get(path) {
+  return reply(await fetch(path, { headers: { accept: "application/json" } }));
+}
+
+async function send(path, body, method = "POST") {
+  return reply(await fetch(path, { method, headers: body === undefined ? {} : { "content-type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) }));
+}
+
+async function reply(response) {
+  const said = response.status === 204 ? {} : await response.json().catch(() => ({ error: `The server said ${response.status}.` }));
+  if (!response.ok) throw Object.assign(new Error(said.why ?? said.error), said);
+  return said;
+}
+
+const why = new Why($("why"), { get });
+const board = new Leaderboard($("board"), (row) => askWhy(row));
+const grid = new Grid($("grid"));
+const log = new ChangeLog($("log"));
+const picture = new Picture($("picture"), (position) => why.askArrival(position));
+const bump = new Bump($("bump"));
+const figures = new Figures($("figures"));
+const editor = new Editor($("text"), $("paint"), $("complete"), { check, run });
+
+function askWhy(row) {
+  if (state.about?.picture) why.askRow(row, state.rowColumns);
+}
+
+// -- queries -----------------------------------------------------------------------------------------------------------
+
+async function refresh() {
+  try {
+    const { queries } = await get("/queries");
+    state.queries = queries;
+    tabs();
+    if (!queries.some((query) => query.name === state.name)) choose(queries[queries.length - 1]?.name ?? null);
+    const about = queries.find((query) => query.name === state.name);
+    if (about) tell(about);
+    if (about?.state === "running" && state.source?.readyState !== 2) status("live", "live");
+  } catch {
+    status("bad", "no connection");
+  }
+}
+
+function tabs() {
+  const made = state.queries.map((query) => {
+    const tab = element("span", { class: `tab ${query.name === state.name ? "on" : ""}` },
+      element("button", { type: "button", role: "tab", "aria-selected": String(query.name === state.name), title: query.title, onclick: () => choose(query.name) }, query.name));
+    if (state.canStop) tab.append(element("button", { type: "button", class: "stop", "aria-label": `Stop ${query.name}`, title: "Stop", onclick: () => stop(query.name) }, "✕"));
+    return tab;
+  });
+  const focused = document.activeElement?.closest?.("#tabs") ? [...$("tabs").querySelectorAll("button")].indexOf(document.activeElement) : -1;
+  $("tabs").replaceChildren(...made);
+  if (focused >= 0) $("tabs").querySelectorAll("button")[focused]?.focus();
+}
+
+function choose(name) {
+  if (state.name === name && state.source) return;
+  state.name = why.query = name;
+  state.source?.close();
+  state.source = null;
+  for (const each of [board, log, picture, bump, figures]) each.clear();
+  grid.show([]);
+  Object.assign(state, { skipped: 0, latest: null, group: "", about: state.queries.find((query) => query.name === name) });
+  const there = Boolean(state.about);
+  $("empty").hidden = there;
+  for (const id of ["leaders", "bump-card", "figures"]) $(id).hidden = !there;
+  $("picture-card").hidden = !state.about?.picture;
+  $("main").classList.toggle("no-picture", !state.about?.picture);
+  $("skipped").hidden = true;
+  tabs();
+  if (!there) return status("", "nothing runs");
+  tell(state.about);
+  if (state.about.statement && !$("text").value) editor.set(state.about.statement);
+  follow(name);
+  look();
+}
+
+function follow(name) {
+  const source = (state.source = new EventSource(`/queries/${encodeURIComponent(name)}/changes?rate=${RATE}`));
+  source.addEventListener("answer", (event) => {
+    const answer = JSON.parse(event.data);
+    state.skipped += answer.missed;
+    $("skipped").hidden = !state.skipped;
+    $("skipped").textContent = `${number(state.skipped)} skipped`;
+    state.latest = answer;
+    status("live", "live");
+    draw();
+  });
+  source.addEventListener("end", () => { source.close(); status("", "ended"); });
+  source.onerror = () => status("bad", "reconnecting");
+}
+
+function draw() {
+  const { latest, about } = state;
+  const rows = chosen(latest.rows);
+  const changed = board.show(rows.slice(0, 60), about.identity);
+  log.add(changed);
+  grid.show(rows);
+  bump.add(rows, about.identity);
+  state.rowColumns = about.inputs ?? [];
+  const when = latest.at ?? about.figures.watermark ?? latest.watermark ?? null;
+  const more = latest.rows_in_all > latest.rows.length ? ` The first ${number(latest.rows.length)} of ${number(latest.rows_in_all)} rows.` : "";
+  $("board-note").textContent = `${latest.at !== null ? "Window until" : "As of"} ${when === null ? "now" : typeof when === "string" ? when.slice(0, 19).replace("T", " ") : number(when)}${latest.batch === null ? "" : `, batch ${number(latest.batch)}`}.${more}`;
+}
+
+// With groups, one ranking at a time.
+function chosen(rows) {
+  const column = state.about.groups.find((name) => rows.length && name in rows[0]);
+  $("group-choice").hidden = !column;
+  if (!column) return rows;
+  const values = [...new Set(rows.map((row) => String(row[column])))].sort();
+  if (!values.includes(state.group)) state.group = values[0] ?? "";
+  const select = $("group");
+  if (select.dataset.values !== values.join("\u0000")) {
+    select.dataset.values = values.join("\u0000");
+    select.replaceChildren(...values.map((value) => element("option", { value }, value)));
+  }
+  select.value = state.group;
+  return rows.filter((row) => String(row[column]) === state.group);
+}
+
+function tell(about) {
+  state.about = about;
+  $("leaders-title").textContent = about.title;
+  $("leaders-sub").textContent = [about.window, about.figures.algorithm && `by ${about.figures.algorithm}`].filter(Boolean).join(", ");
+  figures.show(about.figures);
+  const { rows_held: held, rows_in_window: all, rows_expected: expected } = about.figures;
+  $("meter").hidden = !about.picture || !all;
+  if (all) {
+    $("meter-held").textContent = number(held);
+    $("meter-window").textContent = number(all);
+    $("meter-fill").style.width = `${Math.min(100, (100 * held) / all)}%`;
+    $("meter-plan").textContent = expected ? `· the plan expected about ${number(Math.round(expected))}` : "";
+  }
+  if (about.state !== "running") status(about.state === "failed" ? "bad" : "", about.state);
+  if (about.problem_text) $("board-note").textContent = about.problem_text;
+}
+
+async function look() {
+  const name = state.name;
+  if (!state.about?.picture || document.hidden) return;
+  try {
+    const data = await get(`/queries/${encodeURIComponent(name)}/picture`);
+    if (name === state.name) picture.take(data);
+  } catch { /* the next look may succeed; the status says when there is no connection */ }
+}
+
+function status(kind, said) {
+  $("status").className = `status ${kind}`;
+  $("status").textContent = said;
+}
+
+// -- statements --------------------------------------------------------------------------------------------------------
+
+function verdict(kind, said) {
+  $("verdict").className = `verdict ${kind}`;
+  $("verdict").textContent = said;
+}
+
+async function tried(action) {
+  try {
+    return await action();
+  } catch (error) {
+    verdict("bad", error.message);
+    editor.point(error.place ?? null);
+    return null;
+  }
+}
+
+async function check(sql) {
+  if (!sql.trim()) return verdict("", "");
+  const asked = (check.last = {});
+  const found = await tried(() => send("/statements/check", { sql }));
+  if (found && asked === check.last) verdict("good", `${found.title}: ${found.summary}`);
+}
+
+async function run() {
+  const made = await tried(() => send("/queries", { sql: $("text").value }));
+  if (!made) return;
+  verdict("good", `${made.name} is running`);
+  await refresh();
+  choose(made.name);
+  $("main").scrollIntoView({ behavior: "smooth" });
+}
+
+async function explain() {
+  const plan = await tried(() => send("/statements/explain", { sql: $("text").value }));
+  if (plan) showPlan($("plan"), plan);
+}
+
+async function stop(name) {
+  await tried(() => send(`/queries/${encodeURIComponent(name)}`, undefined, "DELETE"));
+  await refresh();
+}
+
+// -- the page ----------------------------------------------------------------------------------------------------------
+
+for (const button of document.querySelectorAll("[data-view]")) {
+  button.addEventListener("click", () => {
+    for (const each of document.querySelectorAll("[data-view]")) {
+      each.setAttribute("aria-pressed", String(each === button));
+      $(each.dataset.view).hidden = each !== button;
+    }
+    if (state.latest) grid.show(chosen(state.latest.rows));
+  });
+}
+$("group").addEventListener("change", (event) => { state.group = event.target.value; board.clear(); bump.clear(); draw(); });
+$("run").addEventListener("click", run);
+$("explain").addEventListener("click", explain);
+$("theme").addEventListener("click", () => {
+  const light = matchMedia("(prefers-color-scheme: light)").matches;
+  const now = document.documentElement.dataset.theme ?? (light ? "light" : "dark");
+  theme(now === "dark" ? "light" : "dark");
+});
+
+function theme(name) {
+  document.documentElement.dataset.theme = name;
+  localStorage.setItem("skyband-theme", name);
+  forgetColours();
+}
+
+function animate() {
+  if (!document.hidden) {
+    if (!$("picture-card").hidden) picture.draw();
+    if (!$("bump-card").hidden) bump.draw();
+  }
+  requestAnimationFrame(animate);
+}
+
+async function begin() {
+  const kept = localStorage.getItem("skyband-theme");
+  if (kept) theme(kept);
+  matchMedia("(prefers-color-scheme: light)").addEventListener("change", forgetColours);
+  if (location.search) history.replaceState(null, "", "/"); // a token does not stay in the address
+  const { title, tables, statements } = await get("/catalog");
+  $("where").textContent = title;
+  document.title = `Skyband · ${title}`;
+  state.canStop = statements;
+  $("sql").hidden = !statements;
+  editor.tables = tables;
+  $("tables").textContent = tables.map((table) => `${table.name} (${table.columns.map((column) => column.name).join(", ")})`).join(" · ");
+  await refresh();
+  setInterval(refresh, 1000);
+  setInterval(look, 400);
+  requestAnimationFrame(animate);
+}
+
+begin().catch((error) => status("bad", error.message));

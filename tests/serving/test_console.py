@@ -1,0 +1,132 @@
+"""Example tests of the console as a person uses it, in a real browser: open, type, mend, run, ask why, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("playwright")
+from playwright.sync_api import Browser, Page, expect
+from serving.browser import Noticed, chromium
+from waiting import PATIENCE_S, wait_until
+
+import skyband as sb
+from skyband.serving.catalog import Catalog
+from skyband.serving.server import Server
+from skyband.serving.workshop import Feed, Workshop
+from skyband.streams.trades import SCHEMA, trades
+
+STATEMENT = "SELECT symbol, price, volume, ts FROM trades [WINDOW 1 MINUTE ON ts] ORDER BY price * volume DESC LIMIT 5"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=1_000 * PATIENCE_S)
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    catalog = Catalog("trades")
+    feed = Feed("trades", SCHEMA, lambda rows: trades(2**50, batch_rows=rows), 2_000.0)
+    catalog.workshop = Workshop(catalog, {"trades": feed})
+    with Server(catalog) as server:
+        yield server
+        catalog.workshop.close()
+
+
+def opened(browser: Browser, server: Server, width: int, **options: object) -> tuple[Page, Noticed]:
+    page, noticed = browser.new_page(viewport={"width": width, "height": 800}, **options), Noticed()
+    page.set_default_timeout(1_000 * PATIENCE_S)
+    noticed.watch(page, server.url)
+    page.goto(server.page)
+    return page, noticed
+
+
+def test_a_person_types_mends_runs_asks_why_and_stops(browser: Browser, server: Server) -> None:
+    page, noticed = opened(browser, server, 1280, color_scheme="dark")
+    expect(page.locator("#empty")).to_be_visible()
+    page.locator("#text").fill(STATEMENT.replace("volume DESC", "volum DESC"))
+    expect(page.locator(".verdict.bad")).to_contain_text("Did you mean 'volume'?")
+    expect(page.locator(".t-bad")).to_have_text("volum")
+    page.locator("#text").fill(STATEMENT)
+    expect(page.locator(".verdict.good")).to_contain_text("top 5 by price * volume")
+    page.locator("#explain").click()
+    expect(page.locator("#plan svg")).to_be_visible()
+    expect(page.locator("#plan .name.chosen")).to_have_text("relaxed")
+    page.locator("#text").press("Control+Enter")
+    expect(page.locator("#board li")).to_have_count(5)
+    first = page.locator("#log li")
+    page.locator("[data-view=log]").click()
+    expect(first.first).to_be_visible()  # rows move
+    page.locator("[data-view=grid]").click()
+    page.locator("#grid th button", has_text="price").click()
+    prices = [float(text.replace(",", "")) for text in page.locator("#grid td:nth-child(4)").all_inner_texts()]
+    assert prices == sorted(prices)
+    page.locator("[data-view=board]").click()
+    wait_until(lambda: page.evaluate("document.getElementById('meter-held').textContent") != "", "the meter")
+    page.locator("#board button").first.click()
+    expect(page.locator("#reason .said")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#why")).to_be_hidden()
+    page.locator("#picture").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")  # the newest held row, by keyboard alone
+    expect(page.locator("#reason .said")).to_be_visible()
+    page.locator("#where-text").fill("volume = 1 AND price < 0")
+    page.locator("#search button").click()
+    expect(page.locator("#reason .said")).to_have_text("No row that is remembered meets this condition.")
+    page.locator("#why-close").click()
+    page.locator("#tabs .stop").click()
+    expect(page.locator("#empty")).to_be_visible()
+    # A statement that cannot be read is refused with 400, which browsers note in the console.
+    assert [text for text in noticed.messages if "400" not in text] == []
+    assert noticed.outside == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_screen_dark_or_light(browser: Browser, server: Server, width: int) -> None:
+    server.catalog.workshop.start(STATEMENT)
+    page, noticed = opened(browser, server, width, color_scheme="light")
+    expect(page.locator("#board li")).to_have_count(5)
+    for _ in range(2):
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.locator("#theme").click()
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+    assert (noticed.messages, noticed.outside) == ([], [])
+    page.close()
+
+
+def test_completion_offers_tables_columns_and_functions(browser: Browser, server: Server) -> None:
+    page, _ = opened(browser, server, 1280)
+    area = page.locator("#text")
+    area.press_sequentially("SELECT sy")
+    expect(page.locator("#complete li").first).to_contain_text("symbol")
+    area.press("Tab")
+    expect(area).to_have_value("SELECT symbol")
+    area.press_sequentially(" FROM tra")
+    area.press("Enter")
+    expect(area).to_have_value("SELECT symbol FROM trades")
+    page.close()
+
+
+def test_on_another_address_the_page_works_with_its_token_and_not_without(browser: Browser) -> None:
+    rows = pa.table({"t": [1, 2, 3], "name": ["<b>a</b>", "b", "c"], "x": [7, 6, 5]})
+    session = sb.TopK(k=2, by="x", window=sb.sliding(2, every=1, on="t")).open(rows.schema)
+    with session.serve(host="0.0.0.0", name="best") as server:
+        session.push(rows)
+        page = browser.new_page()
+        page.set_default_timeout(1_000 * PATIENCE_S)
+        refused = page.goto(f"http://127.0.0.1:{server.port}/")
+        assert refused.status == 401
+        page.goto(f"http://127.0.0.1:{server.port}/?token={server.token}")
+        expect(page.locator("#board li")).to_have_count(2)
+        expect(page.locator("#board b").first).to_have_text("<b>a</b>")  # text of the data is text
+        assert server.token not in page.url
+        assert page.evaluate("document.cookie") == ""
+        page.close()

@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PYTHONS   := python3 python3.14 python3.13 python3.12 python3.11
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 
-.PHONY: help demo test check setup format pins jar clean
+.PHONY: help demo test check docs setup format pins jar clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -28,6 +28,10 @@ check: setup ## lint, format, types, import layers; no tests
 	@echo "ruff format"; $(BIN)/ruff format --quiet --check || { echo "Not formatted: make format mends it."; exit 1; }
 	@echo "mypy"; $(BIN)/mypy --no-error-summary
 	@echo "lint-imports"; report=$$($(BIN)/lint-imports --no-logo --no-cache 2>&1) || { echo "$$report"; exit 1; }
+
+docs: setup ## the documentation as a site, in site/; ARGS=serve shows it while you write
+	@$(BIN)/zensical $(or $(ARGS),build --strict) --config-file mkdocs.yml
+	@[ -n "$(ARGS)" ] || echo "site/index.html is the documentation; make docs ARGS=serve shows it with search"
 
 format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --quiet --fix; $(BIN)/ruff format
@@ -70,5 +74,5 @@ jar: setup ## build the jar with the sieve from its Java source; needs a JDK 17
 	@$(BIN)/python -m skyband.engines.spark.jvm.build
 
 clean: ## remove caches and build leftovers; .venv stays
-	@rm -rf build dist spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf build dist site spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

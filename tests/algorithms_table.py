@@ -1,4 +1,4 @@
-"""Writes the tables of docs/algorithms.md from the five lines that each algorithm opens with: run
+"""Writes the tables of docs/reference/algorithms.md from the five lines that each algorithm opens with: run
 `python tests/algorithms_table.py`."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from types import ModuleType
 
 from skyband.core import registry
 
-PAGE = Path(__file__).parents[1] / "docs" / "algorithms.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "algorithms.md"
 TABLE = re.compile(r"(<!-- (\w+): python tests/algorithms_table.py -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Writes docs/options.md from the options that the queries declare: `python tests/options_page.py`."""
+"""Writes docs/reference/options.md from the options that the queries declare: `python tests/options_page.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import skyband as sb
 from skyband.core.query import REQUIRED, Query, QueryOption, given_types, options_of, type_text
 
-PAGE = Path(__file__).parents[1] / "docs" / "options.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "options.md"
 
 HEAD = """# Every option of every query
 

@@ -165,6 +165,21 @@ def top_k(data: Any, **options: Any) -> Any:
     The answer has the columns `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
 
+    Returns
+    -------
+    The ranked rows, as the same kind of data.
+
+    Raises
+    ------
+    InvalidQuery
+        An option is out of range, or options do not go together. No row has been read then.
+    UnknownColumn
+        The query names a column that the rows do not have.
+    InvalidExpression
+        A score or condition cannot be read, or does not give numbers.
+    InvalidInput
+        The rows do not fit the query.
+
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
@@ -237,6 +252,21 @@ def top_k_pairs(data: Any, **options: Any) -> Any:
     The answer has the columns `window_start, window_end, rank, score, a_<column>…, b_<column>…`, where a is the earlier
     row; with emit="changes" `at, change, rank, score, …`; with emit="entries" `at, rank, score, …`.
 
+    Returns
+    -------
+    The ranked pairs, as the same kind of data.
+
+    Raises
+    ------
+    InvalidQuery
+        An option is out of range, or options do not go together. No row has been read then.
+    UnknownColumn
+        The query names a column that the rows do not have.
+    InvalidExpression
+        A score or condition cannot be read, or does not give numbers.
+    InvalidInput
+        The rows do not fit the query.
+
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
@@ -264,6 +294,19 @@ def top_k_across(data: Any, **options: Any) -> Any:
     The answer has the columns `window_start, window_end, rank, score, <id>, <a column for each stream>`, where null
     says that the object has no value there; with emit="changes" `at, change, rank, score, <id>, …`; with `recall` a
     column `recall` at the end.
+
+    Returns
+    -------
+    The ranked objects, as the same kind of data.
+
+    Raises
+    ------
+    InvalidQuery
+        An option is out of range, or options do not go together. No row has been read then.
+    UnknownColumn
+        The query names a column that the rows do not have.
+    InvalidInput
+        A value is out of bounds, or the mapping does not match `streams`.
 
     Examples
     --------
@@ -300,6 +343,23 @@ def join_aggregate(data: Any, **options: Any) -> Any:
 
     The answer has the columns `window_end, <group_by>, <aggregates>`, and with `order_by` a `rank` behind `window_end`;
     with emit="changes" `at, change, <group_by>, <aggregates>`, where `change` is upsert or delete.
+
+    Returns
+    -------
+    The groups of each window, or what changed, as the same kind of data.
+
+    Raises
+    ------
+    InvalidQuery
+        An option is out of range, or options do not go together. No row has been read then.
+    UnknownColumn
+        The query names a column that the rows do not have.
+    InvalidExpression
+        A score or condition cannot be read, or does not give numbers.
+    AggregateOverflow
+        A sum of whole numbers exceeds 64 bits.
+    TooManyGroups
+        There are more than 20 million groups at once.
 
     Examples
     --------

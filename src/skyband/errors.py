@@ -7,7 +7,10 @@ from collections.abc import Iterable
 
 
 class SkybandError(Exception):
-    """Base of all errors raised by Skyband. The message says what was wrong, what was given and what is possible.
+    """The base of all errors that Skyband raises on purpose.
+
+    What to do: read the message. It says what was wrong, what was given and what is possible. Catch this class to
+    catch all of them.
 
     Examples
     --------
@@ -21,7 +24,10 @@ class SkybandError(Exception):
 
 
 class InvalidQuery(SkybandError):
-    """The question itself cannot be asked: a bad k, window, emit mode, or a combination that has no meaning.
+    """The question itself cannot be asked: a bad k, window or emit mode, or options that do not go together.
+
+    What to do: change the option that the message names. The query was refused before any row was read, so nothing is
+    lost.
 
     Examples
     --------
@@ -34,6 +40,8 @@ class InvalidQuery(SkybandError):
 
 class UnknownColumn(InvalidQuery):
     """The query names a column that the input does not have.
+
+    What to do: correct the name. The message lists the columns, and suggests the one that is spelled most alike.
 
     Examples
     --------
@@ -53,7 +61,10 @@ class UnknownColumn(InvalidQuery):
 
 
 class InvalidExpression(InvalidQuery):
-    """The text of a score cannot be parsed, or does not give one number per row.
+    """An expression cannot be parsed, or does not give one number for each row.
+
+    What to do: rank by a number. Cast a text column first, or compute a number from it; the page of each problem lists
+    the functions that an expression may use.
 
     Examples
     --------
@@ -65,7 +76,9 @@ class InvalidExpression(InvalidQuery):
 
 
 class InvalidSql(InvalidQuery):
-    """A statement cannot be read, or asks a question that no stream can answer as it goes by. The message shows where.
+    """A statement cannot be read, or asks what no stream can answer as it goes by. The message shows the place.
+
+    What to do: rewrite the part above the mark. The page on SQL has a working statement for each kind of question.
 
     Examples
     --------
@@ -82,7 +95,10 @@ class InvalidSql(InvalidQuery):
 
 
 class InvalidInput(SkybandError):
-    """The data does not fit the query: it has another schema than the first batch, or it is no data at all.
+    """The data does not fit the query: its schema differs from the first batch, or a value is out of range.
+
+    What to do: push batches with the schema that the session was opened with. The batch was refused whole, and the
+    session is as it was before.
 
     Examples
     --------
@@ -95,7 +111,10 @@ class InvalidInput(SkybandError):
 
 
 class LateRows(UserWarning):
-    """A warning: rows of a stream came after all windows that would hold them had closed, and were dropped.
+    """A warning: rows came after every window that would hold them had closed, and were dropped.
+
+    What to do: give `lateness=` the time by which rows may be out of order. `Session.stats().rows_late` counts what
+    was dropped.
 
     Examples
     --------
@@ -112,6 +131,9 @@ class LateRows(UserWarning):
 
 class AggregateOverflow(SkybandError):
     """An aggregate of whole numbers no longer fits in 64 bits.
+
+    What to do: add floats instead, as in `SUM(x * 1.0)`, or use smaller windows. Open the session again from its last
+    snapshot.
 
     Examples
     --------
@@ -130,16 +152,24 @@ class AggregateOverflow(SkybandError):
 class TooManyGroups(SkybandError):
     """A join gives more groups than Skyband can hold, whatever the plan.
 
+    What to do: group by fewer columns, filter an input with `where=`, or use smaller windows.
+
     Examples
     --------
-    >>> import skyband as sb
-    >>> issubclass(sb.TooManyGroups, sb.SkybandError)
-    True
+    >>> import pyarrow as pa, skyband as sb
+    >>> rows = pa.table({"t": range(2_000), "id": range(2_000)})
+    >>> asked = {"window": sb.tumbling(2_000, on="t"), "group_by": "id", "aggregates": {"n": "COUNT(*)"}}
+    >>> sb.join_aggregate(rows, **asked, plan="late(most_groups=1000)")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    skyband.errors.TooManyGroups: The join gives more than 1,000 groups. ...
     """
 
 
 class SessionFailed(SkybandError):
-    """A session failed in the middle of an earlier call, so the rows it holds are incomplete. The cause says why.
+    """An earlier call failed in the middle of its work, so the rows that the session holds are incomplete.
+
+    What to do: open the query again with its last snapshot, and push the rows that came after it. The cause of this
+    error is the first failure.
 
     Examples
     --------
@@ -161,6 +191,9 @@ class SessionFailed(SkybandError):
 class SnapshotError(SkybandError):
     """A snapshot cannot be restored. Nothing was read from it.
 
+    What to do: pass the bytes that `Session.snapshot()` returned, unchanged. The three subclasses say what is wrong
+    with them.
+
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
@@ -176,6 +209,9 @@ class SnapshotError(SkybandError):
 class SnapshotCorrupt(SnapshotError):
     """The bytes are not a whole, unchanged snapshot.
 
+    What to do: read the file again, or go back to the snapshot before. `sb.Store` keeps the last two, and survives a
+    crash while it writes.
+
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
@@ -190,6 +226,8 @@ class SnapshotCorrupt(SnapshotError):
 class SnapshotMismatch(SnapshotError):
     """The snapshot belongs to another query or another schema.
 
+    What to do: open it with the query and the columns that took it. A query that changed has to start anew.
+
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
@@ -202,7 +240,9 @@ class SnapshotMismatch(SnapshotError):
 
 
 class SnapshotTooNew(SnapshotError):
-    """A newer version of Skyband than this one wrote the snapshot.
+    """A newer version of Skyband wrote the snapshot.
+
+    What to do: install that version, or one with the same format of snapshots.
 
     Examples
     --------
@@ -220,21 +260,44 @@ class SnapshotTooNew(SnapshotError):
 class EnvironmentProblem(SkybandError):
     """The machine lacks something that the engine needs, such as a Java runtime for Spark.
 
+    What to do: do what the message says. `skyband doctor` looks for all such problems at once, and says how to mend
+    each.
+
     Examples
     --------
-    >>> import skyband as sb
-    >>> issubclass(sb.EnvironmentProblem, sb.SkybandError)
-    True
+    >>> import socket
+    >>> from skyband.pipelines.metrics import Metrics
+    >>> with socket.create_server(("127.0.0.1", 0)) as taken:
+    ...     Metrics().serve(taken.getsockname()[1], "127.0.0.1")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    skyband.errors.EnvironmentProblem: Metrics cannot be served at 127.0.0.1:...: Address already in use. ...
     """
 
 
 class InvalidPipeline(SkybandError):
-    """A pipeline file cannot be run as it stands. The message says in which line, and what is possible."""
+    """A pipeline file cannot be run as it stands. The message names the line.
+
+    What to do: correct that line. `skyband check pipeline.toml` finds all such mistakes without starting anything.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from skyband.pipelines.file import load
+    >>> load(Path("no_such.toml"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    skyband.errors.InvalidPipeline: Cannot read no_such.toml: No such file or directory. `skyband init` writes ...
+    """
 
 
 class PipelineChanged(SkybandError):
-    """A pipeline is not the one that wrote the checkpoint it would go on from."""
+    """A pipeline is not the one that wrote the checkpoint it would go on from.
+
+    What to do: give the changed query another name, so that it starts anew, or undo the change that the message names.
+    """
 
 
 class PipelineFailed(SkybandError):
-    """A running pipeline stopped because something it needs did: a source, a sink, or Spark."""
+    """A running pipeline stopped because something it needs stopped: a source, a sink, or Spark.
+
+    What to do: mend what the message names, and run the pipeline again. It goes on where it stopped.
+    """

@@ -147,6 +147,26 @@ def sliding(size: Span, *, every: Span | None = None, on: str | None = None, ord
 
     Without `every`, the window slides with each arrival. On Spark, `order` names the column that orders the rows.
 
+    Parameters
+    ----------
+    size
+        How much is live: a whole number of arrivals or of units of `on`, a duration such as "1 hour", or a timedelta.
+    every
+        How often the window slides. None: with each arrival.
+    on
+        The column that the window measures. None: it counts arrivals.
+    order
+        The column that says which row came first. Spark needs it for windows of arrivals.
+
+    Returns
+    -------
+    A window, for `window=` of any query.
+
+    Raises
+    ------
+    InvalidQuery
+        A size is not positive, a duration has no column, or `every` is larger than `size`.
+
     Examples
     --------
     >>> import skyband as sb
@@ -162,6 +182,24 @@ def sliding(size: Span, *, every: Span | None = None, on: str | None = None, ord
 def tumbling(size: Span, *, on: str | None = None, order: str | None = None) -> Window:
     """Windows side by side: each row is in exactly one.
 
+    Parameters
+    ----------
+    size
+        How much is live: a whole number of arrivals or of units of `on`, a duration such as "1 hour", or a timedelta.
+    on
+        The column that the window measures. None: it counts arrivals.
+    order
+        The column that says which row came first. Spark needs it for windows of arrivals.
+
+    Returns
+    -------
+    A window, for `window=` of any query.
+
+    Raises
+    ------
+    InvalidQuery
+        A size is not positive, a duration has no column, or `every` is larger than `size`.
+
     Examples
     --------
     >>> import skyband as sb
@@ -173,6 +211,24 @@ def tumbling(size: Span, *, on: str | None = None, order: str | None = None) -> 
 
 def landmark(*, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
     """From the start of the stream until now.
+
+    Parameters
+    ----------
+    every
+        How often the window slides. None: with each arrival.
+    on
+        The column that the window measures. None: it counts arrivals.
+    order
+        The column that says which row came first. Spark needs it for windows of arrivals.
+
+    Returns
+    -------
+    A window, for `window=` of any query.
+
+    Raises
+    ------
+    InvalidQuery
+        A size is not positive, a duration has no column, or `every` is larger than `size`.
 
     Examples
     --------

@@ -382,7 +382,7 @@ def test_threads_take_turns(every: int | None) -> None:
 
 
 def test_a_coroutine_pushes_in_a_thread() -> None:
-    """As docs/top-k.md says."""
+    """As docs/reference/top-k.md says."""
 
     async def fed() -> pa.Table:
         session = sb.TopK(k=1, by="v", window=sb.tumbling(2)).open(SCHEMA)

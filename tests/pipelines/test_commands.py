@@ -31,7 +31,7 @@ from skyband.pipelines.progress import JsonView, LiveView, PlainView, open_view
 from skyband.pipelines.session import KAFKA, KAFKA_JARS, POSTGRESQL, not_in_maven
 from skyband.streams.trades import trades
 
-DOCS = Path(__file__).parents[2] / "docs" / "pipelines.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "pipelines.md"
 
 
 def skyband(*arguments: str) -> Result:

@@ -20,13 +20,16 @@ JsonFile = Annotated[
 @app.command()
 def limits(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller inputs: about a minute, and not the official figures.")
+        bool,
+        typer.Option(
+            "--quick", help="Use smaller inputs. This takes about a minute and does not give the official figures."
+        ),
     ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only lines whose name starts so, such as panes, arrival-9, spark. May be repeated.",
+            help="Run only lines whose names start with this, such as panes or spark. May be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -40,7 +43,7 @@ def limits(
         ),
     ] = None,
 ) -> None:
-    """How close Skyband comes to what this machine can do, as ratios measured in one run.
+    """Measure how close Skyband comes to what this machine can do, as ratios of one run.
 
     The embedded engine is compared with one numpy pass over the same scores, Spark with a plain scan of the same files
     and with Spark's own way to ask the same question, and a fresh process with the clock. Beside each: how many rows
@@ -65,13 +68,13 @@ def papers(
         Problem, typer.Argument(help="Which papers: those about rows, pairs, several streams, joins, or subscriptions.")
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer points, measured for a shorter time: about two minutes.")
+        bool, typer.Option("--quick", help="Measure fewer points for a shorter time. This takes about two minutes.")
     ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only experiments whose name starts so, such as mintopk, pripuzic-k, pairs-cost. May be repeated.",
+            help="Run only experiments whose names start with this, such as mintopk. May be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -111,9 +114,12 @@ def papers(
 @app.command()
 def planner(
     json_file: JsonFile = None,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Judge the planner of pairs instead of that of rows.")] = False,
 ) -> None:
-    """The planner's choice against the best algorithm, on settings that it was not calibrated on. Some minutes."""
+    """Compare the planner's choices with the best algorithm, on settings that it was not calibrated on.
+
+    This takes some minutes.
+    """
     from skyband.study import pair_planner
     from skyband.study import planner as bench
 

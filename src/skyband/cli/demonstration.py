@@ -39,7 +39,9 @@ def demo(
     ui: Annotated[
         bool, typer.Option("--ui", help="Look at the stream of trades in the console, in the browser, until Ctrl-C.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed makes other trades; the same one, the same.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The seed of the generator. The same seed makes the same trades.")
+    ] = 1,
     pause: Annotated[
         float | None,
         typer.Option(min=0, help="Seconds to rest on each window, on a terminal. [default: 0.15]", show_default=False),

@@ -24,12 +24,15 @@ _MEASURED_BY: Final = {
 
 def calibrate(
     file: Annotated[
-        Path | None, typer.Option("--file", help="Write the figures here instead.", show_default=False)
+        Path | None,
+        typer.Option("--file", help="Write the figures to this file instead of the cache.", show_default=False),
     ] = None,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Of the algorithms for pairs, instead.")] = False,
-    joins: Annotated[bool, typer.Option("--joins", help="Of the plans of joins, instead.")] = False,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Measure the algorithms for pairs instead of those for rows.")
+    ] = False,
+    joins: Annotated[bool, typer.Option("--joins", help="Measure the plans of joins instead.")] = False,
     subscriptions: Annotated[
-        bool, typer.Option("--subscriptions", help="Of the algorithms for subscriptions, instead.")
+        bool, typer.Option("--subscriptions", help="Measure the algorithms for subscriptions instead.")
     ] = False,
 ) -> None:
     """Measure what a row costs each algorithm on this machine, so that the planner chooses by that.
@@ -54,7 +57,7 @@ def calibrate(
 
 
 def version() -> None:
-    """The versions of Skyband and of what it runs on."""
+    """Print the versions of Skyband and of what it runs on."""
     found = {"Skyband": _installed("skyband"), "Python": platform.python_version()}
     found |= {package: _installed(package) for package in ("numba", "numpy", "pyarrow", "polars", "pyspark")}
     found["Java"] = _java()

@@ -29,44 +29,48 @@ class Order(StrEnum):
 
 def explain(
     k: Annotated[int, typer.Option(help="How many rows each window shows.")] = 10,
-    by: Annotated[str, typer.Option(help="What a row is worth: a column or an SQL expression.")] = "score",
+    by: Annotated[str, typer.Option(help="The score of a row: a column or an SQL expression.")] = "score",
     size: Annotated[
         str | None,
         typer.Option(
-            help="The window: rows (1000000), a duration ('10 minutes'), or nothing for all since the start.",
+            help="How much the window holds: a number of rows (1000000) or a duration ('10 minutes'). Default: all.",
             show_default=False,
         ),
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option(help="How often it slides, in the same unit; nothing: with each row.", show_default=False),
+        typer.Option(help="How often the window slides, in the same unit. Default: with each row.", show_default=False),
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(help="The column that a duration measures; without it a window counts rows.", show_default=False),
+        typer.Option(help="The column that the window measures. Default: it counts rows.", show_default=False),
     ] = None,
     per: Annotated[
         list[str] | None,
-        typer.Option(help="A ranking for each value of this column. May be repeated.", show_default=False),
+        typer.Option(help="Keep a ranking for each value of this column. May be repeated.", show_default=False),
     ] = None,
-    emit: Annotated[Emit | None, typer.Option(help="What comes out.", show_default=False)] = None,
+    emit: Annotated[
+        Emit | None, typer.Option(help="Give whole rankings, only what changed, or each row once.", show_default=False)
+    ] = None,
     ad_hoc: Annotated[
-        bool, typer.Option("--ad-hoc", help="Keep enough to ask for any smaller window at any time.")
+        bool, typer.Option("--ad-hoc", help="Keep the rows that questions about any smaller window need.")
     ] = False,
     window_rows: Annotated[
         float | None,
-        typer.Option(min=1, help="How many rows a window by value holds, if you know.", show_default=False),
+        typer.Option(min=1, help="How many rows a window by time holds, if you know.", show_default=False),
     ] = None,
     algorithm: Annotated[
-        str | None, typer.Option(help="One algorithm, by name, instead of the planner's choice.", show_default=False)
+        str | None, typer.Option(help="Run this algorithm instead of the planner's choice.", show_default=False)
     ] = None,
     error: Annotated[
         float | None,
-        typer.Option(help="How many rows may be missed in a window's length, such as 0.001.", show_default=False),
+        typer.Option(help="How many rows a window may miss on average, such as 0.001.", show_default=False),
     ] = None,
-    expect: Annotated[Order | None, typer.Option(help="How scores come, if you know.", show_default=False)] = None,
+    expect: Annotated[
+        Order | None, typer.Option(help="The order in which scores come, if you know it.", show_default=False)
+    ] = None,
 ) -> None:
-    """Which algorithm would answer a query, why, how many rows it would hold, and what a row would cost.
+    """Show which algorithm would answer a query, why, how many rows it would hold, and what a row would cost.
 
     For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`
     """
@@ -91,12 +95,19 @@ def explain(
 
 
 def sql(
-    statement: Annotated[str, typer.Argument(help="What to ask, as docs/sql.md says.", show_default=False)],
+    statement: Annotated[
+        str,
+        typer.Argument(
+            help="An SQL statement. The page on SQL (docs/sql.md) explains the language.", show_default=False
+        ),
+    ],
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", help="A file by the name the statement calls it: trades=trades.csv. May be repeated."),
+        typer.Option(
+            "--input", help="A file, and the name that the statement gives it: trades=trades.csv. May be repeated."
+        ),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Print at most so many rows.")] = 50,
+    rows: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = 50,
     output: Annotated[
         Path | None, typer.Option(help="Write the whole answer here instead, as Parquet.", show_default=False)
     ] = None,

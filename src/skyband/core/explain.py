@@ -40,6 +40,24 @@ def explain(
     `window_rows` says how many rows a window by value holds; a window of arrivals knows. For a join, `statistics` says
     what each input is like, by its name: `sb.Statistics`, as `statistics()` of a running session gives them.
 
+    Parameters
+    ----------
+    query
+        A query, such as `TopK(…)`.
+    window_rows
+        How many rows a window by value holds.
+    statistics
+        For a join: what each input is like, by its name.
+
+    Returns
+    -------
+    The plan. It prints itself; `plan.algorithm` and `plan.considered` are its parts.
+
+    Raises
+    ------
+    InvalidQuery
+        No algorithm can answer the query, or the figures given do not belong to it.
+
     Examples
     --------
     >>> import skyband as sb

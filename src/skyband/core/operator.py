@@ -90,7 +90,7 @@ K = TypeVar("K", contravariant=True)
 class Operator(Protocol[B, A, K]):
     """One algorithm of any problem, running: it takes batches B in and gives answers A.
 
-    Windows, lateness and ties are as in docs/semantics.md, for every algorithm alike.
+    Windows, lateness and ties are as in docs/reference/semantics.md, for every algorithm alike.
     """
 
     @property

@@ -1,6 +1,6 @@
-"""Windows and emit, defined: what docs/semantics.md promises, in lists and loops that can be checked against it.
+"""Windows and emit, defined: what the page on semantics promises, in lists and loops that can be checked against it.
 
-    docs/semantics.md                                                       here
+    docs/reference/semantics.md                                             here
     a window ends at a multiple of `every`                                  `PlainWindow.end_after`
     it holds end - size <= value < end                                      `PlainWindow.holds`
     without `every`, or asked now, there are the values after now - size    `PlainWindow.last`

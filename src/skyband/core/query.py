@@ -7,7 +7,7 @@
         emit: Emits = option(check_emit, "…", default=None, sql="EMIT emit")
 
 `Query` makes the rest from these lines: the arguments and their checks, `==`, `hash` and `repr`, the fingerprint of
-snapshots, the docstring's Parameters and `inspect.signature`. docs/options.md and the tests read them too.
+snapshots, the docstring's Parameters and `inspect.signature`. docs/reference/options.md and the tests read them too.
 
 A check takes what the user gave and returns what the query keeps. If it has further parameters, they are other
 attributes of the query, by name: `check_emit(emit, window)`. Options are checked in the order of the fields, so a check
@@ -191,11 +191,12 @@ def type_text(hint: Any) -> str:
 
 
 def with_parameters(doc: str, options: Iterable[QueryOption]) -> str:
-    """A docstring with a section that says what each option means, in front of its examples."""
+    """A docstring with a section that says what each option means, in front of its other sections."""
     doc = inspect.cleandoc(doc)
     text = "\n".join(["Parameters", "----------", *map(_described, options), ""])
-    before, examples, after = doc.partition("Examples\n--------\n")
-    return f"{before.rstrip()}\n\n{text}\n{examples}{after}".rstrip() + "\n"
+    first_section = re.search(r"^(Returns|Raises|Examples)\n-+\n", doc, re.MULTILINE)
+    cut = first_section.start() if first_section else len(doc)
+    return f"{doc[:cut].rstrip()}\n\n{text}\n{doc[cut:]}".rstrip() + "\n"
 
 
 def _described(each: QueryOption) -> str:

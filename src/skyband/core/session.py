@@ -140,9 +140,23 @@ class Session(Observed):
 
     @entry
     def push(self, rows: Any) -> pa.Table:
-        """Take rows in, in arrival order; return what they make known, always as a pyarrow Table.
+        """Feed rows to the query, in the order in which they arrive.
 
-        Rows are whatever `top_k` takes; of a stream, all there are.
+        Parameters
+        ----------
+        rows
+            Whatever `top_k` takes. A stream is read to its end.
+
+        Returns
+        -------
+        A pyarrow Table of what became known: closed windows, changes or entries. It is often empty.
+
+        Raises
+        ------
+        InvalidInput
+            The rows do not fit. None of them was taken, and the session is as it was.
+        SessionFailed
+            An earlier call failed in the middle of its work.
         """
         return self._push(rows_for(rows, self.schema))
 
@@ -191,7 +205,22 @@ class Session(Observed):
 
     @entry
     def advance(self, watermark: int | datetime) -> pa.Table:
-        """By value: no row before `watermark` is waited for. Closes the windows that end there or before."""
+        """Say that no row before `watermark` will come, which closes all windows that end there or before.
+
+        Parameters
+        ----------
+        watermark
+            A time or number of the window's column.
+
+        Returns
+        -------
+        A pyarrow Table of what became known.
+
+        Raises
+        ------
+        InvalidQuery
+            The window counts arrivals or has no slide, so time does not close it.
+        """
         window = self._codec.window
         if not window.closes_by_value:
             raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
@@ -201,12 +230,22 @@ class Session(Observed):
 
     @entry
     def next_close(self) -> int | None:
-        """The end of the earliest open window that has something to show, in ticks of the window's column."""
+        """Ask when the next window closes.
+
+        Returns
+        -------
+        The end of the earliest open window that has something to show, in units of its column; None if there is none.
+        """
         return self._operator.next_close()
 
     @entry
     def finish(self) -> pa.Table:
-        """The input is over: by value, every window that holds a row closes."""
+        """Say that the input is over, which closes every window by value that holds a row.
+
+        Returns
+        -------
+        A pyarrow Table of what became known.
+        """
         self._changing = True
         return self._observed(self._position, None, self._table(self._ask(self._operator.finish)))
 
@@ -214,17 +253,46 @@ class Session(Observed):
 
     @entry
     def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
-        """The best right now: of the window that closes next, or of the last `size`; up to the query's k and size.
+        """Ask for the ranking right now, before the window closes.
 
-        By value, the last `size` is what is later than now - size, where now is the latest time seen. With a slide,
-        rows in sizes that reach back to where no open window begins need a query with ad_hoc=True.
+        Parameters
+        ----------
+        k
+            How many rows, up to the query's k, which is the default.
+        size
+            Only the last so many arrivals, or the rows later than the latest time minus `size`. None: the window that
+            closes next. Where the window slides, a smaller size may need a query with `ad_hoc=True`.
+
+        Returns
+        -------
+        A pyarrow Table, as for a closed window.
+
+        Raises
+        ------
+        InvalidQuery
+            `k` or `size` is larger than the query's, or the rows for that size are not kept.
         """
         most, ticks = self._question(k, size)
         return self._answered(self._operator.top(most, ticks), AdHoc(ticks))
 
     @entry
     def top_many(self, questions: Sequence[tuple[int | None, Span | None]]) -> pa.Table:
-        """As `top` for each k and size, all at once, which is cheaper; the column `question` counts them from 0."""
+        """Ask many such questions at once, which is cheaper than one by one.
+
+        Parameters
+        ----------
+        questions
+            A list of (k, size), each as for `top`.
+
+        Returns
+        -------
+        A pyarrow Table of all answers. Its first column, `question`, counts the questions from 0.
+
+        Raises
+        ------
+        InvalidQuery
+            One of the questions cannot be answered.
+        """
         if not isinstance(questions, Iterable):
             raise InvalidQuery(f"top_many takes a list of (k, size), got {questions!r}.")
         window = self._codec.window
@@ -260,7 +328,12 @@ class Session(Observed):
     # -- state -------------------------------------------------------------------------------------------------------
 
     def stats(self) -> Stats:
-        """Counts of rows so far, and of what is held now."""
+        """Count what happened to the rows so far, and what is held now.
+
+        Returns
+        -------
+        The counts, as `Stats`. This works also after a failure.
+        """
         with self._turn:
             return self._stats()
 
@@ -283,7 +356,13 @@ class Session(Observed):
 
     @entry
     def check(self) -> None:
-        """Assert every invariant of the running algorithm: for tests, and for whoever doubts."""
+        """Assert every invariant of the running algorithm. It is meant for tests.
+
+        Raises
+        ------
+        AssertionError
+            An invariant is broken, which is a bug of Skyband.
+        """
         self._operator.check()
         if self._rows is not None:
             held = self._operator.held()
@@ -291,7 +370,12 @@ class Session(Observed):
 
     @entry
     def snapshot(self) -> bytes:
-        """Everything needed to go on elsewhere with `query.open(schema, state)`, exactly from here."""
+        """Save the session, so that `query.open(schema, state)` goes on exactly from here.
+
+        Returns
+        -------
+        Bytes, with a version, a checksum and a fingerprint of the query. `Store` keeps them on disk.
+        """
         counters = {
             "position": self._position,
             "rows_in": self._rows_in,

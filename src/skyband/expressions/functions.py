@@ -22,6 +22,18 @@ def function(name: str, fn: Function) -> None:
     scores of pairs, numba compiles `fn`, which takes numbers and gives a number. A function in plain arithmetic and
     numpy's functions does for both. A name that is given again means the new function from then on.
 
+    Parameters
+    ----------
+    name
+        The name that expressions call it by.
+    fn
+        The function. Its parameters are numbers or arrays of them, and so is what it returns.
+
+    Raises
+    ------
+    InvalidQuery
+        The name is no name, or is one of the functions of SQL.
+
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb

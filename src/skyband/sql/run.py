@@ -33,6 +33,28 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     Each input is given by the name the statement calls it: whatever `top_k` takes, but all of Spark or none. Names that
     are not given are tables and views of the Spark session `spark`, or of the one that runs.
 
+    Parameters
+    ----------
+    text
+        One statement.
+    spark
+        A Spark session, whose tables and views the statement may name.
+    inputs
+        The rows of each input, by the name that the statement gives it.
+
+    Returns
+    -------
+    The answer, as the same kind of data as the inputs; of EXPLAIN, the plan, which prints itself.
+
+    Raises
+    ------
+    InvalidSql
+        The statement cannot be read, or no stream can answer it. The message shows the place.
+    UnknownColumn
+        The statement names a column that its inputs do not have.
+    InvalidInput
+        An input is missing, is of another kind than the others, or does not fit.
+
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
@@ -124,6 +146,26 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
     often. Of a reader or an iterator, every answer is a reader. Rows that one answer has read and another has not wait
     in memory, so take batches from all of them in turn. On Spark every answer is a DataFrame, and Spark decides how
     often it reads.
+
+    Parameters
+    ----------
+    statements
+        The statements, each by a name of your own.
+    spark
+        A Spark session, whose tables and views the statements may name.
+    inputs
+        The rows of each input, by the name that the statements give it.
+
+    Returns
+    -------
+    The answer of each statement, by its name.
+
+    Raises
+    ------
+    InvalidSql
+        A statement cannot be read, or no stream can answer it.
+    InvalidInput
+        An input is missing, or does not fit.
 
     Examples
     --------

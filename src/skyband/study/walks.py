@@ -1,4 +1,4 @@
-"""Which files a call walks through, and how often it switches between them: for docs/architecture.md.
+"""Which files a call walks through, and how often it switches between them: for docs/explanation/architecture.md.
 
     python -m skyband.study.walks             # in this process
     python -m skyband.study.walks --spark     # and on Spark: what the driver walks through

@@ -151,7 +151,8 @@ def expected_ns(
 ) -> float:
     """Nanoseconds that a row costs; `inputs` says what they are like, else their windows hold so many rows in all."""
     if inputs is None:
-        inputs = assumed(spec, ASSUMED_ROWS if window_rows is None else window_rows / len(spec.inputs))
+        rows = ASSUMED_ROWS if window_rows is None or math.isnan(window_rows) else window_rows / len(spec.inputs)
+        inputs = assumed(spec, rows)
     # Rates are in rows a slide; with each arrival, nothing is gathered.
     slide = 1.0 if spec.every else 0.0
     rate = max(sum(each.rate for each in inputs), 1.0)

@@ -44,6 +44,17 @@ class Relation:
 def stream_input(window: Window, *, where: str | None = None) -> StreamInput:
     """Make a stream an input of a join: the rows of `window` that meet `where`.
 
+    Parameters
+    ----------
+    window
+        The window of this input.
+    where
+        A condition; rows that do not meet it are left out.
+
+    Returns
+    -------
+    What `inputs` of a join takes for a stream.
+
     Examples
     --------
     >>> import skyband as sb
@@ -56,6 +67,15 @@ def stream_input(window: Window, *, where: str | None = None) -> StreamInput:
 
 def relation(*, where: str | None = None) -> Relation:
     """Make a table an input of a join: its rows that meet `where` are there from the start and stay.
+
+    Parameters
+    ----------
+    where
+        A condition; rows that do not meet it are left out.
+
+    Returns
+    -------
+    What `inputs` of a join takes for a table.
 
     Examples
     --------

@@ -4,7 +4,8 @@ arguments.
     rows of each stream ─ arguments, pane ─ union ─ group by pane and cell ─ to their buckets
 
 Streams of which all is a sum of whole numbers, an extreme or a count are added up; of others every row goes on, as it
-does where Spark cannot evaluate an argument. (A micro-batch of a stream cannot be added up so: docs/joins.md.)
+does where Spark cannot evaluate an argument. (A micro-batch of a stream cannot be added up
+so: docs/reference/joins.md.)
 """
 
 from __future__ import annotations

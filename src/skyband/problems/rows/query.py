@@ -100,8 +100,8 @@ class TopK(Query):
     error: float | None = option(
         check_error,
         "How many rows an answer may miss, as a share of the rows that leave the window: at most error * N / n of N "
-        "rows in windows of n. The bound holds on any stream and for each group; see docs/semantics.md. None: no row "
-        "is missed.",
+        "rows in windows of n. The bound holds on any stream and for each group; the page on semantics says more. "
+        "None: no row is missed.",
         default=None,
         sql="WITH ERROR error",
     )

@@ -2,7 +2,7 @@
 
 A row is live from the moment it comes to its `last`, both included. With a slide, moments are the ends of windows: a
 row comes with the first window that holds it and is still open when it arrives. Without one, moments are arrivals.
-What late and closed mean is in docs/semantics.md. All plans share this, and differ in what they do with it.
+What late and closed mean is in docs/reference/semantics.md. All plans share this, and differ in what they do with it.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def rows_in_filter(spec: Spec, span: int) -> int:
 def best_buffer(spec: Spec) -> int:
     """Where the rows of a window are known, so many that few of them enter the filter; else an eighth of the window.
 
-    docs/algorithms.md says what shorter and longer buffers cost.
+    docs/reference/algorithms.md says what shorter and longer buffers cost.
     """
     rows = spec.window.known_rows
     if rows is None:

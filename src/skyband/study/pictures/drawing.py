@@ -1,0 +1,115 @@
+"""A sheet of SVG: shapes and words in the few colours that all pictures share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+INK: Final = "#1f2937"
+SOFT: Final = "#6b7280"
+FAINT: Final = "#d1d5db"
+PAPER: Final = "#ffffff"
+SHADE: Final = "#f3f4f6"
+BLUE: Final = "#2563eb"
+PALE_BLUE: Final = "#dbeafe"
+ORANGE: Final = "#ea580c"
+PALE_ORANGE: Final = "#ffedd5"
+GREEN: Final = "#15803d"
+PALE_GREEN: Final = "#dcfce7"
+
+FONT: Final = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
+Point = tuple[float, float]
+
+
+class Sheet:
+    """A white sheet with round corners, readable on light and dark pages alike."""
+
+    def __init__(self, width: int, height: int, title: str) -> None:
+        self.width, self.height, self.title = width, height, title
+        self._parts: list[str] = []
+
+    def add(self, element: str) -> None:
+        """Put raw SVG on the sheet."""
+        self._parts.append(element)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        size: int = 15,
+        colour: str = INK,
+        anchor: str = "start",
+        bold: bool = False,
+    ) -> None:
+        """Write words whose baseline starts, is centred or ends at (x, y)."""
+        weight = ' font-weight="600"' if bold else ""
+        self.add(
+            f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"{weight}>'
+            f"{escape(words)}</text>"
+        )
+
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: str = SHADE,
+        stroke: str = FAINT,
+        corner: int = 6,
+    ) -> None:
+        """Draw a rectangle with its upper left corner at (x, y)."""
+        self.add(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{corner}" fill="{fill}" '
+            f'stroke="{stroke}"/>'
+        )
+
+    def dot(self, x: float, y: float, *, fill: str, radius: float = 5, stroke: str = "none") -> None:
+        """Draw a filled circle around (x, y)."""
+        self.add(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}" stroke="{stroke}"/>')
+
+    def line(self, points: Sequence[Point], *, colour: str = SOFT, width: float = 1.5, dashed: bool = False) -> None:
+        """Draw a line through points."""
+        path = " ".join(f"{x:g},{y:g}" for x, y in points)
+        dashes = ' stroke-dasharray="4 4"' if dashed else ""
+        self.add(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashes}/>')
+
+    def arrow(self, start: Point, end: Point, *, colour: str = SOFT) -> None:
+        """Draw a straight arrow."""
+        self.add(
+            f'<line x1="{start[0]:g}" y1="{start[1]:g}" x2="{end[0]:g}" y2="{end[1]:g}" stroke="{colour}" '
+            'stroke-width="1.5" marker-end="url(#head)"/>'
+        )
+
+    def card(self, x: float, y: float, width: float, lines: Sequence[str], *, fill: str = SHADE) -> float:
+        """Draw a box with a bold first line and softer lines below; return where the box ends."""
+        height = 16 + 21 * len(lines)
+        self.box(x, y, width, height, fill=fill)
+        for i, words in enumerate(lines):
+            self.text(x + width / 2, y + 24 + 21 * i, words, anchor="middle", bold=i == 0, size=15 if i == 0 else 13)
+        return y + height
+
+    def svg(self) -> str:
+        """The whole sheet."""
+        head = (
+            '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
+            f'orient="auto"><path d="M0 0L8 4L0 8z" fill="{SOFT}"/></marker></defs>'
+        )
+        opening = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
+            f'width="{self.width}" height="{self.height}" font-family="{FONT}" role="img">'
+        )
+        return "\n".join(
+            [
+                opening,
+                f"<title>{escape(self.title)}</title>",
+                head,
+                f'<rect width="{self.width}" height="{self.height}" rx="12" fill="{PAPER}"/>',
+                *self._parts,
+                "</svg>\n",
+            ]
+        )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import api_page
 import error_index
+import notebooks
 import pytest
 import typer.main
 from markdown.extensions.toc import slugify
@@ -155,6 +156,11 @@ def test_the_api_reference_is_what_the_docstrings_say() -> None:
 
 def test_the_error_index_is_what_the_errors_say() -> None:
     assert error_index.PAGE.read_text() == error_index.page(), "run python tests/error_index.py"
+
+
+@pytest.mark.parametrize("page", notebooks.pages(), ids=page_id)
+def test_notebooks_are_what_the_tutorials_say(page: Path) -> None:
+    assert page.with_suffix(".ipynb").read_text() == notebooks.notebook(page), "run python tests/notebooks.py"
 
 
 @pytest.mark.parametrize("name", drawn())

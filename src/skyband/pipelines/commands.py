@@ -32,13 +32,13 @@ class Log(StrEnum):
 def run(
     file: File,
     available_now: Annotated[
-        bool, typer.Option("--available-now", help="Read what there is, then stop, whatever the file says.")
+        bool, typer.Option("--available-now", help="Read what is there, and stop, whatever trigger the file names.")
     ] = False,
     log: Annotated[
-        Log, typer.Option(help="What is printed: a line for each query, or JSON for each of its micro-batches.")
+        Log, typer.Option(help="Print a line for each query, or a JSON object for each of its micro-batches.")
     ] = Log.text,
     serve: Annotated[bool, typer.Option("--serve", help="Serve the latest answers over HTTP while it runs.")] = False,
-    ui: Annotated[bool, typer.Option("--ui", help="The same, and open the console in the browser.")] = False,
+    ui: Annotated[bool, typer.Option("--ui", help="Serve the answers, and open the console in the browser.")] = False,
     address: Annotated[
         str | None,
         typer.Option(
@@ -51,10 +51,10 @@ def run(
         int | None,
         typer.Option(min=1, max=65_535, help="Serve the figures to Prometheus on this port.", show_default=False),
     ] = None,
-    metrics_address: Annotated[str, typer.Option(help="The address of that port.")] = "127.0.0.1",
-    debug: Annotated[bool, typer.Option("--debug", help="Show what Spark and Java say, and their traces.")] = False,
+    metrics_address: Annotated[str, typer.Option(help="The address on which metrics are served.")] = "127.0.0.1",
+    debug: Annotated[bool, typer.Option("--debug", help="Show the messages and traces of Spark and Java.")] = False,
 ) -> None:
-    """Run a pipeline on Spark, until Ctrl-C, which stops after the micro-batches that run; a rerun goes on there."""
+    """Run a pipeline on Spark until Ctrl-C. Run it again, and it goes on where it stopped."""
     from skyband.pipelines.checking import check as check_file
     from skyband.pipelines.file import load
     from skyband.pipelines.progress import open_view
@@ -143,7 +143,7 @@ def _served(
 
 
 def check(file: File) -> None:
-    """Say what is wrong with a pipeline without running it: its shape, its statements, their columns."""
+    """Check a pipeline file without running it: its keys, its statements and their columns."""
     from skyband.pipelines.checking import check as check_file
     from skyband.pipelines.file import load
 
@@ -184,7 +184,7 @@ def state(
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("pipeline.toml"),
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("pipeline.toml"),
 ) -> None:
     """Write a first pipeline, with comments, that runs as it is."""
     if file.exists():
@@ -196,12 +196,12 @@ def init(
 
 def doctor(
     file: Annotated[
-        Path | None, typer.Argument(help="A pipeline: also look at what it needs.", show_default=False)
+        Path | None, typer.Argument(help="A pipeline file. The check then includes what it needs.", show_default=False)
     ] = None,
     metrics_port: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="A port that should be free.", show_default=False)
+        int | None, typer.Option(min=1, max=65_535, help="Check that this port is free.", show_default=False)
     ] = None,
-    start: Annotated[bool, typer.Option(help="Also start Spark and let it count.")] = True,
+    start: Annotated[bool, typer.Option(help="Start Spark and run a small job, too.")] = True,
 ) -> None:
     """Find what is wrong with Java, Spark, ports and disk on this machine, and say how to mend it."""
     from skyband.pipelines.doctor import examine

@@ -1,4 +1,4 @@
-"""`skyband bench`: `limits`, `papers` and `planner`."""
+"""`skyband bench`: `limits`, `papers`, `planner` and `serving`."""
 
 from __future__ import annotations
 
@@ -138,3 +138,20 @@ def planner(
     console.print(bench.summary(verdicts))
     if json_file:
         bench.write(verdicts, json_file)
+
+
+@app.command()
+def serving(
+    readers: Annotated[int, typer.Option(min=1, max=3_000, help="How many follow one answer.")] = 1_000,
+    seconds: Annotated[float, typer.Option(min=1, help="How long a turn takes.")] = 10.0,
+    turns: Annotated[int, typer.Option(min=1, help="How often it is measured, with readers and without.")] = 3,
+    json_file: JsonFile = None,
+) -> None:
+    """What readers over HTTP cost: how late answers reach them, how many get lost, and how much slower a session is.
+
+    One answer changes ten times a second while a session is pushed to as fast as it takes rows. Readers are in a
+    process of their own, each with its own connection.
+    """
+    from skyband.study.serving import run
+
+    run(Console(), readers=readers, seconds=seconds, turns=turns, json_file=json_file)

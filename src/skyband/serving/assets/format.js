@@ -78,10 +78,11 @@ export function prepare(canvas) {
   return { context, width, height };
 }
 
-let palette = null;
+let palette = null, coloured = null;
+export function useColoursOf(node) { coloured = node; palette = null; }
 export function colours() {
   if (palette) return palette;
-  const style = getComputedStyle(document.documentElement);
+  const style = getComputedStyle(coloured ?? document.documentElement);
   palette = {};
   for (const name of ["bg", "card", "line", "ink", "soft", "faint", "held", "top", "up", "down", "kth", "sel"]) palette[name] = style.getPropertyValue(`--${name}`).trim();
   return palette;

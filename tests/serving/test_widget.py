@@ -1,0 +1,50 @@
+"""Example tests of session.live(): what the kernel sends, and what a browser draws of it."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from waiting import PATIENCE_S, wait_until
+
+import skyband as sb
+
+ROWS = pa.schema({"minute": pa.int64(), "symbol": pa.string(), "price": pa.int64()})
+
+# A page that gives the widget a model, as a notebook does.
+PAGE = """<!doctype html><style>%s</style><div id="here"></div><script type="module">
+const widget = (await import(URL.createObjectURL(new Blob([%s], { type: "text/javascript" })))).default;
+const data = %s;
+widget.render({ model: { get: (name) => data[name], on: () => {} }, el: document.getElementById("here") });
+</script>"""
+
+
+def test_a_widget_is_told_of_what_is_pushed_and_draws_it() -> None:
+    pytest.importorskip("anywidget")
+    session = sb.TopK(k=2, by="price", window=sb.sliding(4, every=2, on="minute")).open(ROWS)
+    widget = session.live()
+    rows = [(0, "OAK", 5), (1, "ELM", 9), (2, "FIR", 7)]
+    session.push(pa.Table.from_pylist([dict(zip(ROWS.names, row, strict=True)) for row in rows], ROWS))
+    wait_until(lambda: bool(widget.answer.get("rows")), "the first answer")
+    assert [row["symbol"] for row in widget.answer["rows"]] == ["ELM", "OAK"]
+    assert widget.answer["about"]["title"] == "top 2 by price"
+    assert widget.picture["dots"]["id"] == [0, 1, 2]
+    _drawn(widget)
+    widget.close()
+    session.push(pa.Table.from_pylist([], ROWS))  # nobody looks on any more
+    assert session._observers == ()
+
+
+def _drawn(widget: object) -> None:
+    from serving.browser import chromium
+
+    data = json.dumps({"answer": widget.answer, "picture": widget.picture})
+    with chromium() as browser:
+        page, problems = browser.new_page(viewport={"width": 900, "height": 420}), []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.set_content(PAGE % (widget._css, json.dumps(widget._esm), data))
+        page.wait_for_selector("#here .board li", timeout=1_000 * PATIENCE_S)
+        assert page.locator("#here .board b").all_inner_texts() == ["ELM", "OAK"]
+        assert page.locator("#here canvas").bounding_box()["height"] == 300
+        assert problems == []

@@ -328,3 +328,10 @@ def _all(line: socket.socket) -> bytes:
             if len(body) >= int(length):
                 break
     return found
+
+
+def test_a_reader_that_asks_for_ever_other_things_fills_no_memory(server: Server) -> None:
+    for k in range(1, serving_app.MOST_ENCODED + 20):
+        assert ask(server, f"/queries/query1/top?k={k}").status == 200
+    query = next(iter(server.catalog.queries()))
+    assert len(query.board.latest().encoded) <= serving_app.MOST_ENCODED

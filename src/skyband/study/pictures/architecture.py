@@ -12,9 +12,9 @@ LAYERS: Final = (
     ("pipelines, spark, serving", "files of statements run on Spark; sessions checked; answers over HTTP", SHADE),
     ("api, sql", "what users call: functions and statements become one frozen query", PALE_BLUE),
     ("problems", "", PALE_ORANGE),
-    ("engines", "embedded and spark: where rows come from and go to; they know no problem by name", PALE_GREEN),
+    ("engines", "where rows come from and go to: one process, or Spark", PALE_GREEN),
     ("core", "clock, emit, session, chooser, EXPLAIN, registry: written once for all problems", PALE_GREEN),
-    ("kernels, expressions, dialect", "flat arrays and compiled loops; scores; SQL as a tree", SHADE),
+    ("kernels, expressions, dialect", "compiled loops over flat arrays; scores; SQL as a tree", SHADE),
     ("windows, errors", "what a user says, checked once", SHADE),
 )
 LEFT, TOP, WIDTH = 40, 60, 860
@@ -32,13 +32,13 @@ def draw() -> str:
         if name == "problems":
             _problems(sheet, y)
         else:
-            sheet.text(LEFT + 270, y + 34, says, size=14)
+            sheet.text(LEFT + 296, y + 34, says, size=14)
         y += height + 8
     return sheet.svg()
 
 
 def _problems(sheet: Sheet, top: float) -> None:
-    sheet.text(LEFT + 270, top + 34, "five kinds of question, each a package with the same files", size=14)
+    sheet.text(LEFT + 296, top + 34, "five kinds of question, each a package with the same files", size=14)
     names = registry.problems()
     width = (WIDTH - 36 - 12 * (len(names) - 1)) / len(names)
     for i, name in enumerate(names):

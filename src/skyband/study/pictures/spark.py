@@ -7,19 +7,19 @@ from typing import Final
 from skyband.study.pictures.drawing import PALE_BLUE, PALE_GREEN, PALE_ORANGE, SHADE, SOFT, Sheet
 
 STEPS: Final = (
-    ("read", ("files, Kafka, tables:", "Spark's own readers"), SHADE),
+    ("read", ("files, Kafka, tables", "by Spark's readers"), SHADE),
     ("score", ("the expression is", "a Spark column"), SHADE),
-    ("sieve", ("only time, score and", "group cross to Python"), PALE_ORANGE),
-    ("shuffle", ("packed rows, hashed", "by group to a bucket"), SHADE),
-    ("session", ("one for each bucket:", "the same operator"), PALE_ORANGE),
+    ("sieve", ("one comparison", "a row, in the JVM"), SHADE),
+    ("shuffle", ("few rows, packed,", "by group"), SHADE),
+    ("session", ("in each bucket,", "the operator"), PALE_ORANGE),
     ("answer", ("merged, unpacked,", "written by Spark"), PALE_GREEN),
 )
-LEFT, TOP, STEP, WIDTH = 24, 96, 152, 134
+LEFT, TOP, STEP, WIDTH = 24, 96, 164, 142
 
 
 def draw() -> str:
     """Six steps from a source to a sink, where each runs, and where rows end."""
-    sheet = Sheet(940, 330, "The way of a row through Spark")
+    sheet = Sheet(1014, 330, "The way of a row through Spark")
     sheet.text(LEFT, 40, "The way of a row through Spark", size=20, bold=True)
     sheet.box(LEFT, 58, 16, 14, fill=SHADE, corner=3)
     sheet.text(LEFT + 24, 70, "in the JVM", size=14)

@@ -132,8 +132,8 @@ class LateRows(UserWarning):
 class AggregateOverflow(SkybandError):
     """An aggregate of whole numbers no longer fits in 64 bits.
 
-    What to do: add floats instead, as in `SUM(x * 1.0)`, or use smaller windows. Open the session again from its last
-    snapshot.
+    What to do: add floats instead, as in `SUM(CAST(x AS DOUBLE))`, or use smaller windows. Open the session again from
+    its last snapshot.
 
     Examples
     --------

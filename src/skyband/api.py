@@ -71,7 +71,7 @@ class TopKOptions(TypedDict, total=False):
     """What `top_k` takes: the options of `TopK` and, with `for_each`, those of `TopKForEach`."""
 
     k: Required[int | str]
-    by: Required[str | Column | Callable[..., Any]]
+    by: Required[str | Sequence[str] | Column | Callable[..., Any]]
     window: Required[Window]
     per: str | Sequence[str]
     ascending: bool

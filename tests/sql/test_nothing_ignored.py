@@ -78,6 +78,10 @@ USED: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
     (exp.Order, "expressions"): (RANKED, RANKED.replace("price", "volume")),
     (exp.Ordered, "this"): (RANKED, RANKED.replace("price", "volume")),
     (exp.Ordered, "desc"): (RANKED, RANKED.replace("DESC", "ASC")),
+    (exp.Ordered, "nulls"): (
+        RANKED.replace("price DESC", "volume NULLS FIRST"),
+        RANKED.replace("price DESC", "volume NULLS LAST"),
+    ),
     (exp.Limit, "expression"): (RANKED, RANKED.replace("LIMIT 2", "LIMIT 3")),
     (exp.Limit, "expressions"): (f"{RANKED} BY symbol", RANKED),
     (exp.Fetch, "count"): (
@@ -98,7 +102,6 @@ USED: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
 # Words that change nothing, or say what is so without them.
 SILENT = {
     (exp.Ordered, "nulls_first"),  # what the dialect implies; what was written is in `nulls`
-    (exp.Ordered, "nulls"),
     (exp.Limit, "limit_options"),
     (exp.LimitOptions, "rows"),
     (exp.Fetch, "direction"),
@@ -146,8 +149,7 @@ def test_kinds_of_nodes_of_our_own_are_read_as_a_whole() -> None:
         (BIDS.format("LEFT JOIN", "USING (auctionID)"), "LEFT"),
         (BIDS.format("RIGHT OUTER JOIN", "USING (auctionID)"), "RIGHT"),
         (PAIRS.replace(", trades b WHERE", " LEFT JOIN trades b ON").format(PAIR_WINDOW), "LEFT"),
-        (RANKED.replace("LIMIT", "NULLS FIRST LIMIT"), "NULLS"),
-        (RANKED.replace("LIMIT", "NULLS LAST LIMIT"), "NULLS"),
+        (PAIRS.replace("LIMIT", "NULLS LAST LIMIT").format(PAIR_WINDOW), "NULLS"),
         (f"{GROUPED} ORDER BY n NULLS FIRST", "NULLS"),
         (RANKED.replace("trades", "trades TABLESAMPLE (10 PERCENT)"), "TABLESAMPLE"),
         (RANKED.replace("LIMIT 2", "LIMIT 2 PERCENT"), "PERCENT"),

@@ -22,14 +22,31 @@ _ROWS = ("ROW", "ROWS")
 
 
 @dataclass(frozen=True)
-class Ranking:
-    """ORDER BY one thing, LIMIT k, perhaps for each value of some columns."""
+class Key:
+    """One of the things in ORDER BY."""
 
-    by: exp.Expr
+    tree: exp.Expr
     ascending: bool
+    nulls: exp.Expr | None  # FIRST or LAST, where it was written
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """ORDER BY, LIMIT k, perhaps for each value of some columns."""
+
+    keys: tuple[Key, ...]
     k: int
     per: tuple[exp.Expr, ...] = ()
     number: exp.Expr | None = None  # ROW_NUMBER() OVER (…), where that was written
+
+    @property
+    def by(self) -> exp.Expr:
+        """The first key, or the only one."""
+        return self.keys[0].tree
+
+    @property
+    def ascending(self) -> bool:
+        return self.keys[0].ascending
 
 
 def window_of(
@@ -96,10 +113,17 @@ def measured_column(statement: Statement, one: Input, said: StreamWindow, schema
     return moments[0]
 
 
-def ranking_of(statement: Statement) -> Ranking:
-    """ORDER BY … LIMIT k, LIMIT k BY …, or QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) <= k."""
-    if qualify := statement.take("qualify"):
-        return _qualified(statement, qualify)
+def ranking_of(statement: Statement, *, several: bool = False) -> Ranking:
+    """ORDER BY … LIMIT k, LIMIT k BY …, or QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) <= k. `several`: there
+    may be more than one key, of any type that has an order."""
+    qualify = statement.take("qualify")
+    ranking = _qualified(statement, qualify) if qualify else _ordered(statement)
+    if not several:
+        _check_one(statement, ranking.keys)
+    return ranking
+
+
+def _ordered(statement: Statement) -> Ranking:
     order, limit = statement.take("order"), statement.take("limit")
     if order is None or limit is None:
         missing = "ORDER BY" if order is None else "LIMIT"
@@ -108,9 +132,8 @@ def ranking_of(statement: Statement) -> Ranking:
             None,
             "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.",
         )
-    by, ascending = _order(statement, order)
     per = tuple(limit.expressions or ())
-    return Ranking(by, ascending, count_of(statement, limit.expression), per)
+    return Ranking(_keys(order), count_of(statement, limit.expression), per)
 
 
 _SWAPPED = {exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ}
@@ -135,25 +158,27 @@ def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
         statement.refuse("Only the first rows can be asked for: ROW_NUMBER() = 1, or <= k", condition, possible)
     if k < 1:
         statement.refuse("No row has a number below 1", condition, possible)
-    by, ascending = _order(statement, window.args["order"])
-    return Ranking(by, ascending, k, tuple(window.args.get("partition_by") or ()), window)
+    return Ranking(_keys(window.args["order"]), k, tuple(window.args.get("partition_by") or ()), window)
 
 
-def _order(statement: Statement, order: exp.Expr) -> tuple[exp.Expr, bool]:
-    if len(order.expressions) != 1:
+def _keys(order: exp.Expr) -> tuple[Key, ...]:
+    return tuple(Key(one.this, not one.args.get("desc"), one.args.get("nulls")) for one in order.expressions)
+
+
+def _check_one(statement: Statement, keys: tuple[Key, ...]) -> None:
+    """Raise unless there is one key, which is a score."""
+    if len(keys) != 1:
         statement.refuse(
-            "Rows are ranked by one score",
-            order.expressions[1],
-            "Write one expression; of rows with equal scores the more recent comes first.",
+            "Here one score ranks, and of equal ones the more recent comes first",
+            keys[1].tree,
+            "Write one expression; rows of one input can be ranked by several.",
         )
-    ordered = order.expressions[0]
-    if nulls := ordered.args.get("nulls"):
+    if (nulls := keys[0].nulls) is not None:
         statement.refuse(
-            f"A row without a score is never ranked, so NULLS {nulls.name} has no meaning",
+            f"What has no score is never ranked here, so NULLS {nulls.name} has no meaning",
             nulls,
-            "Leave it out, or give such rows a score: COALESCE(price, 0).",
+            "Leave it out, or give it a score: COALESCE(price, 0).",
         )
-    return ordered.this, not ordered.args.get("desc")
 
 
 def count_of(statement: Statement, node: exp.Expr | None) -> int:
@@ -187,6 +212,11 @@ def _row_text(tree: exp.Expr) -> str:
         return exp.column(written(node.name)) if isinstance(node, exp.Column) else node
 
     return rewritten(tree, plain).sql(dialect="spark")
+
+
+def key_text(tree: exp.Expr) -> str:
+    """A sort key as text: of a column alone, its name as a statement writes it."""
+    return _row_text(tree.unnest())
 
 
 def all_of(conditions: list[exp.Expr]) -> str | None:

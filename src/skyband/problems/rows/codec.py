@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband import expressions
 from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes
+from skyband.core.encoding.order_keys import OrderKeys
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
@@ -22,6 +22,7 @@ from skyband.core.registry import find
 from skyband.core.snapshots import Part
 from skyband.errors import InvalidQuery
 from skyband.expressions import subscriptions
+from skyband.expressions.sort_keys import SortKeys, bind_ranking
 from skyband.problems.rows.operator import Batch, RowOperator
 from skyband.problems.rows.planning import breaks_promise, plan, specify
 from skyband.problems.rows.query import TopK
@@ -64,13 +65,17 @@ class RowsCodec(Codec[Batch, Answer]):
         self.external_clock = external_clock
         query.check_columns(schema.names)
         check_keys(query.per, self.plain)
-        self._score = expressions.bind(query.by, self.plain)
+        self._score = bind_ranking(query.by, self.plain)
         self._spec = specify(query, self.plain, external_clock=external_clock)
         self.window, self.k, self.max_jump = self._spec.window, query.k, query.max_jump
         self.on_type = measured_type(query.window.on, self.plain)
         self.fingerprint = query.fingerprint(schema)
         self.kept = kept_schema(query, self.plain)
-        self._scores = Scores(self._score.type, self._score.text, ascending=query.ascending)
+        self._scores: Scores | OrderKeys = (
+            OrderKeys(self._score)
+            if isinstance(self._score, SortKeys)
+            else Scores(self._score.type, self._score.text, ascending=query.ascending)
+        )
         self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
         self.output_schema = self._outputs.emitted.schema
         self._groups = GroupCodes(pa.schema([self.plain.field(name) for name in query.per])) if query.per else None
@@ -120,12 +125,16 @@ class RowsCodec(Codec[Batch, Answer]):
         }
 
     def state(self) -> Part:
+        tables = {"order": self._scores.known} if isinstance(self._scores, OrderKeys) else {}
         if self._groups is None:
-            return Part({}, self._scores.state(), {})
-        return Part({"recount_at": self._groups.recount_at}, self._scores.state(), {"keys": self._groups.keys})
+            return Part({}, self._scores.state(), tables)
+        counters = {"recount_at": self._groups.recount_at}
+        return Part(counters, self._scores.state(), {**tables, "keys": self._groups.keys})
 
     def restore(self, saved: Part) -> None:
         self._scores.restore(saved.arrays)
+        if isinstance(self._scores, OrderKeys):
+            self._scores.known = saved.tables["order"]
         if self._groups is not None:
             self._groups.load(saved.tables["keys"])
             self._groups.recount_at = saved.counters["recount_at"]

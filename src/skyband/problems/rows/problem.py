@@ -35,6 +35,7 @@ class Rows(OneWindowProblem[TopK]):
 
     def title(self, query: TopK) -> str:
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
+        by = ", ".join(query.by) if isinstance(query.by, tuple) else by
         groups = f" for each {', '.join(query.per)}" if query.per else ""
         return f"top {query.k} by {by}{' (smallest first)' if query.ascending else ''}{groups}"
 
@@ -66,7 +67,9 @@ class Rows(OneWindowProblem[TopK]):
     def groups(self, query: TopK) -> tuple[str, ...]:
         return query.per
 
-    def row_score(self, query: TopK, schema: pa.Schema) -> expressions.Score:
+    def row_score(self, query: TopK, schema: pa.Schema) -> expressions.Score | None:
+        if isinstance(query.by, tuple):
+            return None
         return expressions.bind(query.by, plain_schema(schema))
 
     def codec(self, query: TopK, schema: pa.Schema) -> RowsCodec:

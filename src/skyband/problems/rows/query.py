@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,10 +19,11 @@ from skyband.core.checks import (
     names,
 )
 from skyband.core.emit import check_emit
-from skyband.core.query import Emits, Length, Names, Query, option
+from skyband.core.query import Converted, Emits, Length, Names, Query, option
 from skyband.core.registry import problem_of
-from skyband.errors import UnknownColumn
+from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import check_text
+from skyband.expressions.sort_keys import By, read_key
 from skyband.windows import Window
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 
 
 def _check_by(by: Any) -> Any:
+    if isinstance(by, (list, tuple)):
+        if not by:
+            raise InvalidQuery("by names no sort key.")
+        for key in by:
+            read_key(key)
+        return tuple(by)
     check_text(by)
     return by
 
@@ -60,10 +67,11 @@ class TopK(Query):
     problem = "rows"
 
     k: int = option(check_k, "How many rows a window shows.", sql="LIMIT k")
-    by: str | Callable[..., Any] = option(
+    by: Converted[str | Sequence[str] | Callable[..., Any], By] = option(
         _check_by,
         "The score of a row: a column, an SQL expression, or a function whose parameters are columns. On Spark it may "
-        "be a Column, too.",
+        'be a Column, too. In one process, also several sort keys, each the largest first unless it says "x ASC": '
+        '`["price", "symbol ASC NULLS LAST"]`; these may be strings, booleans, dates and timestamps.',
         sql="ORDER BY by DESC",
     )
     window: Window = option(
@@ -119,6 +127,11 @@ class TopK(Query):
         "make all later rows late. None: every time is believed.",
         default=None,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.by, tuple) and self.ascending:
+            raise InvalidQuery(f"Of several sort keys each says its own way: by=['{self.by[0]} ASC', …].")
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by`."""

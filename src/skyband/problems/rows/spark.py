@@ -141,6 +141,11 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     ticks = query.window.ticks(schema, query.lateness)
     chosen = plan(specify(query, schema), query.algorithm, expect=query.expect)
     function, text = None, str(query.by)
+    if isinstance(query.by, tuple):
+        raise InvalidQuery(
+            f"On Spark rows are ranked by one number, not by {', '.join(query.by)}. Several sort keys, strings and "
+            "times are ranked in one process."
+        )
     if score is None:
         bound = expressions.bind(query.by, schema)
         text, score_type = bound.text, bound.type

@@ -1,9 +1,10 @@
 """PreTopk: exact top-k of windows that slide by more than a row, from a predicted answer for each of them.
 
 Paper:      Yang, Shastri, Rundensteiner, Ward, EDBT 2011, section 3.2 (PreTopk).
-Invariant:  each open window has a list of the k best rows so far that it holds; a row is in each with a place for it.
-Cost:       push O(1) for a row that is not among the k best of its slide so far, else O(k) for each list it is in; a
-            slide O(1); state k rows for each of size / every windows, of which 2k differ on random order.
+Invariant:  each open window has a heap of the k best rows so far that it holds; a row is in each with a place for it.
+Cost:       push O(1) for a row that is not among the k best of its slide so far, else O(log k) for each heap it enters;
+            a slide O(k log k), to sort what it shows; state k rows for each of size / every windows, of which 2k differ
+            on random order.
 Choose it:  to compare others with; `mintopk` has the lists of all windows in one.
 """
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from skyband import cli
 from skyband.problems.joins.costs import read
 from skyband.study import join_costs, joins
-from skyband.study.papers import experiments, tran
+from skyband.study.papers import judging, tran
 from skyband.study.papers.effort import QUICK
-from skyband.study.papers.experiments import Axis, Reading, Readings
+from skyband.study.papers.experiments import Axis, Experiment, Reading, Readings
 from skyband.study.papers.tran import CHOSEN, ESTIMATED, MEASURED
 
 EFFORT = replace(QUICK, turn_seconds=0.005, passes=1, fill_seconds=0.2)
@@ -27,9 +27,9 @@ def test_names_of_plans_are_the_papers() -> None:
 
 
 @pytest.mark.parametrize("experiment", [tran.EXPERIMENTS[1], tran.EXPERIMENTS[5], tran.SHOWCASES], ids=lambda e: e.name)
-def test_an_experiment_measures_and_estimates_every_plan(experiment: experiments.Experiment) -> None:
+def test_an_experiment_measures_and_estimates_every_plan(experiment: Experiment) -> None:
     small = replace(experiment, axis=replace(experiment.axis, values=experiment.axis.values[:1], quick=()))
-    outcome = experiments.run(small, EFFORT, lambda _: None)
+    outcome = judging.run(small, EFFORT, lambda _: None)
     for measure in (MEASURED, ESTIMATED):
         assert outcome.readings.algorithms(measure) == list(experiment.algorithms)
     assert outcome.readings.measures == [MEASURED, ESTIMATED, CHOSEN]

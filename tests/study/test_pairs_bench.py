@@ -8,7 +8,7 @@ import pytest
 from skyband.problems.pairs.algorithms.naive.supreme import Supreme
 from skyband.problems.pairs.costs import KINDS
 from skyband.study import limits, pair_costs, pair_planner, pairs
-from skyband.study.papers import experiments, pair_points
+from skyband.study.papers import judging, pair_points
 from skyband.study.papers import pairs as papers
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.points import COST
@@ -52,7 +52,7 @@ SOME = ("pairs-cost-k", "pairs-late", "pairs-colours", "pairs-asked-count", "pai
 def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_points, "_scores", lambda effort: ("s1",))  # each more is compiled
     experiment = next(experiment for experiment in papers.EXPERIMENTS if experiment.name == name)
-    outcome = experiments.run(experiment, TINY, silent)
+    outcome = judging.run(experiment, TINY, silent)
     assert outcome.readings.readings
     assert all(claim.verdict.because for claim in outcome.claims)
     if name == "pairs-cost-k":

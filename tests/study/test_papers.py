@@ -17,7 +17,7 @@ from skyband.core.options import Chance
 from skyband.core.registry import algorithms_of, find
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.operator import Batch, RowAlgorithm, RowOperator, Spec
-from skyband.study.papers import claims, experiments, pripuzic, report, shen
+from skyband.study.papers import claims, judging, printed, pripuzic, report, shen
 from skyband.study.papers import run as papers
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Outcome, Reading, Readings
@@ -41,7 +41,7 @@ def silent(_: str) -> None:
     pass
 
 
-def printed(*outcomes: Outcome) -> str:
+def as_text(*outcomes: Outcome) -> str:
     out = StringIO()
     console = Console(file=out, width=140)
     for outcome in outcomes:
@@ -92,13 +92,17 @@ FLAT, STEEP = {1: 10.0, 10: 11.0, 100: 12.0}, {1: 40.0, 10: 90.0, 100: 800.0}
         (claims.per_x(COST, "steep", at_most=8), False, "allowed: 8 k"),
         (claims.per_x(COST, "steep", at_most=20, mean=True), True, "19 k on average"),
         (claims.per_x(COST, "gone", at_most=8), None, "not measured: gone"),
+        (claims.in_proportion(COST, "flat", "steep", within=2), False, "0.25 of steep against 1 in the paper"),
+        (claims.in_proportion(COST, "flat", "steep", within=4), True, "(k = 1): 4x; allowed: 4x"),
+        (claims.in_proportion(COST, "flat", "gone", within=4), None, "not measured: gone"),
         (claims.at(COST, "flat", 10, at_least=10), True, "11 (k = 10); asked: at least 10"),
         (claims.at(COST, "flat", 10, at_most=10), False, "at most 10"),
         (claims.at(COST, "flat", 7, at_most=10), None, "too few points"),
     ],
 )
 def test_a_verdict_follows_from_the_figures(judge: claims.Judge, holds: bool | None, figure: str) -> None:
-    verdict = judge(readings(flat=FLAT, steep=STEEP))
+    of_the_paper = {printed.called("flat"): {1: 7.0}, printed.called("steep"): {1: 7.0}}
+    verdict = judge(readings(flat=FLAT, steep=STEEP, **of_the_paper))
     assert verdict.holds is holds
     assert figure in verdict.because
 
@@ -173,14 +177,14 @@ COUPLE = {
 def test_every_experiment_runs_and_is_judged(experiment: Experiment, tmp_path: Path) -> None:
     axis = replace(experiment.axis, values=experiment.axis.values[:: len(experiment.axis.values) - 1])
     wanted = tuple(name for name in experiment.algorithms if name in COUPLE)
-    outcome = experiments.run(replace(experiment, axis=axis, algorithms=wanted), TINY, silent)
+    outcome = judging.run(replace(experiment, axis=axis, algorithms=wanted), TINY, silent)
     assert outcome.readings.readings
     assert all(np.isfinite(reading.value) for reading in outcome.readings.readings)
     assert {reading.x for reading in outcome.readings.readings} == set(axis.values)
     assert not outcome.missing
     assert len(outcome.claims) == len(experiment.claims)
     assert all(claim.verdict.because for claim in outcome.claims)
-    text = printed(outcome)
+    text = as_text(outcome)
     assert experiment.title in text
     assert all(claim.paper.split()[0] in text for claim in outcome.claims)
 
@@ -218,13 +222,11 @@ def test_the_size_of_a_skyband_is_a_harmonic_sum() -> None:
 def test_an_algorithm_that_is_not_there_is_named_and_its_claims_are_left_open() -> None:
     (by_k,) = papers.choose(["mintopk-k"], OBJECTS_PAPERS)
     small = replace(by_k, axis=replace(by_k.axis, values=(10,)), algorithms=("mintopk", "nobody", "mintopk(speed=9)"))
-    outcome = experiments.run(
-        replace(small, claims=(Claim("It wins.", claims.faster("mintopk", "nobody")),)), TINY, silent
-    )
+    outcome = judging.run(replace(small, claims=(Claim("It wins.", claims.faster("mintopk", "nobody")),)), TINY, silent)
     assert outcome.missing["nobody"] == "not registered"
     assert "no option 'speed'" in outcome.missing["mintopk(speed=9)"]
     assert outcome.claims[0].verdict.holds is None
-    text = printed(outcome)
+    text = as_text(outcome)
     assert "nobody (not registered)" in text
     assert "not judged" in text
 
@@ -235,6 +237,8 @@ def test_an_algorithm_that_refuses_a_query_says_why() -> None:
 
 
 def test_without_matplotlib_there_are_still_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "skyband.study.papers.figures", raising=False)
     assert papers.draw([], tmp_path) == papers.NO_FIGURES
@@ -251,22 +255,85 @@ def test_experiments_are_chosen_by_the_beginning_of_their_names() -> None:
 
 
 def test_the_command_prints_tables_and_writes_json_and_figures(tmp_path: Path) -> None:
+    runs = 0
+
     def measured(*_: Any) -> Findings:
+        nonlocal runs
+        runs += 1
         return Findings([Reading(COST, "a", x, 2 * x) for x in (1, 2)] + [Reading(HELD, "a", x, 7) for x in (1, 2)])
 
     claim = Claim("It grows.", claims.grows("a", at_least=2))
     made_up = Experiment("made-up", "nobody, 2026", "This by that", Axis("k", (1, 2)), ("a",), measured, (claim,))
     out = StringIO()
-    papers.run(
-        Console(file=out, width=120),
-        quick=True,
-        only=[],
-        json_file=tmp_path / "out.json",
-        folder=tmp_path,
-        among=[made_up],
-    )
+    for _ in range(2):
+        papers.run(
+            Console(file=out, width=120),
+            quick=True,
+            only=[],
+            json_file=tmp_path / "out.json",
+            folder=tmp_path,
+            among=[made_up],
+        )
     assert "✓ holds  It grows." in out.getvalue()
     assert "Written to" in out.getvalue()
     written = json.loads((tmp_path / "out.json").read_text())
     assert written["effort"]["quick"]
     assert written["experiments"][0]["claims"][0]["holds"] is True
+    assert runs == 1, "what the folder has is not measured again"
+    page = (tmp_path / "index.html").read_text()
+    assert "It grows." in page
+    assert "<a href='results/made-up.json'>" in page
+    assert "A quick run" in page
+
+
+@pytest.mark.parametrize("spoiled", ["", "{", '{"effort": {}, "experiments": [{}]}', '{"experiments": []}'])
+def test_a_result_that_cannot_be_read_is_measured_anew(spoiled: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(spoiled)
+    assert report.read(OBJECTS_PAPERS[0], tmp_path / "x.json", effort=TINY) is None
+    assert report.read(OBJECTS_PAPERS[0], tmp_path / "gone.json", effort=TINY) is None
+
+
+def test_a_result_of_another_effort_is_measured_anew(tmp_path: Path) -> None:
+    experiment = replace(OBJECTS_PAPERS[0], measure=lambda *_: Findings([Reading(COST, "mintopk", 10, 1.0)]))
+    outcome = judging.run(experiment, TINY, silent)
+    report.write([outcome], tmp_path / "x.json", effort=TINY)
+    found = report.read(experiment, tmp_path / "x.json", effort=TINY)
+    assert found is not None
+    assert found.readings == outcome.readings
+    assert found.claims == outcome.claims
+    assert report.read(experiment, tmp_path / "x.json", effort=replace(TINY, passes=2)) is None
+    fewer = replace(experiment, algorithms=experiment.algorithms[:1])
+    assert report.read(fewer, tmp_path / "x.json", effort=TINY) is None
+
+
+# -- the papers' own numbers ------------------------------------------------------------------------------------------
+
+
+def test_what_is_printed_belongs_to_an_experiment_and_to_places_of_its_axis() -> None:
+    by_name = {experiment.name: experiment for experiment in papers.ALL}
+    for each in printed.all_printed():
+        experiment = by_name[each.experiment]
+        assert each.beside in experiment.algorithms
+        assert set(each.x) <= set(experiment.axis.values)
+        assert len(each.x) == len(each.values)
+        assert each.source.startswith(experiment.source.partition(",")[0])
+
+
+def test_printed_numbers_stand_beside_the_measured_ones() -> None:
+    experiment = next(each for each in papers.ALL if each.name == "pairs-size-k")
+    measured = Findings([Reading("pairs held", "staircase", x, 160.0) for x in experiment.axis.values])
+    outcome = judging.outcome_of(experiment, measured, TINY)
+    assert outcome.readings.curve("pairs held", "staircase (paper)")[10] == 159.9
+    assert [claim.verdict.holds for claim in outcome.claims][-1] is False, "160 pairs are too few for K = 100"
+
+
+def test_every_name_has_one_look() -> None:
+    from skyband.study.papers.styles import style
+
+    names = sorted({name for experiment in papers.ALL for name in experiment.algorithms})
+    looks = {name: tuple(sorted(style(name).items())) for name in names}
+    assert all(looks[name] == tuple(sorted(style(name).items())) for name in names)
+    for experiment in papers.ALL:
+        assert len({looks[name] for name in experiment.algorithms}) == len(experiment.algorithms), experiment.name
+    assert style("mintopk (paper)")["color"] == style("mintopk")["color"]
+    assert style("nobody has seen it")["color"].startswith("#")

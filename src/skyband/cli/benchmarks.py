@@ -55,6 +55,7 @@ def limits(
 
 
 class Problem(StrEnum):
+    all = "all"
     objects = "objects"
     pairs = "pairs"
     across = "across"
@@ -65,10 +66,14 @@ class Problem(StrEnum):
 @app.command()
 def papers(
     problem: Annotated[
-        Problem, typer.Argument(help="Which papers: those about rows, pairs, several streams, joins, or subscriptions.")
+        Problem,
+        typer.Argument(help="Which papers: those about rows, pairs, several streams, joins or subscriptions, or all."),
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Measure fewer points for a shorter time. This takes about two minutes.")
+        bool,
+        typer.Option(
+            "--quick", help="Measure fewer points for a shorter time. This takes about two minutes for each kind."
+        ),
     ] = False,
     only: Annotated[
         list[str] | None,
@@ -83,7 +88,8 @@ def papers(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Also draw a figure of each experiment into this folder, as PNG. Needs matplotlib.",
+            help="Also write a page of claims, figures and numbers into this folder. What it has already is not "
+            "measured again, so a run that was stopped goes on. Figures need matplotlib.",
             show_default=False,
         ),
     ] = None,
@@ -99,7 +105,7 @@ def papers(
     Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
     holds here follows from the figures. All of one kind takes about a quarter of an hour.
     """
-    from skyband.study.papers.run import EXPERIMENTS, run
+    from skyband.study.papers.run import ALL, EXPERIMENTS, run
 
     run(
         Console(),
@@ -107,7 +113,7 @@ def papers(
         only=only or [],
         json_file=json_file,
         folder=folder,
-        among=EXPERIMENTS[problem.value],
+        among=ALL if problem is Problem.all else EXPERIMENTS[problem.value],
     )
 
 

@@ -8,6 +8,7 @@ from statistics import geometric_mean
 
 from skyband.study.papers.experiments import Readings, Verdict
 from skyband.study.papers.points import COST
+from skyband.study.papers.printed import called
 
 Judge = Callable[[Readings], Verdict]
 
@@ -128,6 +129,27 @@ def near(measure: str, algorithm: str, reference: str, *, within: float) -> Judg
             off[worst] <= within,
             f"{_number(ours[worst])} against {_number(theirs[worst])} where it is furthest off "
             f"({_where(readings, worst)}): {100 * off[worst]:.2g} %; allowed: {100 * within:.2g} %",
+        )
+
+    return judge
+
+
+def in_proportion(measure: str, algorithm: str, to: str, *, within: float) -> Judge:
+    """At each x, `measure` of `algorithm` is the same share of that of `to` as in the paper, up to this factor."""
+
+    def judge(readings: Readings) -> Verdict:
+        curves = [readings.curve(measure, label) for label in (algorithm, to, called(algorithm), called(to))]
+        places = [x for x in curves[0] if all(curve.get(x) for curve in curves)]
+        if not places:
+            return _not_measured(readings, measure, (algorithm, to), (called(algorithm), called(to)))
+        shares = {x: (curves[0][x] / curves[1][x], curves[2][x] / curves[3][x]) for x in places}
+        off = {x: max(ours / theirs, theirs / ours) for x, (ours, theirs) in shares.items()}
+        worst = max(off, key=lambda x: off[x])
+        ours, theirs = shares[worst]
+        return Verdict(
+            off[worst] <= within,
+            f"{measure}: {_number(ours)} of {to} against {_number(theirs)} in the paper where it is furthest off "
+            f"({_where(readings, worst)}): {_times(off[worst])}; allowed: {_times(within)}",
         )
 
     return judge

@@ -108,18 +108,11 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     experiment: Experiment
+    places: tuple[float, ...]  # of its axis, that were measured
     readings: Readings
     missing: dict[str, str]
     notes: tuple[str, ...]
     claims: tuple[Judged, ...]
-
-
-def run(experiment: Experiment, effort: Effort, say: Say) -> Outcome:
-    """Measure, and judge what the paper says by what was measured."""
-    findings = experiment.measure(experiment.axis.at(effort), experiment.algorithms, effort, say)
-    readings = Readings(experiment.axis, tuple(findings.readings))
-    judged = tuple(Judged(claim.paper, claim.judge(readings)) for claim in experiment.claims)
-    return Outcome(experiment, readings, findings.missing, tuple(findings.notes), judged)
 
 
 def missing_of(outcomes: Iterable[Outcome]) -> dict[str, str]:

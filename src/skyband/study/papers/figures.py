@@ -2,124 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import Any, Final
+from typing import Final
 
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from skyband.study.papers.experiments import Outcome
 from skyband.study.papers.points import MOST_HELD
+from skyband.study.papers.printed import subject
+from skyband.study.papers.styles import is_reference, style
 
-# Each algorithm looks the same in every figure, wherever it comes in the list.
-_KNOWN: Final = (
-    "mintopk",
-    "relaxed",
-    "strict",
-    "sma",
-    "probabilistic",
-    "relaxed+probabilistic",
-    "pretopk",
-    "partitioned",
-    "staircase",
-    "tma",
-    "relaxed(gamma=0.2)",
-    "strict+strict",
-    "strict+relaxed",
-    "strict+probabilistic",
-    "relaxed+strict",
-    "relaxed+relaxed",
-    "relaxed+probabilistic, longest buffer",
-    "hybrid",
-    "staircase, all at once",
-    "relaxed, row by row",
-)
-_MARKERS: Final = "osD^vP*X<>"
+MOST_LINES: Final = 8  # of algorithms in a panel; those that are more have another panel
+DECADE: Final = 8.0  # values that span so many times the least are drawn on a log axis
 _MARKS: Final = {True: "✓ holds:", False: "✗ does not hold:", None: "– not judged:"}
 
 
-def draw(outcome: Outcome, folder: Path) -> Path | None:
+def draw(outcome: Outcome, folder: Path, *, quick: bool = False) -> Path | None:
     """A PNG named for the experiment; None if nothing was measured."""
-    measures = [measure for measure in outcome.readings.measures if measure != MOST_HELD]
-    if not measures:
+    panels = list(_panels(outcome))
+    if not panels:
         return None
-    across = 2 if len(measures) == 4 else min(len(measures), 3)
-    down = -(-len(measures) // across)
-    width = 4.6 * across + 2.8
-    figure = Figure(figsize=(width, 4.3 * down + 0.5 + 0.2 * len(outcome.claims)), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False).flatten()
-    lines: dict[str, Line2D] = {}
-    for panel, measure in zip(panels, measures, strict=False):
-        lines |= _panel(panel, outcome, measure)
-    for unused in panels[len(measures) :]:
+    across = 2 if len(panels) == 4 else min(len(panels), 3)
+    down = -(-len(panels) // across)
+    width = max(7.5, 5.4 * across)
+    claims = [fill(f"{_MARKS[claim.verdict.holds]}  {claim.paper}", int(width * 14)) for claim in outcome.claims]
+    lines = sum(claim.count("\n") + 1 for claim in claims)
+    figure = Figure(figsize=(width, 4.9 * down + 0.6 + 0.17 * lines), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False).flatten()
+    for panel, (title, measure, labels) in zip(axes, panels, strict=False):
+        _draw_panel(panel, outcome, title, measure, labels)
+    for unused in axes[len(panels) :]:
         unused.axis("off")
     experiment = outcome.experiment
-    title = f"{fill(experiment.title, int(width * 10))}\n{experiment.source}"
+    left_out = " (quick: fewer places, shorter turns)" if quick else ""
+    title = f"{fill(experiment.title, int(width * 11))}\n{experiment.source}{left_out}"
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
-    figure.legend(list(lines.values()), list(lines), loc="outside right upper", fontsize=8, frameon=False)
-    claims = [f"{_MARKS[claim.verdict.holds]}  {claim.paper}" for claim in outcome.claims]
     figure.supxlabel("\n".join(claims), fontsize=8, x=0.01, ha="left")
     path = folder / f"{experiment.name}.png"
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=110)
     return path
 
 
-def _panel(panel: Axes, outcome: Outcome, measure: str) -> dict[str, Line2D]:
+def _panels(outcome: Outcome) -> Iterator[tuple[str, str, list[str]]]:
+    """A title, what was measured, and of whom: at most MOST_LINES algorithms, each with its references."""
+    readings = outcome.readings
+    for measure in readings.measures:
+        if measure == MOST_HELD:
+            continue
+        labels = readings.algorithms(measure)
+        ours = [label for label in labels if subject(label) is None and not is_reference(label)]
+        references = [label for label in labels if label not in ours]
+        panels = -(-len(ours) // MOST_LINES) or 1
+        most = -(-len(ours) // panels) or 1  # as many in each of them
+        parts = [ours[first : first + most] for first in range(0, max(1, len(ours)), most)]
+        for number, part in enumerate(parts):
+            title = measure if len(parts) == 1 else f"{measure} ({number + 1} of {len(parts)})"
+            beside = [label for label in references if subject(label) in (None, *part)]
+            yield title, measure, [*beside, *part]
+
+
+def _draw_panel(panel: Axes, outcome: Outcome, title: str, measure: str, labels: Sequence[str]) -> None:
     readings, axis = outcome.readings, outcome.readings.axis
     places = sorted({reading.x for reading in readings.readings})
     where = {x: float(place) if axis.names else x for place, x in enumerate(places)}
-    lines = {}
-    values: list[float] = []
-    for number, algorithm in enumerate(readings.algorithms(measure)):
-        curve = readings.curve(measure, algorithm)
-        style = _style(algorithm, number) | (
-            {"linestyle": ""} if axis.names else {}
-        )  # between two names there is nothing
-        (lines[algorithm],) = panel.plot([where[x] for x in curve], list(curve.values()), markersize=5, **style)
-        values += curve.values()
-    panel.set_title(measure, fontsize=10)
+    for label in labels:
+        curve = readings.curve(measure, label)
+        look = {"markersize": 5} | style(label)
+        if axis.names:  # between two names there is nothing
+            look["linestyle"] = ""
+        panel.plot([where[x] for x in curve], list(curve.values()), label=label, **look)
+    panel.set_title(title, fontsize=10)
     panel.set_xlabel(axis.label)
     if axis.log and min(places) > 0:
         panel.set_xscale("log")
     panel.set_xticks(list(where.values()), [axis.show(x) for x in places], fontsize=8)
     panel.minorticks_off()
-    if outcome.experiment.log and min(values) > 0 and max(values) > 4 * min(values):
+    _scale(panel, [reading.value for reading in readings.readings if reading.measure == measure])
+    panel.grid(alpha=0.3)
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=7.5, frameon=False)
+
+
+def _scale(panel: Axes, values: Sequence[float]) -> None:
+    """The same axis for all panels of a measure, whose values these are."""
+    if min(values) > 0 and max(values) > DECADE * min(values):
         panel.set_yscale("log")
+        panel.set_ylim(min(values) / 1.3, max(values) * 1.3)
         wide = max(values) > 1000 * min(values)
         panel.yaxis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
     else:
-        panel.set_ylim(0, 1.1 * max(values) or 1)
-    panel.grid(alpha=0.3)
-    return lines
+        panel.set_ylim(min(0.0, 1.1 * min(values)), 1.1 * max(values) or 1)
 
 
-def _style(algorithm: str, number: int) -> dict[str, Any]:
-    if algorithm not in _KNOWN:  # a bound, or what is expected
-        return {
-            "color": ("black", "dimgray", "darkgray")[number % 3],
-            "linestyle": ("--", ":", "-.")[number % 3],
-            "marker": ".",
-        }
-    place = _KNOWN.index(algorithm)
-    colours = list(colormaps["tab10"].colors)  # type: ignore[attr-defined]
-    return {
-        "color": colours[place % 10],
-        "linestyle": "-" if place < 10 else ":",
-        "marker": _MARKERS[(place + place // 10) % len(_MARKERS)],
-    }
-
-
-def draw_all(outcomes: list[Outcome], folder: Path) -> Iterator[Path]:
+def draw_all(outcomes: Sequence[Outcome], folder: Path, *, quick: bool = False) -> Iterator[Path]:
     """The figures of all experiments, in a folder that is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     for outcome in outcomes:
-        path = draw(outcome, folder)
+        path = draw(outcome, folder, quick=quick)
         if path is not None:
             yield path

@@ -15,10 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Judged, Outcome, missing_of
+from skyband.study.papers.experiments import Experiment, Findings, Judged, Outcome, Reading, missing_of
+from skyband.study.papers.judging import outcome_of
+from skyband.study.papers.printed import printed_for, subject
 from skyband.study.results import machine
 
-_MARKS: Final = {
+MARKS: Final = {
     True: ("✓ holds", "green"),
     False: ("✗ does not hold", "bold red"),
     None: ("– not judged", "yellow"),
@@ -50,7 +52,7 @@ def summary(outcomes: Sequence[Outcome], *, quick: bool) -> Group:
     )
     counted.add_column("experiment")
     for holds in (True, False, None):
-        counted.add_column(_MARKS[holds][0], justify="right")
+        counted.add_column(MARKS[holds][0], justify="right")
     for outcome in outcomes:
         verdicts = [claim.verdict.holds for claim in outcome.claims]
         counted.add_row(outcome.experiment.name, *(str(verdicts.count(holds) or "") for holds in (True, False, None)))
@@ -70,7 +72,24 @@ def write(outcomes: Sequence[Outcome], path: Path, *, effort: Effort) -> None:
         "machine": machine(),
         "experiments": [_described(outcome) for outcome in outcomes],
     }
-    path.write_text(json.dumps(described, indent=2, ensure_ascii=False) + "\n")
+    path.write_text(json.dumps(described, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read(experiment: Experiment, path: Path, *, effort: Effort) -> Outcome | None:
+    """What an earlier run measured, judged anew; None: nothing that this effort, places and algorithms would measure.
+
+    A file that cannot be read is that of a run that was stopped while it wrote.
+    """
+    try:
+        described = json.loads(path.read_text(encoding="utf-8"))
+        (found,) = described["experiments"]
+        asked = {"places": list(experiment.axis.at(effort)), "algorithms": list(experiment.algorithms)}
+        if described["effort"] != asdict(effort) or found["asked"] != asked:
+            return None
+        readings = [Reading(**reading) for reading in found["readings"]]
+        return outcome_of(experiment, Findings(readings, found["missing"], found["notes"]), effort)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _described(outcome: Outcome) -> dict[str, object]:
@@ -80,9 +99,11 @@ def _described(outcome: Outcome) -> dict[str, object]:
         "source": experiment.source,
         "title": experiment.title,
         "axis": {"label": experiment.axis.label, "names": experiment.axis.names},
+        "asked": {"places": outcome.places, "algorithms": experiment.algorithms},
         "missing": outcome.missing,
         "notes": outcome.notes,
-        "readings": [asdict(reading) for reading in outcome.readings.readings],
+        "readings": [asdict(reading) for reading in outcome.readings.readings if subject(reading.algorithm) is None],
+        "printed": [asdict(each) for each in printed_for(experiment.name)],
         "claims": [{"paper": claim.paper} | asdict(claim.verdict) for claim in outcome.claims],
     }
 
@@ -97,16 +118,16 @@ def _table(outcome: Outcome, measure: str) -> Padding:
         table.add_column(readings.axis.show(x), justify="right", no_wrap=True)
     for algorithm in algorithms:
         curve = readings.curve(measure, algorithm)
-        table.add_row(algorithm, *(_number(curve.get(x)) for x in places))
+        table.add_row(algorithm, *(number(curve.get(x)) for x in places))
     return Padding(table, (0, 0, 1, 2))
 
 
 def _claim(claim: Judged) -> Padding:
-    mark, style = _MARKS[claim.verdict.holds]
+    mark, style = MARKS[claim.verdict.holds]
     return Padding(Text.assemble((mark, style), f"  {claim.paper}\n", (claim.verdict.because, "dim")), (0, 0, 0, 2))
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -11,10 +11,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from skyband.errors import InvalidQuery
-from skyband.study.papers import experiments, haghani, mintopk, pairs, pripuzic, recall, shen, subscriptions, tran
-from skyband.study.papers.effort import FULL, QUICK
+from skyband.study.papers import haghani, judging, mintopk, pairs, pripuzic, recall, shen, subscriptions, tran
+from skyband.study.papers.effort import FULL, QUICK, Effort
 from skyband.study.papers.experiments import Experiment, Outcome
-from skyband.study.papers.report import shown, summary, write
+from skyband.study.papers.page import write_page
+from skyband.study.papers.report import read, shown, summary, write
 
 EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
     "objects": (*mintopk.EXPERIMENTS, *pripuzic.EXPERIMENTS, *shen.EXPERIMENTS),
@@ -23,6 +24,7 @@ EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
     "joins": tran.EXPERIMENTS,
     "subscriptions": subscriptions.EXPERIMENTS,
 }
+ALL: Final = tuple(experiment for several in EXPERIMENTS.values() for experiment in several)
 NO_FIGURES: Final = "No figures: they need matplotlib, which is not installed: pip install 'skyband[bench]'."
 
 
@@ -35,7 +37,10 @@ def run(
     folder: Path | None,
     among: Sequence[Experiment],
 ) -> None:
-    """Measure the chosen experiments, print each when it is done, and write JSON and figures."""
+    """Measure the chosen experiments, print each when it is done, and write JSON, figures and a page.
+
+    What the folder has already, from a run with the same effort, is not measured again.
+    """
     effort = QUICK if quick else FULL
     wanted = choose(only, among)
     outcomes = []
@@ -50,7 +55,7 @@ def run(
         task = progress.add_task("", total=len(wanted))
         for experiment in wanted:
             say = _saying(progress, task, experiment.name)
-            outcomes.append(experiments.run(experiment, effort, say))
+            outcomes.append(_measured(experiment, effort, folder, say))
             progress.console.print(shown(outcomes[-1]), highlight=False)
             progress.advance(task)
     console.print(summary(outcomes, quick=quick))
@@ -58,7 +63,21 @@ def run(
         write(outcomes, json_file, effort=effort)
         _print(console, f"Written to {json_file}: every figure, claim and verdict.")
     if folder is not None:
-        _print(console, draw(outcomes, folder))
+        _print(console, draw(outcomes, folder, quick=quick))
+        _print(console, f"All of it on one page: {write_page(outcomes, folder, effort=effort)}.")
+
+
+def _measured(experiment: Experiment, effort: Effort, folder: Path | None, say: Callable[[str], None]) -> Outcome:
+    """What the folder has of an experiment, or else what is measured now, which the folder then has."""
+    if folder is None:
+        return judging.run(experiment, effort, say)
+    file = folder / "results" / f"{experiment.name}.json"
+    outcome = read(experiment, file, effort=effort)
+    if outcome is None:
+        outcome = judging.run(experiment, effort, say)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write([outcome], file, effort=effort)
+    return outcome
 
 
 def choose(only: Sequence[str], among: Sequence[Experiment]) -> list[Experiment]:
@@ -70,7 +89,7 @@ def choose(only: Sequence[str], among: Sequence[Experiment]) -> list[Experiment]
     return [experiment for experiment in among if not only or experiment.name.startswith(tuple(only))]
 
 
-def draw(outcomes: list[Outcome], folder: Path) -> str:
+def draw(outcomes: list[Outcome], folder: Path, *, quick: bool = False) -> str:
     """Draw what was measured; say where, or why not."""
     try:
         from skyband.study.papers.figures import draw_all
@@ -78,7 +97,7 @@ def draw(outcomes: list[Outcome], folder: Path) -> str:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         return NO_FIGURES
-    drawn = list(draw_all(outcomes, folder))
+    drawn = list(draw_all(outcomes, folder, quick=quick))
     return f"{len(drawn)} figures in {folder}."
 
 

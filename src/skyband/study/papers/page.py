@@ -1,0 +1,108 @@
+"""The whole report as one page: what the papers claim, whether it holds here, and each figure with its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from skyband.study.papers.effort import Effort
+from skyband.study.papers.experiments import Outcome
+from skyband.study.papers.printed import printed_for
+from skyband.study.papers.report import MARKS, number
+from skyband.study.results import machine
+
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+img { max-width: 100%; } table { border-collapse: collapse; margin: .5rem 0; }
+td, th { padding: .2rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #eee; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+.holds { color: #1a7f37; } .fails { color: #b00020; font-weight: 600; } .open { color: #8a6d00; }
+.small { color: #666; font-size: 13px; } code { background: #f4f4f4; padding: .1rem .3rem; }
+"""
+_CLASSES: Final = {True: "holds", False: "fails", None: "open"}
+
+
+def write_page(outcomes: Sequence[Outcome], folder: Path, *, effort: Effort) -> Path:
+    """index.html, beside the figures and the numbers that it links."""
+    path = folder / "index.html"
+    title = "The papers' experiments, here"
+    parts = [
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title><style>{_STYLE}</style>",
+        f"<h1>{title}</h1>",
+        *_introduction(outcomes, effort),
+        *_claims(outcomes),
+        *(part for outcome in outcomes for part in _experiment(outcome, folder, effort)),
+    ]
+    path.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    return path
+
+
+def _introduction(outcomes: Sequence[Outcome], effort: Effort) -> Iterator[str]:
+    verdicts = [claim.verdict.holds for outcome in outcomes for claim in outcome.claims]
+    counts = ", ".join(
+        f"<span class='{_CLASSES[holds]}'>{verdicts.count(holds)} {escape(MARKS[holds][0])}</span>"
+        for holds in (True, False, None)
+    )
+    yield f"<p>{len(outcomes)} experiments, {len(verdicts)} claims: {counts}.</p>"
+    if effort.quick:
+        yield (
+            "<p><b>A quick run.</b> It leaves out some places of each axis, measures each for a shorter time, and "
+            "measures a slow algorithm before its window is full.</p>"
+        )
+    yield f"<p class='small'>{escape(', '.join(f'{name}: {value}' for name, value in machine().items()))}</p>"
+
+
+def _claims(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    yield "<h2 id='claims'>What the papers claim</h2><table>"
+    yield "<tr><th>claim</th><th>here</th><th>why</th><th>figure</th></tr>"
+    for outcome in outcomes:
+        name = outcome.experiment.name
+        for claim in outcome.claims:
+            holds = claim.verdict.holds
+            yield (
+                f"<tr><td>{escape(claim.paper)}</td><td class='{_CLASSES[holds]}'>{escape(MARKS[holds][0])}</td>"
+                f"<td class='small'>{escape(claim.verdict.because)}</td><td><a href='#{name}'>{name}</a></td></tr>"
+            )
+    yield "</table>"
+
+
+def _experiment(outcome: Outcome, folder: Path, effort: Effort) -> Iterator[str]:
+    experiment = outcome.experiment
+    name, quick = experiment.name, " --quick" if effort.quick else ""
+    yield f"<h2 id='{name}'>{escape(experiment.title)}</h2><p class='small'>{escape(experiment.source)}</p>"
+    if (folder / f"{name}.png").exists():
+        yield f"<a href='{name}.png'><img src='{name}.png' alt='{escape(experiment.title)}' loading='lazy'></a>"
+    yield "<table>"
+    for claim in outcome.claims:
+        holds = claim.verdict.holds
+        yield (
+            f"<tr><td class='{_CLASSES[holds]}'>{escape(MARKS[holds][0])}</td><td>{escape(claim.paper)}"
+            f"<br><span class='small'>{escape(claim.verdict.because)}</span></td></tr>"
+        )
+    yield "</table>"
+    for measure in outcome.readings.measures:
+        yield from _numbers(outcome, measure)
+    notes = [f"{label}: not measured ({why})." for label, why in outcome.missing.items()]
+    notes += [*outcome.notes, *dict.fromkeys(f"{each.source}. {each.note}".strip() for each in printed_for(name))]
+    for note in notes:
+        yield f"<p class='small'>{escape(note)}</p>"
+    yield (
+        f"<p class='small'><a href='results/{name}.json'>numbers</a> · "
+        f"<code>skyband bench papers all{quick} --only {name}</code></p>"
+    )
+
+
+def _numbers(outcome: Outcome, measure: str) -> Iterator[str]:
+    readings = outcome.readings
+    places = sorted({reading.x for reading in readings.readings if reading.measure == measure})
+    heads = "".join(f"<th class='n'>{escape(readings.axis.show(x))}</th>" for x in places)
+    yield f"<details><summary>{escape(measure)}, by {escape(readings.axis.label)}</summary>"
+    yield f"<table><tr><th></th>{heads}</tr>"
+    for algorithm in readings.algorithms(measure):
+        curve = readings.curve(measure, algorithm)
+        cells = "".join(f"<td class='n'>{number(curve.get(x))}</td>" for x in places)
+        yield f"<tr><td>{escape(algorithm)}</td>{cells}</tr>"
+    yield "</table></details>"

@@ -318,6 +318,16 @@ def test_every_answer_keeps_browsers_from_harm(server: Server) -> None:
         assert headers["content-security-policy"].startswith("default-src 'self'")
 
 
+def test_no_answer_carries_headers_of_another_one(server: Server) -> None:
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as line:
+            line.sendall(b"GET /queries/query1/changes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += line.recv(65_536)
+            assert head.count(b"x-content-type-options") == 1
+
+
 def _all(line: socket.socket) -> bytes:
     found = b""
     while part := line.recv(65_536):

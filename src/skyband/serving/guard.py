@@ -68,7 +68,8 @@ class Guard:
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS, *cookie]
+                # A new one: an application may send the same message to every reader.
+                message = {**message, "headers": [*message.get("headers", ()), *HEADERS, *cookie]}
             await send(message)
 
         await self._app(scope, receive, guarded)

@@ -73,6 +73,22 @@ pins: setup ## write constraints.txt anew, with the newest versions that pyproje
 jar: setup ## build the jar with the sieve from its Java source; needs a JDK 17
 	@$(BIN)/python -m skyband.engines.spark.jvm.build
 
+wheel: setup ## build the wheel, and try it in two new environments: as it is, and with [spark]
+	@rm -rf build/wheel && $(BIN)/uv build --quiet --wheel --out-dir build/wheel --build-constraint constraints.txt
+	@wheel=$$(ls "$$PWD"/build/wheel/*.whl); for extra in "" "[spark]"; do \
+	  echo "skyband$$extra in a new environment"; \
+	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python build/wheel/env && \
+	  $(BIN)/uv pip install --quiet --python build/wheel/env --constraint constraints.txt "skyband$$extra @ file://$$wheel" && \
+	  (cd build/wheel && env -u PYTHONPATH env/bin/python ../../tests/wheel.py "$$extra") || exit 1; \
+	done
+
+# The core of the suite: what has no kernels to compile, which takes longer than all the rest.
+lowest: setup ## install the lowest versions that pyproject.toml allows, and run the core of the suite with them
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
+	@$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable . \
+	  'pytest>=8,<9.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'pandas>=2.2' 'duckdb>=1.1' 'numba==0.65.1'
+	@build/lowest/bin/python -m pytest -q $(or $(ARGS),-m "not spark" tests/sql/test_rejected.py tests/expressions tests/test_windows.py)
+
 clean: ## remove caches and build leftovers; .venv stays
 	@rm -rf build dist site spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

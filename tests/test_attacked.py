@@ -95,3 +95,24 @@ def test_a_key_that_no_column_can_hold_is_refused() -> None:
     session = sb.TopKForEach(queries=pa.table({"id": [1]}), k=1, by="i", window=ONE, key="id").open(EXACT.schema)
     with pytest.raises(sb.InvalidInput, match="These are not values of the key 'id'"):
         session.remove([2**70])
+
+
+@pytest.mark.parametrize("algorithm", ["mintopk", "pretopk", "relaxed", "staircase", "recompute"])
+def test_the_last_window_closes_also_where_it_ends_beyond_every_time(algorithm: str) -> None:
+    last = 2**62 - 1  # the largest time that is taken
+    rows = pa.table({"t": [last - 2, last], "s": [1.0, 2.0]})
+    shown = sb.top_k(rows, k=1, by="s", window=sb.sliding(4, every=2, on="t"), algorithm=algorithm)
+    assert shown["window_end"].to_pylist() == [2**62 - 2, 2**62, 2**62 + 2]
+
+
+@pytest.mark.parametrize("plan", ["late", "recompute"])
+def test_groups_that_no_longer_meet_having_go_before_others_come(plan: str) -> None:
+    rows = pa.table({"t": [1, 2, 3, 3, 4], "g": ["y", "y", "x", "w", "x"]})
+    told = sb.join_aggregate(
+        rows, window=sb.sliding(3, on="t"), group_by="g", aggregates={"n": "COUNT(*)"}, having="n > 1", plan=plan
+    )
+    assert [tuple(line.values()) for line in told.to_pylist()] == [
+        (2, "upsert", "y", 2),
+        (4, "delete", "y", None),
+        (4, "upsert", "x", 2),
+    ]

@@ -162,7 +162,8 @@ class GroupsOutput:
                 del self._shown[key]
                 live[i] = False
                 kept.append(i)
-        return _chosen_lines(lines._replace(answer=lines.answer._replace(live=live)), np.array(kept, np.int64))
+        kept_lines = _chosen_lines(lines._replace(answer=lines.answer._replace(live=live)), np.array(kept, np.int64))
+        return _in_order(kept_lines)  # a group that has rows, but no longer meets the condition, is gone too
 
     def _best_changes(self, answer: Answer, parts: Codes, codes: JoinCodes) -> Lines:
         """Groups come when they are among the best k, and go when they no longer are."""
@@ -258,6 +259,13 @@ class GroupsOutput:
 def _chosen_lines(lines: Lines, which: Ints) -> Lines:
     columns = [column.take(pa.array(which)) for column in lines.columns]
     return Lines(lines.answer.chosen(which), lines.parts[which], columns)
+
+
+def _in_order(lines: Lines) -> Lines:
+    """By turn; within one, what is gone first, then in order of the group's columns."""
+    if not lines.columns or not len(lines.parts):
+        return lines
+    return _chosen_lines(lines, np.lexsort((_sortedplaces(lines.columns), lines.answer.live, lines.answer.turn)))
 
 
 def _distinct(parts: Codes) -> tuple[Ints, Ints]:

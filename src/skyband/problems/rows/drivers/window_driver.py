@@ -193,12 +193,13 @@ class WindowDriver(RowDriver):
         """The earliest time of the rows held that are in an open window, or any that is in the next one."""
         start, end = self._windows.next_start, self._windows.next_end
         pending = self._pending["time"]
-        earliest = int(pending[pending >= start].min(initial=NEVER))
+        earliest = int(pending[pending >= start].min(initial=LATEST))
         for headers in self._lists():
             # A row of the first window that has not closed settles it: mostly that is the first one looked at.
             if earliest >= end:
-                earliest = min(earliest, int(earliest_from(start, end, self._pool, headers)))
-        return LATEST if earliest == NEVER else earliest
+                found = int(earliest_from(start, end, self._pool, headers))
+                earliest = earliest if found == NEVER else min(earliest, found)  # a window may end after NEVER
+        return earliest
 
     def _close_until(self, until: int) -> None:
         if until > self._windows.closed:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from skyband.cli import app, machine
 from skyband.demo import embedded_job, run
+from skyband.sql.files import open_file
 
 
 def skyband(*arguments: str) -> Result:
@@ -201,6 +202,24 @@ def test_sql_puts_files_in_order(tmp_path: Path, ending: str) -> None:
     assert result.exit_code == 0, result.output
     assert [line.split()[-1] for line in result.stdout.splitlines()] == ["symbol", "ELM", "FIR"]
     assert result.stderr == "Warning: 1 of 4 rows have no time, and were left out.\n"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "arrow"])
+def test_sql_writes_the_kind_of_file_that_the_ending_says(ending: str, tmp_path: Path) -> None:
+    path, written = tmp_path / "trades.csv", tmp_path / f"best.{ending}"
+    path.write_text("minute,symbol,price\n0,OAK,1.5\n1,ELM,2.5\n")
+    statement = "SELECT symbol FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price DESC LIMIT 1"
+    result = skyband("sql", statement, "--input", f"trades={path}", "--output", str(written))
+    assert result.exit_code == 0, result.output
+    rows = open_file(written)
+    rows = rows if isinstance(rows, pa.Table) else rows.to_table()
+    assert rows.to_pylist() == [{"window_start": 0, "window_end": 2, "rank": 1, "score": 2.5, "symbol": "ELM"}]
+
+
+def test_sql_refuses_an_ending_that_says_nothing_before_it_reads_a_row(tmp_path: Path) -> None:
+    result = skyband("sql", "SELECT 1", "--output", str(tmp_path / "best.xlsx"))
+    assert result.exit_code == 2
+    assert "Possible endings: .parquet, .csv, .jsonl, .arrow, .feather." in result.stderr
 
 
 def test_sql_says_what_cannot_be_read(tmp_path: Path) -> None:

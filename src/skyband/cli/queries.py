@@ -109,7 +109,8 @@ def sql(
     ] = None,
     rows: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = 50,
     output: Annotated[
-        Path | None, typer.Option(help="Write the whole answer here instead, as Parquet.", show_default=False)
+        Path | None,
+        typer.Option(help="Write the whole answer here instead: .parquet, .csv, .jsonl or .arrow.", show_default=False),
     ] = None,
 ) -> None:
     """Ask a question of files: Parquet, CSV, JSON lines or Arrow.
@@ -120,8 +121,10 @@ def sql(
     import pyarrow as pa
 
     from skyband.sql import sql as ask
-    from skyband.sql.files import open_file
+    from skyband.sql.files import check_ending, open_file, write_file
 
+    if output is not None:
+        check_ending(output)
     files: dict[str, Any] = {}
     for given in inputs or ():
         name, equals, path = given.partition("=")
@@ -136,7 +139,8 @@ def sql(
         return
     _say_what_was_dropped(answer)
     if output is not None:
-        typer.echo(f"{_write_parquet(answer, output):,} rows written to {output}.")
+        write_file(answer, output)
+        typer.echo(f"{answer.num_rows:,} rows written to {output}.")
     else:
         _print_rows(answer, rows)
 
@@ -156,13 +160,6 @@ def _say_what_was_dropped(answer: Any) -> None:
     ):
         if counts[name]:
             _show_warning(f"{counts[name]:,} of {counts['rows_in']:,} rows {why}, and were left out.")
-
-
-def _write_parquet(answer: Any, path: Path) -> int:
-    import pyarrow.parquet as pq
-
-    pq.write_table(answer, path)
-    return int(answer.num_rows)
 
 
 def _print_rows(answer: Any, most: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +36,34 @@ def open_file(path: Path) -> Any:
     except (pa.ArrowException, OSError) as error:
         raise InvalidInput(f"Cannot read {str(path)!r}: {error}") from error
     raise InvalidInput(f"Cannot tell what kind of file {str(path)!r} is. Possible: {_POSSIBLE}.")
+
+
+_WRITTEN = (".parquet", ".csv", ".jsonl", ".arrow", ".feather")
+
+
+def check_ending(path: Path) -> None:
+    """Raise if the ending of a name does not say what kind of file is to be written."""
+    if path.suffix.lower() not in _WRITTEN:
+        raise InvalidInput(f"Cannot tell how to write {str(path)!r}. Possible endings: {', '.join(_WRITTEN)}.")
+
+
+def write_file(answer: pa.Table, path: Path) -> None:
+    """Write an answer as the ending of the name says."""
+    check_ending(path)
+    match path.suffix.lower():
+        case ".parquet":
+            import pyarrow.parquet
+
+            pyarrow.parquet.write_table(answer, path)
+        case ".csv":
+            import pyarrow.csv
+
+            pyarrow.csv.write_csv(answer, path)
+        case ".jsonl":
+            with path.open("w", encoding="utf-8") as file:
+                for row in answer.to_pylist():
+                    file.write(f"{json.dumps(row, default=str, ensure_ascii=False)}\n")
+        case _:
+            import pyarrow.feather
+
+            pyarrow.feather.write_feather(answer, path)

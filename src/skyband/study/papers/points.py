@@ -30,6 +30,7 @@ from skyband.study.papers.experiments import Findings, Measure, Say
 COST: Final = "ns per row"
 HELD: Final = "rows held, mean"
 MOST_HELD: Final = "rows held, most"
+BYTES: Final = "KB of state"  # its arrays as a snapshot has them, without the columns of the rows
 
 BATCH_ROWS: Final = 100_000
 AHEAD: Final = 10  # batches made before they are timed, of a fast algorithm
@@ -69,7 +70,7 @@ def unable(algorithm: str, spec: Spec) -> str | None:
 
 
 def sweep(case: Callable[[str, float, Effort], Case]) -> Measure:
-    """Measures, at each place of the axis, the case of each algorithm there: its cost and the rows it holds."""
+    """Measures, at each place of the axis, the case of each algorithm there: its cost, its rows and its bytes."""
 
     def measure(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
         findings = Findings()
@@ -80,6 +81,7 @@ def sweep(case: Callable[[str, float, Effort], Case]) -> Measure:
                 if contender.held:
                     findings.add(HELD, contender.case.label, x, float(np.mean(contender.held)))
                     findings.add(MOST_HELD, contender.case.label, x, max(contender.held))
+                    findings.add(BYTES, contender.case.label, x, contender.state_kb)
                 if not contender.is_full:
                     findings.notes.append(
                         f"{contender.case.label} at {x:,.10g}: measured before its window was full, after "
@@ -148,6 +150,10 @@ class Contender:
     @property
     def rows(self) -> int:
         return self.feed.first
+
+    @property
+    def state_kb(self) -> float:
+        return sum(array.nbytes for array in self.operator.state().values()) / 1e3
 
     def fill(self, effort: Effort) -> None:
         """Push until the window is full, with larger and larger batches, or until that takes too long."""

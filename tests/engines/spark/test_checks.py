@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import skyband as sb
 from skyband.engines.spark import checks, versions
+from skyband.engines.spark.failures import readable
 from skyband.engines.spark.settings import ROCKSDB, SETTINGS, STATE_STORE
 
 DAY = sb.tumbling(5, on="id")
@@ -53,6 +54,12 @@ def test_what_spark_says_of_workers_that_fail_becomes_a_line_to_write(said: str,
     assert found in finding.found
     assert finding.stops
     assert f"export PYSPARK_PYTHON={sys.executable}" in finding.line
+
+
+def test_a_machine_that_is_too_busy_for_spark_is_named() -> None:
+    said = readable(RuntimeError("[STREAM_FAILED] Query terminated: Python worker failed to connect back.\n\tat org…"))
+    assert "too busy" in str(said)
+    assert "org" not in str(said)
 
 
 def test_an_old_pyspark_is_refused_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:

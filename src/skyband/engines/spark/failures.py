@@ -11,6 +11,7 @@ from skyband.errors import InvalidInput, PipelineFailed, SkybandError
 
 _OURS: Final = re.compile(r"skyband\.errors\.(\w+): (.*?)(?=\n\s*at |\n\nDriver stacktrace|\n===|\Z)", re.DOTALL)
 _CAUSE: Final = re.compile(r"Caused by: ([\w.$]+(?:Exception|Error)): ([^\n]+)")
+_TOO_BUSY: Final = "Python worker failed to connect back"
 _NOISE: Final = ("\n=== Streaming Query ===", "\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "== Plan ==")
 
 
@@ -21,6 +22,11 @@ def readable(error: BaseException) -> SkybandError:
     text = str(error)
     if ours := _OURS.search(text):
         return PipelineFailed(ours[2].strip())
+    if _TOO_BUSY in text:
+        return PipelineFailed(
+            "A Python that Spark started did not answer within 10 seconds, which is all that Spark waits: the machine "
+            "is too busy. Nothing is lost: start the query again, and it goes on from its checkpoint."
+        )
     causes = _CAUSE.findall(text)
     kind = InvalidInput if isinstance(error, AnalysisException) else PipelineFailed
     for noise in _NOISE:

@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PYTHONS   := python3 python3.14 python3.13 python3.12 python3.11
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 
-.PHONY: help demo test check docs setup format pins jar clean
+.PHONY: help demo test torture check docs setup format pins jar clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -22,6 +22,9 @@ test: check ## everything CI runs: the checks, then all tests; ARGS="-k name" fo
 	@$(BIN)/python -m compileall -q src  # for the hundreds of processes that tests start, also where none may write bytecode
 	@echo "pytest, two workers: one for what needs Spark, one for the rest"
 	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+
+torture: setup ## faults, damage and hostile input, minutes; ARGS=--long for hours; writes docs/reliability.md
+	@PYTHONPATH=tests:$$PYTHONPATH $(BIN)/python -m torture $(ARGS)
 
 check: setup ## lint, format, types, import layers; no tests
 	@echo "ruff check"; $(BIN)/ruff check --quiet

@@ -84,6 +84,26 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
         sb.join_aggregate(EXACT, window=ONE, aggregates={"s": f"SUM({deep.format('i')})"})
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_one_row_far_ahead_closes_a_million_windows_and_no_more(restarted: bool) -> None:
+    query = sb.TopK(k=1, by="i", window=sb.landmark(every=1, on="t"))
+    rows = pa.table({"t": [0, 1], "i": [1, 2]})
+    session = query.open(rows.schema)
+    session.push(rows)
+    if restarted:
+        session = query.open(rows.schema, session.snapshot())
+    far = pa.table({"t": [2, 4_070_908_800], "i": [3, 4]})
+    with pytest.raises(sb.InvalidInput, match=r"Row 1 .* would close .* windows by itself; 1,000,000 are possible"):
+        session.push(far)
+    assert session.push(far.slice(0, 1))["score"].to_pylist() == [2], "nothing of the batch was taken"
+    aside = sb.TopK(k=1, by="i", window=sb.landmark(every=1, on="t"), max_jump=1000).open(rows.schema)
+    aside.push(rows)
+    aside.push(far)
+    assert aside.stats().rows_jumped == 1
+    many = sb.top_k(pa.table({"t": [0, 2**40], "i": [1, 2]}), k=1, by="i", window=sb.sliding(50, every=1, on="t"))
+    assert many.num_rows == 100, "of a window that ends, few windows hold a row"
+
+
 @pytest.mark.parametrize("questions", [None, 7])
 def test_questions_are_a_list(questions: Any) -> None:
     session = sb.TopK(k=1, by="i", window=ONE).open(EXACT.schema)

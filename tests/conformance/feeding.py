@@ -11,6 +11,7 @@ import numpy as np
 from oracle import Advance
 
 from skyband.core.ad_hoc import NEXT_WINDOW, top_many
+from skyband.core.validation import Saved
 
 SpecT = TypeVar("SpecT")
 RowT = TypeVar("RowT")
@@ -63,6 +64,7 @@ class Feeder(ABC, Generic[SpecT, RowT, LineT]):
         """Go on with another operator that knows only the state of this one."""
         state = {name: array.copy() for name, array in self.operator.state().items()}
         self.operator = self.fresh()
+        self.operator.validate(Saved(state))  # what it promises of its arrays holds of every state it gives away
         self.operator.restore(state)
 
     def top(self, k: int, size: int | None = None) -> list[LineT]:

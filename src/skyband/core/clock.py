@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, cover
 from skyband.core.operator import Ints
+from skyband.core.validation import Saved
 from skyband.windows import FOREVER, Ticks
 
 EARLIEST: Final = -2 * FOREVER  # before every time
@@ -292,6 +293,24 @@ class WindowClock:
     def state(self) -> Ints:
         numbers = self.late, self.unranked, self.arrivals, self.now, self.closed, self._earliest, self._latest_end
         return np.array([*numbers, *self._reached], np.int64)
+
+    def validate(self, saved: Saved, name: str, state: Ints, *, alone: bool = True) -> None:
+        """State what `restore` needs of these numbers. `alone`: nothing but its rows moves the clock."""
+        saved.promise(state.shape == (7 + len(self._reached),), f"{name!r} is the clock of other streams")
+        now, closed, _, latest_end = (int(number) for number in state[3:7])
+        saved.counts(name, state[:3])
+        saved.within(name, state[7:], -FOREVER, FOREVER)
+        saved.promise(-FOREVER <= now <= FOREVER, f"{name!r} is at {now}")
+        saved.promise(EARLIEST <= closed <= LATEST - self.window.every, f"{name!r} has closed {closed}")
+        if not self.waits:
+            return
+        every = self.window.every
+        saved.promise(closed % every == 0 and latest_end % every == 0, f"{name!r} has closed where no window ends")
+        # Beyond these, closing windows would go on for ever.
+        last = max(closed + every, self._end_of(now))
+        saved.promise(latest_end <= last, f"{name!r} has windows to close after {last}, the last that holds a row")
+        if alone and self.window.lateness < FOREVER:
+            saved.promise(closed >= self._closed_at(now), f"{name!r} has not closed what its watermark has passed")
 
     def restore(self, state: Ints) -> None:
         numbers = [int(number) for number in state]

@@ -21,6 +21,7 @@ from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.snapshots import Part
 from skyband.core.stats import Stats
+from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery, SkybandError
 from skyband.windows import Span, Ticks, Window
 
@@ -135,6 +136,10 @@ class Codec(Protocol[B, A]):
     @abstractmethod
     def state(self) -> Part:
         """What `restore` needs, beside the state of the operator."""
+
+    def validate(self, operator: Saved, saved: Part) -> None:
+        """State what the arrays of the operator and what the codec saved have to do with each other."""
+        return
 
     @abstractmethod
     def restore(self, saved: Part) -> None:

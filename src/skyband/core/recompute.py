@@ -17,6 +17,7 @@ import numpy.typing as npt
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Ints
 from skyband.core.plain import Held, Line, PlainEmit, PlainWindow, closing, read, saved
+from skyband.core.validation import Saved
 from skyband.windows import Ticks
 
 
@@ -138,6 +139,9 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
             self._window_of(group).restore(window, self._read_row)
         self.emit.shown = {group: [self._read_item(item) for item in items] for group, items in shown}
         self.emit.entered, self.emit.lines = set(entered), []
+
+    def validate(self, saved: Saved) -> None:
+        """Nothing that loops without bounds would see: what is wrong is found by `restore`, or does no harm."""
 
     def check(self) -> None:
         for window in self.windows.values():

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import wraps
 from threading import RLock
-from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,51 +17,19 @@ from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import in_one_batch, whole_batch
-from skyband.core.encoding.times import Jumps, as_ticks, with_times
+from skyband.core.encoding.times import Jumps, Reach, as_ticks, with_times
+from skyband.core.entry import entry
 from skyband.core.observing import Observed
 from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.stats import Stats
-from skyband.errors import InvalidQuery, SessionFailed, SkybandError, SnapshotCorrupt, SnapshotMismatch
+from skyband.core.validation import Saved, Validates, check_kinds
+from skyband.errors import InvalidQuery, SkybandError, SnapshotCorrupt, SnapshotMismatch
 from skyband.windows import NEVER, Span, parse_span, span_ticks, whole_number
 
 __all__ = ["Arrivals", "Session", "Stats", "entry"]
 
-S = TypeVar("S", bound="Session")
-P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """A method that users call. Once one has failed after it set `_changing`, all of them refuse to go on.
-
-    Threads take turns: one call is done before the next begins. What fails before anything has changed, such as a
-    batch with another schema, leaves the session as it was. An interruption by the user counts as a failure, too: it
-    may come anywhere.
-    """
-
-    @wraps(method)
-    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._turn:
-            if self._failure is not None:
-                raise _failed_before(self._failure) from self._failure
-            self._changing = False
-            try:
-                return method(self, *args, **kwargs)
-            except BaseException as error:
-                if self._changing:
-                    self._failure = error
-                raise
-
-    return guarded
-
-
-def _failed_before(problem: BaseException) -> SessionFailed:
-    return SessionFailed(
-        f"This session failed before, in the middle of its work ({type(problem).__name__}: {problem}), so what "
-        "it holds is incomplete. Open the query again with its last snapshot, as in query.open(schema, state), "
-        "or start afresh."
-    )
 
 
 class Arrivals(NamedTuple):
@@ -100,6 +67,7 @@ class Session(Observed):
     plan: Plan  # what runs and why: as EXPLAIN prints it, or the algorithm that took the snapshot
     schema: Any  # of the rows that are pushed; by input, where there are several
     in_order: bool = False  # do all rows come in the order of their times? Whoever pushes them may know
+    _went_on = False  # it was opened from a snapshot
     _changing = False  # the current call has begun to change what is held
     _failure: BaseException | None = None  # what stopped a call while it did
 
@@ -115,6 +83,7 @@ class Session(Observed):
         self._kept_names = None if codec.kept is None else codec.kept.names
         self._operator: Operator[Any, Any, Any] = codec.open(self.algorithm, self._rows)
         self._jumps = Jumps(codec.max_jump, codec.query.window.on, codec.on_type)
+        self._reach = Reach(codec.window)
         self._nothing = codec.output_schema.empty_table()
         self._position = 0  # arrivals so far
         self._rows_in = self._rows_null_time = self._rows_jumped = 0
@@ -177,6 +146,8 @@ class Session(Observed):
         if (kept := self._jumps.keep(time)) is not None:
             batch, time = batch.filter(pa.array(kept)), time[kept]
         jumped = timed - batch.num_rows
+        if not isinstance(self.schema, dict):  # of several inputs, the slowest closes windows
+            self._reach.check(time, self._operator.next_close)
         batch, numbers = codec.read(batch, time, source)
         return Arrivals(rows_in, rows_in - timed, jumped, batch, time, numbers)
 
@@ -194,6 +165,7 @@ class Session(Observed):
         self._rows_null_time += null_time
         self._rows_jumped += jumped
         self._jumps.accept()
+        self._reach.accept(time)
         self._position += batch.num_rows
         if self._rows is not None:
             self._rows.append(first, batch.select(self._kept_names))
@@ -424,17 +396,19 @@ class Session(Observed):
         """Go on from a snapshot of this query."""
         try:
             session, codec, operator = (saved.parts[name] for name in ("session", "codec", "operator"))
-            snapshots.check_kinds(operator.arrays, self._operator.state())
-            snapshots.check_kinds(codec.arrays, self._codec.state().arrays)
-            if self._rows is not None:
-                snapshots.check_kinds(session.arrays, {"held": NO_POSITIONS})
-                self._rows.load(session.arrays["held"], whole_batch(session.tables["rows"]))
+            check_kinds(operator.arrays, self._operator.state())
+            check_kinds(codec.arrays, self._codec.state().arrays)
+            self._codec.validate(Saved(operator.arrays), codec)
+            cast(Validates, self._operator).validate(Saved(operator.arrays))
             self._operator.restore(dict(operator.arrays))
+            if self._rows is not None:
+                self._restore_rows(session)
             self._codec.restore(codec)
-            counters = session.counters
-            self._position, self._rows_in = counters["position"], counters["rows_in"]
-            self._rows_null_time, self._rows_jumped = counters["rows_null_time"], counters["rows_jumped"]
+            counters, names = session.counters, ("position", "rows_in", "rows_null_time", "rows_jumped")
+            Saved(operator.arrays).counts("counters", np.array([counters[name] for name in names]))
+            self._position, self._rows_in, self._rows_null_time, self._rows_jumped = map(counters.__getitem__, names)
             self._jumps.restore(counters)
+            self._went_on = True
         except SkybandError:
             raise
         except Exception as problem:  # a part is not there, or is not what this version would have written
@@ -442,6 +416,18 @@ class Session(Observed):
                 f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps other "
                 f"things ({type(problem).__name__}: {problem}). Read it with that version, or start afresh."
             ) from problem
+
+    def _restore_rows(self, session: snapshots.Part) -> None:
+        """The rows that the operator holds, all of them and no others: their positions are looked up unchecked."""
+        assert self._rows is not None
+        check_kinds(session.arrays, {"held": NO_POSITIONS})
+        saved, held, rows = Saved(session.arrays), session.arrays["held"], whole_batch(session.tables["rows"])
+        saved.promise(np.array_equal(held, self._operator.held()), "'held' is not what the algorithm holds")
+        saved.ascends("held", held, strictly=True)
+        saved.within("held", held, 0, session.counters["position"] - 1)
+        saved.promise(rows.num_rows == len(held) or not len(rows.schema), "'rows' are not as many as are held")
+        self._rows.load(held, rows)
+        self._rows.checked = True
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

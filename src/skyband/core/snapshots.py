@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,13 +72,13 @@ def read(data: bytes) -> Snapshot:
     if len(view) < _FIXED.size + _DIGEST_SIZE or bytes(view[: len(MAGIC)]) != MAGIC:
         raise SnapshotCorrupt(f"These {len(view)} bytes are not a Skyband snapshot: they do not start like one.")
     _, version, header_size = _FIXED.unpack_from(view)
+    body, digest = view[:-_DIGEST_SIZE], bytes(view[-_DIGEST_SIZE:])
+    if _digest(body) != digest:  # before anything else is believed, the version too
+        raise SnapshotCorrupt("The snapshot is damaged: its checksum does not match its contents. Use an earlier one.")
     if version > VERSION:
         raise SnapshotTooNew(
             f"This snapshot has version {version}; this Skyband reads up to {VERSION}. Upgrade Skyband to read it."
         )
-    body, digest = view[:-_DIGEST_SIZE], bytes(view[-_DIGEST_SIZE:])
-    if _digest(body) != digest:
-        raise SnapshotCorrupt("The snapshot is damaged: its checksum does not match its contents. Use an earlier one.")
     if version < VERSION:
         raise SnapshotMismatch(
             f"This snapshot has version {version}, of an earlier version of Skyband, which keeps other things than "
@@ -87,7 +86,7 @@ def read(data: bytes) -> Snapshot:
         )
     try:
         return _read_body(body, header_size)
-    except (KeyError, ValueError, TypeError, AttributeError, pa.ArrowException) as error:
+    except Exception as error:  # numpy, Arrow and JSON each have their own for what can be wrong
         raise SnapshotCorrupt(
             f"The snapshot is whole, but its header does not describe it ({type(error).__name__}: {error}): no Skyband "
             "wrote it so. Use an earlier one."
@@ -95,16 +94,36 @@ def read(data: bytes) -> Snapshot:
 
 
 def _read_body(body: memoryview, header_size: int) -> Snapshot:
-    header = json.loads(bytes(body[_FIXED.size : _FIXED.size + header_size]))
-    parts = {of: Part(dict(counters), {}, {}) for of, counters in header["counters"].items()}
-    at = _FIXED.size + header_size
+    start = _FIXED.size + header_size
+    if start > len(body):
+        raise ValueError(f"a header of {header_size} bytes does not fit")
+    header = json.loads(bytes(body[_FIXED.size : start]))
+    parts = {of: Part(_counters(counters), {}, {}) for of, counters in header["counters"].items()}
     for each in header["data"]:
-        data, at = body[at : at + each["bytes"]], at + each["bytes"]
+        end = start + _whole(each["bytes"])
+        if end > len(body):
+            raise ValueError(f"{each['bytes']} bytes are not there")
+        data, start = body[start:end], end
         if "table" in each:
-            parts[each["of"]].tables[each["table"]] = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+            parts[each["of"]].tables[each["table"]] = _read_table(data)
         else:
             parts[each["of"]].arrays[each["array"]] = _read_array(each, data)
+    if start != len(body):
+        raise ValueError(f"it says nothing of the last {len(body) - start} bytes")
     return Snapshot(str(header["fingerprint"]), str(header["algorithm"]), parts)
+
+
+def _whole(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{number!r} is no count")
+    return number
+
+
+def _counters(counters: Any) -> dict[str, int]:
+    for name, number in counters.items():
+        if type(number) is not int or not -(2**63) <= number < 2**63:
+            raise ValueError(f"the counter {name!r} is {number!r}")
+    return dict(counters)
 
 
 def _digest(body: bytes | memoryview) -> bytes:
@@ -119,20 +138,16 @@ def _write_table(table: pa.Table) -> bytes:
     return result
 
 
+def _read_table(data: memoryview) -> pa.Table:
+    """A table in which no offset points outside of it: Arrow believes what a file says until it is asked to look."""
+    table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+    table.validate(full=True)
+    return table
+
+
 def _read_array(part: dict[str, Any], data: memoryview) -> npt.NDArray[Any]:
-    kind = part["type"]
+    kind, shape = part["type"], [_whole(length) for length in part["shape"]]
     dtype = np.dtype(kind if isinstance(kind, str) else [tuple(field) for field in kind])
-    count = math.prod(part["shape"])
-    return np.frombuffer(data, dtype, count).reshape(part["shape"]).copy()
-
-
-def check_kinds(saved: Mapping[str, npt.NDArray[Any]], own: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Raise unless arrays have the types of those that would be saved here. Kernels would not take others."""
-    for name, array in own.items():
-        found = saved[name]
-        # A record may have fewer fields than those of this version: operators know what these begin with.
-        same_type = found.dtype == array.dtype or (found.dtype.names and array.dtype.names)
-        # A list of rows that is empty does not say how many columns each has.
-        same_shape = found.ndim == array.ndim or (not array.size and not array.dtype.names and found.ndim <= 2)
-        if not (same_type and same_shape):
-            raise ValueError(f"{name} is {found.dtype} in {found.ndim} dimensions, not {array.dtype} in {array.ndim}")
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError(f"{part['array']!r} is not {shape} of {dtype} in {len(data)} bytes")
+    return np.frombuffer(data, dtype).reshape(shape).copy()

@@ -178,6 +178,11 @@ class GroupCodes:
             self.keep(kept)
         self.recount_at = 2 * len(self)
 
+    def check_live(self, live: npt.NDArray[np.bool_]) -> None:
+        """Raise unless every code that something live has is that of a key."""
+        if live[len(self) :].any():
+            raise ValueError(f"something is known of a key behind the last of {len(self)}")
+
     def keep(self, kept: npt.NDArray[np.int64]) -> None:
         """Forget all keys but these; kept[i] gets code i."""
         self.load(self.keys.take(pa.array(kept)))

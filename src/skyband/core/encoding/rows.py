@@ -37,6 +37,7 @@ class RowStore:
 
     little: ClassVar[int] = LITTLE
     many: ClassVar[int] = MANY
+    checked = False  # are positions looked up that somebody may have made up? Those of a snapshot are
 
     def __init__(self, schema: pa.Schema, *, dense: bool = False) -> None:
         """Dense: all rows of a window are held, and that is much. They are found in few places, and cleaned up as soon
@@ -75,10 +76,22 @@ class RowStore:
 
     def take(self, positions: Ints) -> pa.RecordBatch:
         """The rows at these positions, in their order."""
+        if self.checked:
+            self._check(positions)
         if self._dense:
             self.join()
         found = self._take(positions)
         return found.select([]) if self._bare else found
+
+    def _check(self, positions: Ints) -> None:
+        """Raise unless all these rows are here: they are looked up as if they were."""
+        listed = positions[positions < self._first]
+        at = np.minimum(np.searchsorted(self._positions, listed), max(0, len(self._positions) - 1))
+        after = self._first + self._starts[-1] - len(self._positions)
+        if len(listed) and not (len(self._positions) and (self._positions[at] == listed).all()):
+            raise KeyError("a row that is shown is not held")
+        if (positions[positions >= self._first] >= after).any():
+            raise KeyError("a row that is shown has not come")
 
     def _take(self, positions: Ints) -> pa.RecordBatch:
         if self._together is None and self._starts[-1] <= self.little:

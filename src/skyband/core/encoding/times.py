@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +15,10 @@ from skyband.core.operator import Ints
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.kernels.jumps import NO_TIME, set_aside
 from skyband.kernels.panes import all_within
-from skyband.windows import NEVER, Span, parse_span, span_ticks, whole_number
+from skyband.windows import FOREVER, NEVER, Span, Ticks, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
+MOST_WINDOWS: Final = 1_000_000  # that one row may close
 
 
 def measured_type(on: str | None, schema: pa.Schema) -> pa.DataType | None:
@@ -57,6 +60,40 @@ def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) ->
             "windows, use finish()."
         )
     return number
+
+
+class Reach:
+    """Keeps out a batch one row of which would close more windows than anybody can read, or memory can hold."""
+
+    def __init__(self, window: Ticks) -> None:
+        self._window = window
+        self._latest: int | None = None  # time seen; None: not known yet
+        self._closes = window.closes_by_value and window.lateness < FOREVER
+
+    def check(self, time: Ints, next_close: Callable[[], int | None]) -> None:
+        """Raise if one of these rows comes so much later than all before. Nothing is remembered before `accept`."""
+        every = self._window.every
+        if not self._closes or not len(time):
+            return
+        if self._latest is not None and int(time.max()) - self._latest <= MOST_WINDOWS * every:
+            return
+        before = self._latest
+        if before is None:  # the first rows, or the first since a snapshot
+            due = next_close()
+            before = int(time[0]) if due is None else min(due, int(time[0]))
+        gaps = np.diff(np.maximum.accumulate(np.append(before, time)))
+        row = int(gaps.argmax())
+        windows = min(int(gaps[row]), self._window.size) // every
+        if windows > MOST_WINDOWS:
+            raise InvalidInput(
+                f"Row {row} of this batch comes {int(gaps[row]):,} later than all rows before it, and would close "
+                f"{windows:,} windows by itself; {MOST_WINDOWS:,} are possible. Nothing of the batch was taken. Set "
+                "such rows aside with max_jump=, or let windows slide by more (every=)."
+            )
+
+    def accept(self, time: Ints) -> None:
+        if self._closes and len(time):
+            self._latest = max(int(time.max()), self._latest if self._latest is not None else -FOREVER)
 
 
 class Jumps:

@@ -206,6 +206,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
     def restore(self, saved: Part) -> None:
         self._objects.load(saved.tables["keys"])
         self._objects.recount_at, self._clipped = saved.counters["recount_at"], saved.counters["values_clipped"]
+        self._objects.check_live(self._operator.live_codes())
 
 
 def _keys(column: pa.Array) -> Ints:

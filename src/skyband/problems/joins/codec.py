@@ -16,6 +16,7 @@ from skyband.core.encoding.schemas import check_schema, plain_batch, plain_schem
 from skyband.core.operator import Codes, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.snapshots import Part
+from skyband.core.validation import Saved
 from skyband.errors import AggregateOverflow, InvalidQuery, SkybandError, SnapshotMismatch
 from skyband.problems.joins.algorithms.recompute import NAME as RECOMPUTE
 from skyband.problems.joins.codes import JoinCodes
@@ -192,6 +193,15 @@ class JoinsCodec(Codec[Batch, Answer]):
             "recount_at": self._codes.recount_at,
         }
         return Part(counters, self._output.state(), self._codes.state())
+
+    def validate(self, operator: Saved, saved: Part) -> None:
+        for name in ("arrived", "unmatched", "seen"):
+            operator.counts(name, np.array([saved.counters[name]]))
+        parts = [self._codes.validate(i, operator, saved.tables) for i in range(len(self._bound.inputs))]
+        shown, grouped = saved.arrays["shown"], [i for i, source in enumerate(self._bound.inputs) if source.grouped]
+        operator.promise(shown.shape[1:] == self._output.state()["shown"].shape[1:], "'shown' has other columns")
+        for column, i in enumerate(grouped):
+            operator.indices("shown", shown[:, column], parts[i])
 
     def restore(self, saved: Part) -> None:
         self._output.restore(saved.arrays["shown"])

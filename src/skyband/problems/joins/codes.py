@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from skyband.core.encoding.groups import GroupCodes
 from skyband.core.encoding.schemas import whole_batch
 from skyband.core.operator import Codes, Ints
+from skyband.core.validation import Saved
 from skyband.problems.joins.columns import BoundInput, BoundJoin
 from skyband.problems.joins.operator import Cells, KeptCells
 
@@ -82,6 +83,18 @@ class InputCodes:
         saved = {} if self._cells is None else {"cells": self._cells.keys}
         return saved | ({} if self._parts is None else {"parts": self._parts.keys})
 
+    def validate(self, i: int, operator: Saved, tables: dict[str, pa.Table]) -> int:
+        cells = 1 if self._cells is None else tables[f"input {i} cells"].num_rows
+        parts = cells if self._is_part else 1 if self._parts is None else tables[f"input {i} parts"].num_rows
+        if f"cells {i} part" in operator:  # recomputing keeps something else
+            told, variables = operator[f"cells {i} part"], operator[f"cells {i} variables"]
+            missing = len(told) != cells and not (self._cells is None and not len(told))
+            operator.promise(not missing, f"there are {len(told)} cells of input {i}, and {cells} have keys")
+            operator.indices(f"cells {i} part", told, parts)
+            for column, v in enumerate(self._source.variables[: variables.shape[-1]]):
+                operator.indices(f"cells {i} variables", variables[:, column], tables[f"variable {v}"].num_rows)
+        return parts
+
     def restore(self, state: dict[str, pa.Table]) -> None:
         """The cells are told of: an operator's state has them."""
         if self._cells is not None:
@@ -119,6 +132,10 @@ class JoinCodes:
         for codes in self._variables:
             codes.load(codes.keys.slice(0, 0))
         return [KeptCells(kept, each.keep(kept)) for each, kept in zip(self.inputs, cells, strict=True)]
+
+    def validate(self, i: int, operator: Saved, tables: dict[str, pa.Table]) -> int:
+        """State what the operator knows of the cells of an input; returns how many parts it has."""
+        return self.inputs[i].validate(i, operator, tables)
 
     def state(self) -> dict[str, pa.Table]:
         saved = {f"variable {v}": codes.keys for v, codes in enumerate(self._variables)}

@@ -20,6 +20,7 @@ from skyband.core.operator import Floats, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
+from skyband.core.validation import Saved
 from skyband.errors import InvalidExpression, SkybandError
 from skyband.expressions import pairs as pair_expressions
 from skyband.problems.pairs.columns import PairColumns, score_column
@@ -147,6 +148,16 @@ class PairsCodec(Codec[Batch, Answer]):
         counters = {f"recount_at_{i}": codes.recount_at for i, codes in enumerate(self._colours)}
         tables = {f"colours_{i}": codes.keys for i, codes in enumerate(self._colours)}
         return Part(counters, {}, {**tables, "labels": self._columns.labels.table})
+
+    def validate(self, operator: Saved, saved: Part) -> None:
+        for which, _ in enumerate(self._colours):
+            for name in ("rows_colours", "waiting_colours"):
+                if name in operator and len(operator[name]) > which:
+                    colours = operator[name][which]
+                    operator.within(name, colours, 0, saved.tables[f"colours_{which}"].num_rows - 1)
+                    operator.promise(
+                        bool((colours == np.floor(colours)).all()), f"{name!r} has codes that are not whole"
+                    )
 
     def restore(self, saved: Part) -> None:
         for i, codes in enumerate(self._colours):

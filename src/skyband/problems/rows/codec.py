@@ -138,6 +138,7 @@ class RowsCodec(Codec[Batch, Answer]):
         if self._groups is not None:
             self._groups.load(saved.tables["keys"])
             self._groups.recount_at = saved.counters["recount_at"]
+            self._groups.check_live(self._operator.live_codes())
 
 
 class ViewsCodec(RowsCodec):

@@ -21,6 +21,7 @@ from skyband.core.operator import Answer, Floats, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
+from skyband.core.validation import Saved
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, SkybandError
 from skyband.expressions import as_floats, check_exact, subscriptions
 from skyband.problems.subscriptions.compared import Compared
@@ -339,6 +340,16 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
             {"sizes": self.sizes, "of_queries": self._of_queries},
             {"keys": self._keys.keys, **self._compared.tables()},
         )
+
+    def validate(self, operator: Saved, saved: Part) -> None:
+        queries, sizes, of_queries = saved.tables["keys"].num_rows, saved.arrays["sizes"], saved.arrays["of_queries"]
+        operator.promise(len(sizes) == queries, f"there are {queries} queries, and {len(sizes)} sizes")
+        operator.promise(of_queries.shape == (len(self._of_queries), queries), "'of_queries' is not by query")
+        operator.within("sizes", sizes, 1, self.window.size)
+        known = next(
+            (operator[name].shape[-1] for name in ("queries", "columns", "lists k") if name in operator), queries
+        )
+        operator.promise(known == queries, f"there are {queries} queries, and the algorithm knows {known}")
 
     def restore(self, saved: Part) -> None:
         self.sizes, self._of_queries = saved.arrays["sizes"], saved.arrays["of_queries"]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from skyband.core.clock import EARLIEST, WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Codes, Floats, Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.across.drivers.kernels.steps import interleave, slide
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 
@@ -205,6 +206,25 @@ class StepClock:
             "begins": self._begins.copy(),
             **{f"waiting_{name}": column.copy() for name, column in self._waiting._asdict().items()},
         }
+
+    def validate(self, saved: Saved, codes: int) -> None:
+        self._clock.validate(saved, "window_clock", saved["window_clock"], alone=not self.spec.idle_after)
+        begins, every = saved["begins"], self.spec.window.every
+        saved.length(2, "steps")
+        saved.moments("steps", saved["steps"])
+        saved.length(len(begins), *(f"waiting_{name}" for name in Rows._fields))
+        saved.promise(self._clock.waits or not len(begins), "rows wait, and windows do not")
+        saved.ascends("begins", begins)
+        closed = int(saved["window_clock"][4])
+        saved.promise(not len(begins) or begins[0] > closed, "'begins' has windows that have closed")
+        saved.promise(not len(begins) or not (begins % every).any(), "'begins' has moments at which no window ends")
+        saved.moments("begins", begins)
+        saved.indices("waiting_stream", saved["waiting_stream"], self.spec.streams)
+        saved.indices("waiting_code", saved["waiting_code"], codes)
+        saved.numbers("waiting_value", saved["waiting_value"])
+        saved.within("waiting_time", saved["waiting_time"], -FARTHEST, FARTHEST)
+        saved.counts("waiting_position", saved["waiting_position"])
+        saved.moments("waiting_last", saved["waiting_last"])
 
     def restore(self, state: Arrays) -> None:
         self._clock.restore(state["window_clock"])

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Codes, Ints, ShowsNoRows
+from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.across.drivers.clock import StepClock, Steps
 from skyband.problems.across.drivers.kernels.emit import Out, Shown, new_out, new_shown
 from skyband.problems.across.drivers.kernels.scoring import scoring_of
@@ -154,6 +155,28 @@ class StepDriver(ShowsNoRows, ABC):
             **{f"shown_{name}": getattr(self._shown, name)[:count].copy() for name in _SHOWN},
             **self._state(),
         }
+
+    def validate(self, saved: Saved) -> None:
+        saved.length(1, "codes")
+        codes, shown = int(saved["codes"][0]), len(saved["shown_code"])
+        # As many as there are entries of what is kept of objects, so that a number alone cannot ask for memory.
+        saved.promise(codes == self._codes_in(saved), f"'codes' says that there is room for {codes} objects")
+        self._steps.validate(saved, codes)
+        saved.within("shown_code", np.array([shown]), 0, min(self.spec.k, codes))
+        saved.length(shown, *(f"shown_{name}" for name in _SHOWN))
+        saved.shape("shown_values", shown, self.spec.streams)
+        saved.indices("shown_code", saved["shown_code"], codes)
+        saved.distinct("shown_code", saved["shown_code"])
+
+    def _codes_in(self, saved: Saved) -> int:
+        """How many objects these arrays have room for; algorithms that keep slots say what is in them, too."""
+        slots = saved["own_slots"]
+        saved.shape("own_slots", len(slots), self.spec.streams)
+        saved.numbers("own_slots.value", slots["value"])
+        saved.within("own_slots.time", slots["time"], -FARTHEST, FARTHEST)
+        saved.counts("own_slots.position", slots["position"])
+        saved.within("own_slots.held", slots["held"], 0, 1)
+        return len(slots)
 
     def restore(self, state: Arrays) -> None:
         self._steps.restore(state)

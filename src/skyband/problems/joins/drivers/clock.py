@@ -16,6 +16,7 @@ import numpy.typing as npt
 from skyband.core.clock import WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.joins.drivers.lifetimes import (
     Coming,
     ExpiryQueue,
@@ -245,6 +246,39 @@ class JoinClock:
         for source, waiting in enumerate(self._waiting):
             arrays |= {f"waiting {source} {name}": column.copy() for name, column in waiting._asdict().items()}
         return arrays
+
+    def validate(self, saved: Saved) -> None:
+        spec, clocks = self._spec, saved["clocks"]
+        saved.length(2, "counts")
+        saved.counts("counts", saved["counts"])
+        saved.promise(clocks.shape == (len(spec.inputs), 7), "'clocks' are not those of the inputs")
+        for clock, state in zip(self._clocks, clocks, strict=True):
+            clock.validate(saved, "clocks", state, alone=False)
+        now, closed = int(clocks[0, 3]), int(clocks[0, 4])
+        saved.promise(bool((clocks[:, 4] == closed).all()), "'clocks' have closed different windows")
+        for source, clock in enumerate(self._clocks):
+            waiting, live = (Saved(dict(saved), f"{what} {source} ") for what in ("waiting", "live"))
+            begins = waiting["start"]
+            self._validate_rows(source, waiting, begins)
+            waiting.ascends("start", begins)
+            if clock.slides:
+                late = bool((begins <= closed).any() or (begins % spec.every).any())
+                waiting.promise(not late, "'start' is where no open window ends")
+            self._validate_rows(source, live, np.full(len(live["last"]), closed if clock.slides else now))
+
+    def _validate_rows(self, source: int, rows: Saved, begins: Ints) -> None:
+        """Rows that wait, or live: none lives longer than its window has it."""
+        given, n, clock = self._spec.inputs[source], len(rows["last"]), self._clocks[source]
+        rows.length(n, "cell", "valid", "weight", "arguments")
+        rows.promise(len(begins) == n, "'start' and 'last' are not as many")
+        rows.shape("arguments", n, len(given.floats))
+        rows.moments("last", rows["last"])
+        rows.within("valid", rows["valid"], 0, (1 << len(given.floats)) - 1)
+        rows.within("weight", rows["weight"], 1, FARTHEST)
+        rows.promise(float(rows["weight"].astype(np.float64).sum()) < FARTHEST, "'weight' adds up to too much")
+        if not (given.relation or clock.endless):
+            longest = clock.window.size + 2 * self._spec.every
+            rows.within("last", rows["last"] - begins, -longest, longest)
 
     def restore(self, state: Arrays) -> None:
         self.late, self._arrivals = (int(number) for number in state["counts"])

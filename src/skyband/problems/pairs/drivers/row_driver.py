@@ -16,6 +16,7 @@ from skyband.core.ad_hoc import NEXT_WINDOW, Held
 from skyband.core.clock import LATEST, WindowClock
 from skyband.core.emit import is_once, takes_back
 from skyband.core.operator import Arrays, Ints
+from skyband.core.validation import Saved
 from skyband.kernels.ranking import ROW
 from skyband.problems.pairs.drivers.kernels.emit import MARKED, NUMBERS, OUT, SHOWN, Shown, show_answer
 from skyband.problems.pairs.drivers.kernels.rows import renumber
@@ -133,6 +134,22 @@ class RowDriver(ABC):
         saved["clock"] = self._clock.state()
         saved["shown"] = self._last_answer().copy()
         return saved | self._saved()
+
+    def validate(self, saved: Saved) -> None:
+        self._clock.validate(saved, "clock", saved["clock"])
+        self._rows.validate(Saved(dict(saved), "rows_"))
+        self._rows.validate_others(Saved(dict(saved), "waiting_"))
+        waits = self._clock.waits or not len(saved["waiting_time"])
+        saved.promise(waits, "rows wait, and windows do not")
+        if not self._rows.timed:
+            after = int(saved["rows_base"][0]) + saved["rows_columns"].shape[1]
+            arrivals = int(saved["clock"][2])
+            saved.promise(after == arrivals, f"{arrivals} rows have come, and the next one is number {after}")
+        shown = saved["shown"]
+        saved.within("shown", np.array([len(shown)]), 0, len(self._shown.pairs))
+        saved.numbers("shown.score", shown["score"])
+        for name in ("a_position", "b_position"):
+            saved.counts(f"shown.{name}", shown[name])
 
     def restore(self, state: Arrays) -> None:
         self._ad_hoc = {}

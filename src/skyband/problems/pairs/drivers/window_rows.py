@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Floats, Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.pairs.drivers.kernels.rows import open_gaps
 
 SPARE = 16  # room is made for one row in so many beside those of the window: as much is moved when it is used up
@@ -162,6 +163,30 @@ class WindowRows:
         live = slice(self.head, self.tail)
         saved: Arrays = {name: array[..., live].copy() for name, array in self._arrays().items()}
         return saved | {"base": np.array([self.base + self.head], np.int64)}
+
+    def validate(self, saved: Saved) -> None:
+        n = len(saved["limit"])
+        saved.shape("columns", len(self.columns), n)
+        saved.shape("colours", len(self.colours), n)
+        saved.length(1, "base")
+        saved.within("base", saved["base"], -FARTHEST, FARTHEST)
+        if self.timed:
+            saved.length(n, "time", "position")
+            time, position = saved["time"], saved["position"]
+            saved.within("time", time, -FARTHEST, FARTHEST)
+            saved.counts("position", position)
+            saved.ascends("time", time)
+            after = (time[1:] > time[:-1]) | (position[1:] > position[:-1])
+            saved.promise(bool(after.all()), "rows of one time are not in the order in which they came")
+
+    def validate_others(self, saved: Saved) -> None:
+        """Rows in no order that may come to be among these."""
+        n = len(saved["position"])
+        saved.shape("columns", len(self.columns), n)
+        saved.shape("colours", len(self.colours), n)
+        saved.length(n, "time")
+        saved.within("time", saved["time"], -FARTHEST, FARTHEST)
+        saved.counts("position", saved["position"])
 
     def restore(self, state: Arrays) -> None:
         for name in self._arrays():

@@ -8,15 +8,17 @@ from its state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from skyband.core.ad_hoc import top_many
 from skyband.core.operator import Answer, Arrays, Ints
+from skyband.core.validation import Saved, Validates
 from skyband.problems.rows.operator import Batch, RowOperator, Spec
 
 SMALL = 4096  # up to this k, an operator takes little memory whatever comes
@@ -66,10 +68,18 @@ class Growing:
     def state(self) -> Arrays:
         return {**self._operator.state(), _K: np.array([self._k])}
 
+    def validate(self, saved: Saved) -> None:
+        self._fit_rows_of(saved)
+        cast(Validates, self._operator).validate(saved)
+
     def restore(self, state: Arrays) -> None:
-        others = dict(state)
-        self._fit(int(others.pop(_K)[0]))
-        self._operator.restore(others)
+        self._fit_rows_of(state)
+        self._operator.restore({name: array for name, array in state.items() if name != _K})
+
+    def _fit_rows_of(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """With a k for the rows that a snapshot has, and not for those that it says it had."""
+        rows = sum(len(array) for array in state.values() if "position" in (array.dtype.names or ()))
+        self._fit(min(self._most, max(SMALL, rows + rows // 2 + 1)))
 
     def check(self) -> None:
         assert self._k == self._most or len(self._operator.held()) < self._k, "fewer than k rows are held"

@@ -14,6 +14,7 @@ import numpy as np
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked, Held
 from skyband.core.clock import WindowClock
 from skyband.core.operator import ANSWER, Answer, Arrays, Ints
+from skyband.core.validation import Saved
 from skyband.kernels import slabs
 from skyband.kernels.ranking import Rows
 from skyband.kernels.showing import OUT
@@ -88,6 +89,10 @@ class RowDriver(ABC):
 
     @abstractmethod
     def restore(self, state: Arrays) -> None:
+        """As in the protocol."""
+
+    @abstractmethod
+    def validate(self, saved: Saved) -> None:
         """As in the protocol."""
 
     @abstractmethod

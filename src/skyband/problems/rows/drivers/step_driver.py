@@ -14,6 +14,7 @@ import numpy.typing as npt
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
+from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.ranking import Rows, best_first
@@ -79,6 +80,15 @@ class StepDriver(WindowDriver):
         live[self._pending["group"]] = True
         return live
 
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        groups = saved["groups"]
+        for name, first in self._fields.items():
+            check = saved.numbers if isinstance(first, float) else saved.moments
+            check(f"groups.{name}", groups[name])
+        saved.counts("groups.arrivals", groups["arrivals"])
+        saved.best_first("list0_length", "list0_rows")
+
     def check(self) -> None:
         """What holds of every such algorithm; each adds its own."""
         for g in range(len(self._state.groups)):
@@ -139,9 +149,7 @@ class StepDriver(WindowDriver):
         return {"groups": self._state.groups.copy()}
 
     def _restore_groups(self, state: Arrays, lists: dict[str, slabs.Headers]) -> None:
-        groups = self._new_groups(len(state["groups"]))
-        for name in state["groups"].dtype.names or ():  # a field that is newer than the snapshot keeps its first value
-            groups[name] = state["groups"][name]
+        groups = state["groups"].copy()
         *others, shown = lists.values()
         self._state = self._state._replace(groups=groups, lists=np.stack(others), shown=shown)
 

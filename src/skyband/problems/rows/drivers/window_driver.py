@@ -15,6 +15,7 @@ import numpy.typing as npt
 from skyband.core.clock import LATEST
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Codes, Floats, Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.kernels import slabs
 from skyband.kernels.codes import order_by_code
 from skyband.kernels.compiling import read_only
@@ -107,6 +108,30 @@ class WindowDriver(RowDriver):
             saved[f"{name}_length"] = headers["length"].copy()
             saved[f"{name}_rows"] = slabs.pack(self._pool, headers)
         return saved
+
+    def validate(self, saved: Saved) -> None:
+        clock, by_group, names = saved["clock"], self._by_group(), list(self._all_lists())
+        saved.promise(len(clock) > 3, "'clock' is too short")
+        saved.within("clock", clock[:1], -FARTHEST, FARTHEST)
+        saved.counts("clock", clock[1:3])
+        self._windows.validate(saved, "clock", clock[3:])
+        groups = len(saved[f"{SHOWN}_length"])
+        saved.promise(groups >= 1 if self.spec.grouped else groups == 1, f"there are {groups} groups")
+        saved.length(groups, *(f"{name}_length" for name in names), *(name for name in by_group if len(by_group[name])))
+        for name in names:
+            saved.lists(f"{name}_length", f"{name}_rows")
+        saved.rows("pending", *(f"{name}_rows" for name in names))
+        saved.indices("pending", saved["pending"]["group"], groups)
+        if self._numbered:
+            self._validate_numbers(saved, names)
+        saved.within(f"{SHOWN}_length", saved[f"{SHOWN}_length"], 0, self.spec.k)
+
+    def _validate_numbers(self, saved: Saved, names: list[str]) -> None:
+        """Rows that are numbered came before the row that comes next."""
+        arrivals = saved["groups"]["arrivals"] if "groups" in saved else saved["arrivals"]
+        for name in names:
+            ahead = arrivals[saved.owners(f"{name}_length")] - saved[f"{name}_rows"]["time"]
+            saved.within(f"{name}_rows", ahead, 1, FARTHEST)
 
     def restore(self, state: Arrays) -> None:
         names = list(self._all_lists())

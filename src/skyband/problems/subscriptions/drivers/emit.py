@@ -6,6 +6,7 @@ import numpy as np
 
 from skyband.core.emit import takes_back
 from skyband.core.operator import ANSWER, Answer, Arrays, Ints
+from skyband.core.validation import Saved
 from skyband.kernels.ranking import ROW, Rows
 from skyband.problems.subscriptions.drivers.kernels.emit import Emitted, emit_differences
 
@@ -47,6 +48,12 @@ class Before:
 
     def state(self) -> Arrays:
         return {"before": self.rows.copy(), "before_ends": self._ends.copy()}
+
+    def validate(self, saved: Saved, queries: int) -> None:
+        saved.length(queries, "before_ends")
+        ends = saved["before_ends"]
+        saved.parts(np.diff(ends, prepend=0), len(saved["before"]), "before_ends", "before")
+        saved.rows("before")
 
     def restore(self, state: Arrays) -> None:
         self.rows, self._ends = state["before"].copy(), state["before_ends"].copy()

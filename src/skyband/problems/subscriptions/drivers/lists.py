@@ -11,6 +11,7 @@ import numpy as np
 from skyband.core.clock import next_due
 from skyband.core.emit import ENTER, is_once
 from skyband.core.operator import ANSWER, Answer, Arrays, Floats, Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.kernels.ranking import ROW, Rows, best_first
 from skyband.kernels.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
 from skyband.problems.subscriptions.drivers.kernels.emit import Emitted, in_columns
@@ -298,6 +299,33 @@ class Lists(WindowDriver):
             "counters": np.array([*self._clocks(), self._shown], np.int64),
             **({} if self.endless else self._store.state()),
         }
+
+    def validate(self, saved: Saved) -> None:
+        self._validate_clocks(saved, 1)
+        queries, previous = saved["queries"], saved["previous"]
+        n, rows = len(queries), 1024 + 4 * (len(saved["lists"]) + len(saved["shown"]))
+        saved.length(n, "threshold", "previous")
+        saved.shape("parameters", len(self._parameters), n)
+        saved.numbers("threshold", saved["threshold"])
+        self._validate_queries(saved, queries["k"], queries["size"], queries["every"])
+        for headers, name, listed_in in ((queries, "queries", "lists"), (previous, "previous", "shown")):
+            saved.parts(headers["length"], len(saved[listed_in]), f"{name}.length", listed_in)
+            saved.rows(listed_in)
+        saved.promise(bool((previous["length"] <= queries["k"]).all()), "'previous' is longer than k")
+        saved.promise(bool((queries["sorted"] <= queries["length"]).all()), "'queries.sorted' is longer than the list")
+        saved.counts("queries.sorted", queries["sorted"])
+        base = np.ceil(listed(queries["k"], self._slack)).astype(np.int64)
+        saved.promise(np.array_equal(queries["base"], base), "'queries.base' does not follow from k")
+        store = 0 if self.endless else saved["store_whole"].shape[-1]
+        most = np.maximum(base, 2 * (rows + store))
+        saved.promise(
+            bool(((queries["wanted"] >= 1) & (queries["wanted"] <= most)).all()), "'queries.wanted' is too much"
+        )
+        saved.within("queries.start", queries["start"], -1, FARTHEST)
+        for name in ("oldest", "edge_time", "edge_position", "refilled"):
+            saved.moments(f"queries.{name}", queries[name])
+        if not self.endless:
+            self._store.validate(saved)
 
     def restore(self, state: Arrays) -> None:
         names = ("queries", "threshold", "previous", "parameters")

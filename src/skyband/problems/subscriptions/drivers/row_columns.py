@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.operator import Arrays, Floats, Ints
+from skyband.core.validation import FARTHEST, Saved
 
 
 class Store:
@@ -71,6 +72,17 @@ class Store:
             "store_columns": self._columns[:, : self.count].copy(),
             "store_whole": self._whole[:, : self.count].copy(),
         }
+
+    def validate(self, saved: Saved) -> None:
+        whole = saved["store_whole"]
+        rows = whole.shape[-1]
+        saved.shape("store_whole", len(self._whole), rows)
+        saved.shape("store_columns", len(self._columns), rows)
+        saved.within("store_whole", whole, -FARTHEST, FARTHEST)
+        saved.ascends("store_whole", whole[1], strictly=True)
+        saved.ascends("store_whole", whole[0 if self.consecutive else 2])
+        if self.consecutive:
+            saved.promise(bool((np.diff(whole[:2], axis=1) == 1).all()), "'store_whole' leaves out arrivals")
 
     def restore(self, state: Arrays) -> None:
         self._columns, self._whole = state["store_columns"].copy(), state["store_whole"].copy()

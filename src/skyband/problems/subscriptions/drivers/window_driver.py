@@ -9,7 +9,9 @@ import numpy as np
 
 from skyband.core.clock import WindowClock
 from skyband.core.operator import Answer, Floats, Ints
+from skyband.core.validation import Saved
 from skyband.problems.subscriptions.operator import Batch, Spec
+from skyband.problems.subscriptions.query import MOST_ROWS
 
 
 class WindowDriver(ABC):
@@ -122,6 +124,21 @@ class WindowDriver(ABC):
 
     def _clocks(self) -> tuple[int, ...]:
         return (self._position, *self._windows.state().tolist())
+
+    def _validate_clocks(self, saved: Saved, more: int) -> None:
+        """The array `counters` has the clocks, and so many numbers more."""
+        counters = saved["counters"]
+        saved.promise(len(counters) > 1 + more, "'counters' is too short")
+        saved.counts("counters", counters[:1])
+        self._windows.validate(saved, "counters", counters[1 : len(counters) - more])
+
+    def _validate_queries(self, saved: Saved, k: Ints, size: Ints, every: Ints) -> None:
+        window = self.spec.window
+        saved.within("queries.k", k, 1, MOST_ROWS)
+        saved.within("queries.size", size, 1, window.size)
+        saved.within("queries.every", every, window.every, max(window.size, window.every))
+        if window.every:
+            saved.promise(not bool((every % window.every).any()), "'queries.every' is no multiple of the slide")
 
     def _set_clocks(self, clocks: list[int]) -> None:
         self._position, *numbers = clocks

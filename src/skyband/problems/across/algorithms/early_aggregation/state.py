@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Codes, Floats, Ints
+from skyband.core.validation import Saved
 from skyband.problems.across.algorithms.early_aggregation import kernels
 from skyband.problems.across.algorithms.early_aggregation.kernels import (
     BEST,
@@ -122,6 +123,33 @@ class EarlyAggregation(StepDriver):
         of_objects = {name: getattr(self._s, name) for name in ("numbers", "slots", "score", "dominators", "who")}
         of_lists = {name: getattr(self._s, name)[..., :size] for name in ("keys", "moments", "lists")}
         return of_objects | of_lists
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        slots, size, lists = saved["own_slots"], len(saved["own_moments"]), saved["own_lists"]
+        places, codes = slots.size, len(slots)
+        saved.length(NUMBERS, "own_numbers")
+        saved.promise(saved["own_numbers"][SIZE] == size, "'own_numbers' counts other instances than there are")
+        saved.counts("own_numbers", saved["own_numbers"][[REPEATED]])
+        saved.shape("own_score", 2, places)
+        saved.shape("own_who", places, min(self.spec.k, codes))
+        saved.length(places, "own_dominators")
+        saved.shape("own_keys", 2, size)
+        saved.shape("own_lists", LISTS, size)
+        saved.indices("own_who", saved["own_who"], codes)
+        saved.within("own_dominators", saved["own_dominators"], 0, saved["own_who"].shape[1])
+        held, keys = np.flatnonzero(slots["held"].ravel()), [*saved["own_keys"], saved["own_moments"]]
+        true = [*saved["own_score"], slots["last"].ravel()]
+        for which in range(LISTS):
+            saved.promise(np.array_equal(np.sort(lists[which]), held), "'own_lists' has not every instance once")
+            saved.numbers("own_keys", keys[which])
+            saved.ascends("own_keys", keys[which])
+            same = np.array_equal(true[which][lists[which]], keys[which])
+            saved.promise(same, "'own_keys' are not those of the instances")
+        # Whoever dominates an instance is known once: otherwise there would be more of them than room.
+        known = np.arange(saved["own_who"].shape[1]) < saved["own_dominators"][:, None]
+        who = np.sort(np.where(known, saved["own_who"], -1 - np.arange(known.shape[1])), axis=1)
+        saved.promise(bool((np.diff(who, axis=1) != 0).all()), "'own_who' names an object twice")
 
     def _make_room_for(self, saved: Arrays) -> None:
         self._widen(max(64, 2 * len(saved["moments"])))

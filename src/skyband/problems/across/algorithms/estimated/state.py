@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.operator import Arrays, Ints
+from skyband.core.operator import Arrays, Floats, Ints
+from skyband.core.validation import Saved
 from skyband.problems.across.algorithms.estimated.sketches import Sketches
 from skyband.problems.across.algorithms.staircase.state import Staircase
 from skyband.problems.across.drivers.kernels.slots import START
@@ -47,6 +48,16 @@ class Estimated(Staircase):
             "sketches": self._sketches.clocks.copy(),
             "chance": self._scoring.chance.copy(),
         }
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        sets, streams = self._scoring_sets(saved["chance"]), self.spec.streams
+        saved.shape("sketches", *self._sketches.clocks.shape)
+        saved.promise(sets in (1, 1 << streams), "'chance' is not by set of streams")
+        saved.within("chance", saved["chance"], 0, 1)
+
+    def _scoring_sets(self, chance: Floats) -> int:
+        return len(chance) if chance.ndim == 2 and chance.shape[1] == self.spec.streams else 0
 
     def _restore(self, state: Arrays) -> None:
         super()._restore(state)

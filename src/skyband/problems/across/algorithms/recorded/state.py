@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Codes, Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.across.algorithms.recorded import kernels
 from skyband.problems.across.algorithms.recorded.kernels import (
     FREE,
     IN_SLOTS,
     MOST_TAKEN,
+    NEWEST,
     NUMBERS,
     RECORD,
     TAKEN,
@@ -143,6 +145,16 @@ class Recorded(Staircase):
             "prints": records.prints.copy(),
             "recorded": records.numbers.copy(),
         }
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        records = saved["records"]
+        saved.length(NUMBERS, "recorded")
+        saved.length(len(saved["own_slots"]), "prints")
+        saved.within("recorded", saved["recorded"][[NEWEST]], 0, FARTHEST)
+        saved.indices("records.stream", records["stream"], self.spec.streams)
+        saved.numbers("records.value", records["value"])
+        saved.within("records.time", records["time"], -FARTHEST, FARTHEST)
 
     def _restore(self, state: Arrays) -> None:
         rows = state["records"].astype(RECORD)

@@ -8,8 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Codes, Floats, Ints
+from skyband.core.validation import Saved
 from skyband.problems.across.algorithms.sorted_lists import kernels
-from skyband.problems.across.algorithms.sorted_lists.kernels import CLOCK, CODE, LIVE, NUMBERS, REPEATED, ROWS, VIEW
+from skyband.problems.across.algorithms.sorted_lists.kernels import (
+    CLOCK,
+    CODE,
+    LIVE,
+    NUMBERS,
+    RECOMPUTED,
+    REPEATED,
+    ROWS,
+    VIEW,
+)
 from skyband.problems.across.drivers.kernels.slots import NEVER, START, current_score, new_slots, with_room
 from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import AcrossSpec
@@ -94,7 +104,7 @@ class SortedLists(StepDriver):
         self._s = self._s._replace(slots=np.ascontiguousarray(self._s.slots[kept]))
 
     def _in_use(self) -> Arrays:
-        n, v = self._s.numbers[ROWS], self._s.numbers[VIEW]
+        n = self._s.numbers[ROWS]
         longest = int(self._s.sizes.max(initial=0))
         return {
             "numbers": self._s.numbers,
@@ -104,9 +114,39 @@ class SortedLists(StepDriver):
             "codes": self._s.codes[:, :longest],
             "moments": self._s.moments[:n],
             "instances": self._s.instances[:n],
-            "best": self._s.best[:, :v],
-            "scores": self._s.scores[:v],
         }
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        slots, n, streams = saved["own_slots"], len(saved["own_moments"]), self.spec.streams
+        numbers, sizes, keys, codes = (saved[f"own_{name}"] for name in ("numbers", "sizes", "keys", "codes"))
+        saved.length(NUMBERS, "own_numbers")
+        saved.length(streams, "own_sizes", "own_keys", "own_codes")
+        saved.length(n, "own_instances")
+        saved.promise(numbers[ROWS] == n, f"'own_numbers' counts {numbers[ROWS]} rows, not {n}")
+        saved.counts("own_numbers", numbers[[REPEATED, RECOMPUTED]])
+        saved.indices("own_instances", saved["own_instances"], slots.size)
+        saved.ascends("own_moments", saved["own_moments"])
+        saved.within("own_sizes", sizes, 0, min(keys.shape[1], codes.shape[1]))
+        saved.promise(keys.shape == codes.shape, "'own_keys' and 'own_codes' are not as many")
+        known = slots["last"] != NEVER
+        for s, size in enumerate(sizes.tolist()):
+            live = np.flatnonzero(known[:, s])
+            saved.promise(np.array_equal(np.sort(codes[s, :size]), live), "'own_codes' are not the objects of a stream")
+            saved.ascends("own_keys", keys[s, :size])
+            same = np.array_equal(slots["value"][codes[s, :size], s], keys[s, :size])
+            saved.promise(same, "'own_keys' are not the values of the objects")
+        live_objects = int(known.any(axis=1).sum())
+        saved.promise(numbers[LIVE] == live_objects, "'own_numbers' counts other objects than live")
+        # A row that lives leaves when its moment has passed; one that no moment is kept of would stay for ever.
+        kept = np.zeros(slots.size, np.bool_)
+        ends = slots["last"].ravel()[saved["own_instances"]] == saved["own_moments"]
+        kept[saved["own_instances"][ends]] = True
+        saved.promise(np.array_equal(kept, known.ravel()), "'own_moments' has not every row that lives")
+
+    def _restore(self, state: Arrays) -> None:
+        super()._restore(state)
+        self._s.numbers[VIEW] = 0  # it follows from the lists, and the next answer fills it
 
     def _make_room_for(self, saved: Arrays) -> None:
         self._reserve(max(len(saved["moments"]), saved["keys"].shape[1]))

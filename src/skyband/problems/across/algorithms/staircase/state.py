@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Codes, Floats, Ints
+from skyband.core.validation import Saved
 from skyband.problems.across.algorithms.staircase import kernels
 from skyband.problems.across.algorithms.staircase.kernels import (
     CLOCK,
@@ -146,9 +147,22 @@ class Staircase(StepDriver):
     def _make_room_for(self, saved: Arrays) -> None:
         self._widen(len(saved["score"]) + 64 + 4 * self.spec.streams)
 
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        size, numbers, front = len(saved["own_score"]), saved["own_numbers"], saved["own_front"]
+        saved.length(NUMBERS, "own_numbers")
+        saved.length(1, "held")
+        saved.counts("held", saved["held"])
+        saved.shape("own_front", COLUMNS, size)
+        saved.promise(numbers[SIZE] == size, f"'own_numbers' counts {numbers[SIZE]} points, not {size}")
+        saved.counts("own_numbers", numbers[[REPEATED, SINCE_SWEEP]])
+        saved.numbers("own_score", saved["own_score"])
+        saved.indices("own_front", front[CODE], len(saved["own_slots"]))
+        saved.counts("own_front", front[DOMINATORS])
+
     def _restore(self, state: Arrays) -> None:
         super()._restore(state)
-        self._s.numbers[STALE] = 1  # the top is not saved
+        self._s.numbers[STALE], self._s.numbers[FOUND] = 1, 0  # the top is not saved
         self._held = int(state["held"][0])
 
     def _clock(self) -> int:

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Codes, Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.across.algorithms.totals import kernels as totals_kernels
+from skyband.problems.across.algorithms.totals.relisting import remember_all
 from skyband.problems.across.drivers.clock import Steps
 from skyband.problems.across.drivers.kernels import candidates
 from skyband.problems.across.drivers.kernels.candidates import (
@@ -43,6 +45,7 @@ from skyband.problems.across.drivers.kernels.candidates import (
 from skyband.problems.across.drivers.kernels.slots import START
 from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import MAX, ONCE, SUM, AcrossSpec
+from skyband.windows import FOREVER
 
 ANY_NUMBER = np.iinfo(np.int64).max  # of rows of an object in a stream
 
@@ -201,15 +204,39 @@ class Totals(StepDriver):
         s, numbers = self._s, self._s.numbers
         return {
             "numbers": numbers,
-            "bar": s.bar,
             "values": s.values,
             "ring": self._unrolled(1 << int(numbers[COUNT]).bit_length())[: numbers[COUNT]],
             "delayed": s.delayed[: numbers[DELAYED]],
-            "top": s.top[: numbers[TOP]],
-            "heap": s.heap[: numbers[HEAP]],
-            "nodes": s.nodes,
-            "lists": s.lists,
         }
+
+    def _codes_in(self, saved: Saved) -> int:
+        values, streams = saved["own_values"], self.spec.streams
+        saved.shape("own_values", len(values), streams)
+        saved.numbers("own_values", values["value"])
+        saved.numbers("own_values", values["rest"])
+        saved.within("own_values.time", values["time"], -FARTHEST, FARTHEST)
+        saved.counts("own_values.position", values["position"])
+        saved.counts("own_values.rows", values["rows"])
+        return len(values)
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        numbers, values, streams = saved["own_numbers"], saved["own_values"], self.spec.streams
+        saved.length(NUMBERS, "own_numbers")
+        saved.length(1, "width")
+        saved.within("width", saved["width"], 1, max(4 * self._wide(), 16 * len(values) + 1024))
+        saved.counts("own_numbers", numbers[[REPEATED, REBUILDS]])
+        counted = np.zeros(values.size, np.int64)
+        for name, which in (("own_ring", COUNT), ("own_delayed", DELAYED)):
+            rows = saved[name]
+            saved.promise(numbers[which] == len(rows), f"'own_numbers' counts {numbers[which]} rows in {name!r}")
+            saved.indices(f"{name}.code", rows["code"], len(values))
+            saved.indices(f"{name}.stream", rows["stream"], streams)
+            saved.numbers(f"{name}.value", rows["value"])
+            counted += np.bincount(rows["code"].astype(np.int64) * streams + rows["stream"], minlength=values.size)
+        saved.ascends("own_ring.last", saved["own_ring"]["last"])
+        if self._ends:
+            saved.promise(np.array_equal(counted, values["rows"].ravel()), "'own_values' counts other rows than live")
 
     def _state(self) -> Arrays:
         return super()._state() | {"width": np.array([self._width], np.int64)}
@@ -217,17 +244,36 @@ class Totals(StepDriver):
     def _make_room_for(self, saved: Arrays) -> None:
         self._widen()
         self._s = self._s._replace(
-            top=_longer(self._s.top, len(saved["top"])),
-            heap=_longer(self._s.heap, len(saved["heap"]) + 1),
             ring=np.zeros(1 << len(saved["ring"]).bit_length(), ROW),
             delayed=np.zeros(len(saved["delayed"]), ROW),
-            nodes=np.zeros(len(saved["nodes"]), NODE),
         )
 
     def _restore(self, state: Arrays) -> None:
         self._width = int(state["width"][0])
         super()._restore(state)
-        self._s.numbers[FIRST], self._s.numbers[STALE], self._s.numbers[NEW] = 0, 1, 1
+        numbers, values = self._s.numbers, self._s.values
+        numbers[[FIRST, STALE, NEW]], numbers[LIVE] = (0, 1, 1), np.count_nonzero(self._live())
+        # Candidates follow from the values: no object reaches the bar, so that the next answer sets it anew.
+        numbers[[TOP, HEAP]], values["place"] = 0, BELOW
+        self._s.bar[0] = (np.inf, 2**63 - 1, 2**63 - 1, 0)
+        if self.spec.repeat == MAX:
+            self._list_values()
+
+    def _list_values(self) -> None:
+        """MAX: make the lists of values anew, from the rows that live; from the start on, from the largest of each."""
+        numbers, values = self._s.numbers, self._s.values
+        numbers[FREE] = END
+        self._s = self._s._replace(nodes=np.zeros(0, NODE))
+        self._s.lists["head"] = self._s.lists["tail"] = END
+        rows = [self._s.ring[: numbers[COUNT]], self._s.delayed[: numbers[DELAYED]]]
+        if not self._ends:
+            code, stream = np.nonzero(values["rows"])
+            rows = [np.zeros(len(code), ROW)]
+            rows[0]["code"], rows[0]["stream"], rows[0]["last"] = code, stream, FOREVER
+            rows[0]["value"] = values["value"][code, stream]
+        self._reserve_nodes(sum(map(len, rows)))
+        for some in rows:
+            remember_all(some, self._s.nodes, self._s.lists, numbers)
 
     # -- invariants ---------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Codes, Ints
+from skyband.core.validation import Saved
 from skyband.errors import AggregateOverflow
 from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.arrays import BROKEN, LIVING, WRITTEN, longer, table
@@ -162,6 +163,18 @@ class Joined(ShowsGroups):
             if scales := self.spec.inputs[source].scales:
                 saved[f"live {source} scales"] = np.array(scales)
         return saved
+
+    def validate(self, saved: Saved) -> None:
+        self._clock.validate(saved)
+        saved.length(1, "turns")
+        saved.counts("turns", saved["turns"])
+        saved.length(1 + len(self.spec.inputs), "pace")
+        saved.within("pace", saved["pace"], 0, float(2**62))
+        for source, given in enumerate(self.spec.inputs):
+            cells = len(saved[f"cells {source} part"])
+            saved.shape(f"cells {source} variables", cells, len(given.variables))
+            for what in ("waiting", "live"):
+                saved.indices(f"{what} {source} cell", saved[f"{what} {source} cell"], cells)
 
     def restore(self, state: Arrays) -> None:
         """Everything else follows from the rows that are live: sums are exact, whatever the order they came in."""

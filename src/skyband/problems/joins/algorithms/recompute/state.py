@@ -14,6 +14,7 @@ import numpy.typing as npt
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Codes, Ints
 from skyband.core.plain import BEFORE, Held, PlainWindow, closing, read, saved
+from skyband.core.validation import Saved
 from skyband.errors import AggregateOverflow
 from skyband.problems.joins.operator import (
     AVG,
@@ -258,6 +259,9 @@ class Recompute(ShowsGroups):
 
     def state(self) -> Arrays:
         return saved((self._turns, self._cells, [window.state() for window in self._windows]))
+
+    def validate(self, saved: Saved) -> None:
+        """Nothing that loops without bounds would see: what is wrong is found by `restore`, or does no harm."""
 
     def restore(self, state: Arrays) -> None:
         self._turns, cells, windows = read(state)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Floats, Ints
+from skyband.core.validation import Saved
 from skyband.problems.pairs.algorithms.naive.kernels import best_partners
 from skyband.problems.pairs.drivers.row_driver import RowDriver
 from skyband.problems.pairs.drivers.window_rows import Rows
@@ -111,6 +112,22 @@ class Naive(RowDriver):
             "known": self._known[live].copy(),
             "entered": np.array(sorted(self._entered), np.int64).reshape(-1, 2),
         }
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        n, base, k = saved["rows_columns"].shape[1], int(saved["rows_base"][0]), self.spec.k
+        saved.shape("partner", n, k)
+        saved.shape("partner_score", n, k)
+        saved.length(n, "known")
+        saved.within("known", saved["known"], 0, k)
+        known = np.arange(k) < saved["known"][:, None]
+        age = base + np.arange(n)[:, None] - saved["partner"]
+        oldest = np.broadcast_to(np.arange(n)[:, None], age.shape)
+        saved.promise(
+            bool(((age >= 1) & (age <= oldest))[known].all()), "'partner' has rows that are not older, or gone"
+        )
+        saved.numbers("partner_score", saved["partner_score"][known])
+        saved.shape("entered", len(saved["entered"]), 2)
 
     def _restored(self, state: Arrays) -> None:
         self._partner, self._score = state["partner"].copy(), state["partner_score"].copy()

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from skyband.core.operator import Arrays, Ints
+from skyband.core.validation import Saved
 from skyband.problems.pairs.algorithms.staircase.kernels import merging, placing
 from skyband.problems.pairs.algorithms.staircase.kernels.arrays import NO_ROW, SHIFT
 from skyband.problems.pairs.drivers.kernels.rows import renumber
@@ -104,6 +105,22 @@ class PairBand(RowDriver):
             "band": self._band[: self._held].copy(),
             "merged": np.array([self._merged, self._stale], np.int64),
         }
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        band, base, n = saved["band"], int(saved["rows_base"][0]), saved["rows_columns"].shape[1]
+        saved.length(2, "merged")
+        saved.counts("merged", saved["merged"])
+        saved.numbers("band.score", band["score"])
+        for name in ("a", "b"):
+            numbers = band[name]
+            saved.within(f"band.{name}", numbers, base, base + n - 1)
+            position = saved["rows_position"][numbers - base] if self._rows.timed else numbers
+            same = np.array_equal(position, band[f"{name}_position"])
+            saved.promise(same, f"'band.{name}_position' is not when the rows of 'band.{name}' came")
+        saved.promise(bool((band["a"] < band["b"]).all()), "'band' has pairs whose older row is not the first")
+        saved.ascends("band.a", -band["a"])
+        saved.distinct("band", band["b"], band["a"])
 
     def _restored(self, state: Arrays) -> None:
         self._band, self._held = state["band"].copy(), len(state["band"])

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
 from skyband.core.emit import takes_back
 from skyband.core.operator import Answer, Arrays, Ints
+from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.showing import GONE, HOLE, OUT
@@ -74,6 +75,16 @@ class Budgeted(Relaxed):
     def restore(self, state: Arrays) -> None:
         super().restore(state)
         self._state.spent[:] = state["spent"]
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        spent = saved["spent"]
+        saved.promise(
+            len(spent) == (len(saved["arrivals"]) if self._config.error > 0 else 0), "'spent' is not by group"
+        )
+        for name in ("gone", "missed"):
+            saved.counts(f"spent.{name}", spent[name])
+        saved.numbers("spent.best", spent["best"])
 
     def check(self) -> None:
         super().check()

@@ -12,7 +12,8 @@ from skyband.core.ad_hoc import NEXT_WINDOW, Asked
 from skyband.core.clock import WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
-from skyband.errors import InvalidQuery, SnapshotMismatch
+from skyband.core.validation import FARTHEST, Saved
+from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.compiling import read_only
 from skyband.kernels.panes import SAMPLE, WORTH_GUESSING, shape_of
@@ -29,6 +30,7 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     MANY,
     NEXT,
     SHOWN,
+    STEPS,
     TOTAL,
     WANTED,
     YOUNG,
@@ -41,7 +43,7 @@ from skyband.problems.rows.algorithms.mintopk.kernels.closing import FEW, close_
 from skyband.problems.rows.algorithms.mintopk.kernels.pushing import push_by_count, push_by_value
 from skyband.problems.rows.drivers.rescoring import Change
 from skyband.problems.rows.drivers.row_driver import RowDriver
-from skyband.problems.rows.drivers.row_kernels import NOW
+from skyband.problems.rows.drivers.row_kernels import LATE, NEED, NOW, UNRANKED
 from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import NEVER
 
@@ -96,12 +98,48 @@ class MinTopK(RowDriver):
             "cell_rows": slabs.pack(self._pool, cells),
         }
 
+    def validate(self, saved: Saved) -> None:
+        groups, young, cells, clock = (saved[name] for name in ("groups", "young", "cells", "clock"))
+        n = len(groups)
+        saved.length(ALL_CLOCKS, "clock")
+        saved.promise(n >= 1 if self.spec.grouped else n == 1, f"there are {n} groups")
+        saved.length(n, "young")
+        for headers, name, rows in ((groups, "groups", "list"), (young, "young", "young"), (cells, "cells", "cell")):
+            saved.parts(headers["length"], len(saved[f"{rows}_rows"]), f"{name}.length", f"{rows}_rows")
+            saved.rows(f"{rows}_rows")
+            saved.within(f"{rows}_rows.flag", saved[f"{rows}_rows"]["flag"], 0, FARTHEST)
+        saved.indices("cells.group", cells["group"], n)
+        saved.distinct("cells", cells["pane"], cells["group"])
+        saved.within("cells.length", cells["length"], 0, self._config.limit - 1)
+        saved.numbers("cells.threshold", cells["threshold"])
+        saved.numbers("groups.worst", groups["worst"])
+        for name in ("arrivals", "shown"):
+            saved.counts(f"groups.{name}", groups[name])
+        for name in ("until", "listed", "stays"):
+            saved.moments(f"groups.{name}", groups[name])
+        self._validate_windows(saved, clock)
+
+    def _validate_windows(self, saved: Saved, clock: Ints) -> None:
+        """Windows that hold a row are near those that have closed, so that it does not take for ever to close them."""
+        rows = sum(len(saved[f"{name}_rows"]) for name in ("list", "young", "cell"))
+        closed, following = int(clock[CLOSED]), int(clock[NEXT])
+        every, limit = self._shape.every, FARTHEST // self._shape.every + 1
+        saved.promise(clock[TOTAL] == rows, f"'clock' counts {clock[TOTAL]} rows, not {rows}")
+        saved.within("clock", clock[[NOW]], -FARTHEST, FARTHEST)
+        saved.counts("clock", clock[[LATE, UNRANKED, STEPS]])
+        saved.promise(-NEVER <= closed <= limit, f"'clock' has closed {closed}")
+        saved.promise(following == NEVER or closed <= following <= 2 * limit, f"'clock' closes {following} next")
+        if self._windows.waits and self.spec.window.lateness < NEVER and clock[NOW] > -NEVER:
+            passed = (int(clock[NOW]) - self.spec.window.lateness) // every
+            saved.promise(closed >= passed, "'clock' has not closed what its watermark has passed")
+        slides = 1 if self._windows.endless else self._shape.whole + 2
+        pane = saved["cells"]["pane"]
+        saved.within("cells.pane", pane, -2 * limit, 2 * limit)
+        if not self._numbered and not self._windows.endless:
+            for name in ("list_rows", "young_rows"):
+                saved.within(f"{name}.last", saved[name]["last"], -limit, closed + slides)
+
     def restore(self, state: Arrays) -> None:
-        if "young" not in state:
-            raise SnapshotMismatch(
-                "This snapshot of 'mintopk' was written by another version of Skyband, which kept one list of rows: "
-                "this one keeps two. Start anew, or go on with that version."
-            )
         self._held, self._windows = None, WindowClock(self.spec.window)
         self._clock, self._groups, self._young, self._cells = (
             state[name].copy() for name in ("clock", "groups", "young", "cells")
@@ -112,6 +150,7 @@ class MinTopK(RowDriver):
             headers["offset"] = 0
             slabs.unpack(self._pool, headers, state[name])
         self._groups["cell"] = self._clock[FREE_CELL] = slabs.NONE
+        self._clock[OUT] = self._clock[NEED] = self._clock[WANTED] = 0  # what a call leaves behind
         for cell, g in enumerate(self._cells["group"]):
             self._cells["following"][cell] = self._groups["cell"][g]
             self._groups["cell"][g] = cell

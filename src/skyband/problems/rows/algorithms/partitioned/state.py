@@ -10,6 +10,7 @@ import numpy.typing as npt
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
 from skyband.core.emit import takes_back
 from skyband.core.operator import Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.ranking import Rows, best_first
@@ -18,6 +19,7 @@ from skyband.problems.rows.algorithms.partitioned.kernels.steps import Partition
 from skyband.problems.rows.drivers.rescoring import Change, rescored
 from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
+from skyband.windows import NEVER
 
 
 class Partitioned(StepDriver):
@@ -35,6 +37,40 @@ class Partitioned(StepDriver):
 
     def rescore(self, change: Change) -> None:
         self.restore(rescored(self.state(), change, other=(f"list{PARTS}_rows",)))
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        ranked, expiry, store, parts = (f"list{i}" for i in (RANKED, EXPIRY, STORE, PARTS))
+        saved.same_rows(f"{ranked}_length", f"{ranked}_rows", f"{expiry}_length", f"{expiry}_rows")
+        groups, entries, owner = saved["groups"], saved[f"{parts}_rows"], saved.owners(f"{parts}_length")
+        stored = saved[f"{store}_length"]
+        saved.counts("groups.partition", groups["partition"])
+        saved.counts("groups.came", groups["came"])
+        saved.promise(bool((groups["closed"] <= stored).all()), "'groups.closed' is more than there is in the store")
+        saved.within(f"{parts}.flag", entries["flag"], 0, len(saved[f"{store}_rows"]))
+        taken = np.bincount(owner, entries["flag"], len(groups)).astype(np.int64)
+        saved.promise(np.array_equal(taken, groups["closed"]), "partitions are not what is closed of the store")
+        saved.within(f"{parts}.score", entries["score"], 0, FARTHEST)
+        for low, high in (("position", "last"), ("last", "flag")):
+            inside = (entries[low] >= 0) & (entries[low] <= entries[high])
+            saved.promise(bool(inside.all()), f"{parts}.{low} is not from 0 to {high!r}")
+        self._validate_store(saved, entries, owner)
+
+    def _validate_store(self, saved: Saved, parts: Rows, owner: Ints) -> None:
+        """No row is in two partitions: to merge these would never end."""
+        stored, groups = saved[f"list{STORE}_length"], saved["groups"]
+        begin = (np.cumsum(stored) - stored)[owner]
+        before = np.cumsum(parts["flag"]) - parts["flag"]
+        first = np.full(len(groups), NEVER)
+        np.minimum.at(first, owner, before)
+        begin = begin + before - first[owner]
+        filling, begins = stored - groups["closed"], np.cumsum(stored) - stored + groups["closed"]
+        length = np.concatenate([parts["last"], filling])
+        index = np.repeat(np.concatenate([begin, begins]) - (np.cumsum(length) - length), length) + np.arange(
+            length.sum()
+        )
+        rows, of = saved[f"list{STORE}_rows"][index], np.repeat(np.concatenate([owner, np.arange(len(groups))]), length)
+        saved.distinct(f"list{STORE}_rows", rows["position"], of)
 
     def check(self) -> None:
         super().check()

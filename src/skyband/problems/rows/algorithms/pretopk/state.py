@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from skyband.core.operator import Arrays
+from skyband.core.validation import Saved
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.pretopk.kernels import ANSWER, PredictedHeaps
 from skyband.problems.rows.drivers.open_windows import OpenWindowDriver
@@ -29,6 +30,11 @@ class PredictedTopK(OpenWindowDriver):
         # A list has at most k + 1 rows; each of them may move.
         room = (8 * (spec.k + 8) * (lists + 1), 0)
         super().__init__(spec, kind, lists=lists, room=room, initial_room=initial_room)
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        for i in range(len(self._state.lists)):
+            saved.within(f"list{i}_length", saved[f"list{i}_length"], 0, self.spec.k)
 
     def check(self) -> None:
         super().check()

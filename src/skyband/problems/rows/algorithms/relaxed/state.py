@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays
+from skyband.core.validation import Saved
 from skyband.kernels import slabs
 from skyband.kernels.ranking import Rows, best_first
 from skyband.problems.rows.algorithms.relaxed.kernels.arrays import GROUP, SPENT, Config, State, expired_at, new_work
@@ -59,6 +60,16 @@ class Relaxed(WindowDriver):
         )
         live[self._pending["group"]] = True
         return live
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        saved.counts("arrivals", saved["arrivals"])
+        saved.counts("pruned", saved["pruned"])
+        saved.best_first(f"{BANDS}_length", f"{BANDS}_rows")
+        if self._numbered and self._config.expires:
+            shown = saved.ranks(f"{BANDS}_length") < self.spec.k
+            age = saved["arrivals"][saved.owners(f"{BANDS}_length")] - saved[f"{BANDS}_rows"]["time"]
+            saved.within(f"{BANDS}_rows", age[shown], 1, self.spec.window.size)
 
     def check(self) -> None:
         saved, k = self.state(), self.spec.k

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skyband.core.operator import Arrays
+from skyband.core.validation import Saved
 from skyband.kernels import slabs
 from skyband.kernels.ranking import ROW, best_first
 from skyband.kernels.score_grid import MOST_CELLS, cell_of
@@ -32,22 +33,24 @@ class WholeWindow(StepDriver):
     def rows_held(self) -> int:
         return super().rows_held() - int(self._state.lists[GRID]["length"].sum())
 
-    def restore(self, state: Arrays) -> None:
-        grid = f"list{GRID}"
-        if f"{grid}_length" not in state:  # a snapshot from before there were grids: they are made with the next answer
-            none: Arrays = {
-                f"{grid}_length": np.zeros(len(state["groups"]), np.int64),
-                f"{grid}_rows": np.empty(0, ROW),
-            }
-            state = {**state, **none}
-        super().restore(state)
+    def state(self) -> Arrays:
+        """Without the grids: they follow from the window, and the next answer makes them anew."""
+        state = super().state()
+        state[f"list{GRID}_length"][:], state[f"list{GRID}_rows"] = 0, np.empty(0, ROW)
+        state["groups"]["made_of"] = 0
+        return state
+
+    def validate(self, saved: Saved) -> None:
+        super().validate(saved)
+        saved.length(0, f"list{GRID}_rows")
+        saved.promise(not saved["groups"]["made_of"].any(), "'groups' have grids")
+        for name in ("left", "made_at"):
+            saved.counts(f"groups.{name}", saved["groups"][name])
+        window = saved[f"list{WINDOW}_rows"]
+        saved.distinct(f"list{WINDOW}_rows", window["position"], saved.owners(f"list{WINDOW}_length"))
 
     def rescore(self, change: Change) -> None:
-        grid, state = f"list{GRID}", self.state()
-        # The cells of the grid are ranges of scores: the next answer makes the grid anew.
-        state[f"{grid}_length"][:], state[f"{grid}_rows"] = 0, np.empty(0, ROW)
-        state["groups"]["made_of"] = 0
-        self.restore(rescored(state, change, other=("low", "per_score")))
+        self.restore(rescored(self.state(), change, other=("low", "per_score")))
 
     def check(self) -> None:
         super().check()

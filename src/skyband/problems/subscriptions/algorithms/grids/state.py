@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import ANSWER, Answer, Arrays, Floats, Ints
+from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery
 from skyband.problems.subscriptions.algorithms.grids.kernels import NONE, step_of
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
+from skyband.problems.subscriptions.query import MOST_ROWS
 
 
 class Grid(NamedTuple):
@@ -42,6 +44,10 @@ class Lists(NamedTuple):
     member: npt.NDArray[np.int32]  # by cell: the queries that a row in it may concern,
     members: Ints  # how many these are,
     place: npt.NDArray[np.int32]  # and by cell and query, where it is among them, or NONE
+
+
+_SAVED_GRID = ("columns", "cell", "low", "high", "cuts", "shown")
+_SAVED_LISTS = ("k", "size", "start")
 
 
 class GridOperator:
@@ -152,15 +158,46 @@ class GridOperator:
         return min(self._arrivals, self.spec.window.size)
 
     def state(self) -> Arrays:
-        parts = {f"grid {name}": array.copy() for name, array in self._grid._asdict().items()}
-        parts |= {f"lists {name}": array.copy() for name, array in self._lists._asdict().items()}
+        """The rows and the queries. The lists of both follow from these, as when a query comes."""
+        parts = {f"grid {name}": getattr(self._grid, name).copy() for name in _SAVED_GRID}
+        parts |= {f"lists {name}": getattr(self._lists, name).copy() for name in _SAVED_LISTS}
         return {**parts, "parameters": self._parameters.copy(), "arrivals": np.array([self._arrivals])}
 
+    def validate(self, saved: Saved) -> None:
+        grid, queries = self._grid, len(saved["lists k"])
+        for name in ("columns", "cell", "low", "high", "cuts"):
+            saved.shape(f"grid {name}", *getattr(grid, name).shape)
+        saved.shape("grid shown", len(grid.shown), queries)
+        saved.length(queries, "lists size", "lists start")
+        saved.shape("parameters", len(self._parameters), queries)
+        saved.length(1, "arrivals")
+        saved.counts("arrivals", saved["arrivals"])
+        cell = saved["grid cell"]
+        saved.within("grid cell", cell, NONE, len(grid.head) - 1)
+        come = np.arange(len(cell)) < saved["arrivals"][0]
+        saved.promise(bool((cell[~come] == NONE).all()), "'grid cell' has rows that have not come")
+        saved.within("lists k", saved["lists k"], 1, MOST_ROWS)
+        saved.within("lists size", saved["lists size"], self.spec.window.size, self.spec.window.size)
+        saved.counts("lists start", saved["lists start"])
+
     def restore(self, state: Arrays) -> None:
-        self._grid = Grid(*(state[f"grid {name}"].copy() for name in Grid._fields))
-        self._lists = Lists(*(state[f"lists {name}"].copy() for name in Lists._fields))
+        self._grid = self._grid._replace(**{name: state[f"grid {name}"].copy() for name in _SAVED_GRID})
         self._parameters = state["parameters"].copy()
         self._arrivals = int(state["arrivals"][0])
+        self._chain()
+        self._rebuild(*(state[f"lists {name}"].copy() for name in _SAVED_LISTS))
+
+    def _chain(self) -> None:
+        """Make the lists of the cells anew."""
+        grid = self._grid
+        for links in (grid.following, grid.before, grid.head):
+            links[:] = NONE
+        rows = np.flatnonzero(grid.cell != NONE)
+        rows = rows[np.argsort(grid.cell[rows], kind="stable")]
+        same = grid.cell[rows][1:] == grid.cell[rows][:-1]
+        grid.following[rows[:-1][same]], grid.before[rows[1:][same]] = rows[1:][same], rows[:-1][same]
+        first = rows[np.append(True, ~same)] if len(rows) else rows
+        grid.head[grid.cell[first]] = first
 
     def check(self) -> None:
         for q in range(len(self._lists.k)):

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
 from skyband.core.clock import WindowClock
 from skyband.core.operator import Answer, Arrays, Floats, Ints
+from skyband.core.validation import Saved, Validates, check_kinds
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.operator import Batch as RowBatch
 from skyband.problems.rows.operator import RowOperator
 from skyband.problems.rows.operator import Spec as RowSpec
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
+from skyband.problems.subscriptions.query import MOST_ROWS
 from skyband.windows import NEVER
 
 Open = Callable[..., RowOperator]
@@ -69,8 +72,10 @@ class PerQuery:
             operator.push(RowBatch(np.full(1, np.nan), np.full(1, clock.now), _NO_GROUPS, self._position))
 
     def _opened(self, q: int) -> RowOperator:
-        k, size, counts = self._columns[:, q].tolist()
-        return self._open(row_spec(self.spec, k, size, counts=bool(counts)))
+        return self._open(self._row_spec(*self._columns[:, q].tolist()))
+
+    def _row_spec(self, k: int, size: int, counts: int) -> RowSpec:
+        return row_spec(self.spec, k, size, counts=bool(counts))
 
     def compact(self, kept: Ints) -> None:
         self._operators = [self._operators[q] for q in kept.tolist()]
@@ -167,6 +172,22 @@ class PerQuery:
         parts = {f"{q} {name}": array for q, op in enumerate(self._operators) for name, array in op.state().items()}
         clock = np.append(self._windows.state(), self._position)
         return {"columns": self._columns.copy(), "parameters": self._parameters.copy(), "clock": clock, **parts}
+
+    def validate(self, saved: Saved) -> None:
+        columns = saved["columns"]
+        queries = columns.shape[-1]
+        saved.shape("columns", 3, queries)
+        saved.shape("parameters", len(self._parameters), queries)
+        saved.promise(len(saved["clock"]) > 1, "'clock' is too short")
+        saved.counts("clock", saved["clock"][-1:])
+        self._windows.validate(saved, "clock", saved["clock"][:-1])
+        saved.within("columns", columns[0], 1, MOST_ROWS)
+        saved.within("columns", columns[1], 1, self.spec.window.size)
+        saved.within("columns", columns[2], 0, 1)
+        for q in range(queries):
+            own, operator = Saved(dict(saved), f"{q} "), self._open(self._row_spec(*columns[:, q].tolist()))
+            check_kinds(dict(own), operator.state())
+            cast(Validates, operator).validate(own)
 
     def restore(self, state: Arrays) -> None:
         self._columns, self._parameters = state["columns"].copy(), state["parameters"].copy()

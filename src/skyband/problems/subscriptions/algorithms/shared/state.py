@@ -10,6 +10,7 @@ import numpy as np
 from skyband.core.clock import next_due
 from skyband.core.emit import ENTER, is_whole
 from skyband.core.operator import Answer, Arrays, Floats, Ints
+from skyband.core.validation import FARTHEST, Saved
 from skyband.errors import InvalidQuery
 from skyband.kernels.ranking import ROW, Rows
 from skyband.problems.rows.drivers.rescoring import Change, rescored
@@ -292,6 +293,23 @@ class Shared(WindowDriver):
             "counters": np.array([*self._clocks(), self._complete, self._rose], np.int64),
             **self._before.state(),
         }
+
+    def validate(self, saved: Saved) -> None:
+        self._validate_clocks(saved, 2)
+        queries, groups = saved["queries"], saved["score_groups"].shape[-1]
+        saved.shape("queries", len(self._queries), queries.shape[-1])
+        saved.shape("score_groups", len(self._score_groups.values), groups)
+        saved.promise(len(self._score_groups.values) > 0 or groups == 1, f"there are {groups} score groups")
+        saved.length(groups, "born")
+        saved.moments("born", saved["born"])
+        self._validate_queries(saved, queries[K], queries[SIZE], queries[EVERY])
+        saved.within("queries.start", queries[START], FROM_THE_START, FARTHEST)
+        saved.indices("queries.of", queries[OF], groups)
+        saved.rows("band", "waiting")
+        for name in ("band", "waiting"):
+            saved.indices(f"{name}.{SCORE_GROUP}", saved[name][SCORE_GROUP], groups)
+        saved.ascends(f"band.{SCORE_GROUP}", saved["band"][SCORE_GROUP])
+        self._before.validate(saved, queries.shape[-1])
 
     def restore(self, state: Arrays) -> None:
         self._queries, self._band = state["queries"].copy(), state["band"].copy()

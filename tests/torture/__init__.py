@@ -1,0 +1,1 @@
+"""The torture campaign: faults, damage and hostile input, seeded and replayable. `make torture` runs it."""

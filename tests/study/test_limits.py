@@ -14,7 +14,7 @@ from rich.console import Console
 from skyband.errors import InvalidQuery
 from skyband.study import limits, startup
 from skyband.study.results import Result, table, write
-from skyband.study.sizes import SPARK_JOIN_LINES, SPARK_LINES, Sizes, SparkSizes
+from skyband.study.sizes import SPARK_JOIN_LINES, SPARK_LINES, SPARK_TRIGGER_LINES, Sizes, SparkSizes
 
 TINY = Sizes(
     rows=20_000,
@@ -24,7 +24,15 @@ TINY = Sizes(
     startup_queries=("panes",),
     startup_rounds=1,
     spark=SparkSizes(
-        rows=4_000, files=2, files_per_batch=1, group_rows=2_000, own_rows=2_000, join_rows=10_000, rounds=1
+        rows=4_000,
+        files=2,
+        files_per_batch=1,
+        group_rows=2_000,
+        own_rows=2_000,
+        wide_rows=2_000,
+        triggers=2,
+        join_rows=10_000,
+        rounds=1,
     ),
 )
 EMBEDDED = ["panes-10", "panes-1000", "arrival-9", "arrival-81", "groups", "growth"]
@@ -43,7 +51,9 @@ def text_of(results: list[Result], *, official: bool) -> str:
 def test_every_line_of_the_embedded_engine_is_measured() -> None:
     results = list(limits.measure(EMBEDDED, TINY, silent))
     assert [result.name for result in results] == EMBEDDED
-    assert all(result.rows_per_second and result.reference_rows_per_second and result.rows_held for result in results)
+    rates = [result for result in results if result.name not in SPARK_TRIGGER_LINES]
+    assert all(result.rows_per_second and result.reference_rows_per_second and result.rows_held for result in rates)
+    assert all("of JVM" in result.cpu for result in results if sys.platform == "linux")
     assert all(result.how and result.rows_expected for result in results)
     shown = text_of(results, official=False)
     assert "not the official figures" in shown
@@ -66,7 +76,7 @@ def test_lines_of_spark_are_measured() -> None:
 
     One line; with SKYBAND_TESTS=all every one, which takes two minutes.
     """
-    every = [*SPARK_LINES, *SPARK_JOIN_LINES]
+    every = [*SPARK_LINES, *SPARK_TRIGGER_LINES, *SPARK_JOIN_LINES]
     names = every if os.environ.get("SKYBAND_TESTS") == "all" else ["spark-scan"]
     program = (
         "import json; from dataclasses import asdict\n"
@@ -78,7 +88,9 @@ def test_lines_of_spark_are_measured() -> None:
     assert run.returncode == 0, run.stderr
     results = [Result(**result) for result in json.loads(run.stdout)]
     assert [result.name for result in results] == names
-    assert all(result.rows_per_second and result.reference_rows_per_second and result.rows_held for result in results)
+    rates = [result for result in results if result.name not in SPARK_TRIGGER_LINES]
+    assert all(result.rows_per_second and result.reference_rows_per_second and result.rows_held for result in rates)
+    assert all("of JVM" in result.cpu for result in results if sys.platform == "linux")
 
 
 def test_lines_are_chosen_by_the_beginning_of_their_names() -> None:

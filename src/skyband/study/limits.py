@@ -14,7 +14,15 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from skyband.errors import InvalidQuery
 from skyband.study import across, embedded, joins, pairs, pipelines, startup, subscriptions
 from skyband.study.results import Result, table, write
-from skyband.study.sizes import OFFICIAL, PIPELINE_LINES, QUICK, SPARK_JOIN_LINES, SPARK_LINES, Sizes
+from skyband.study.sizes import (
+    OFFICIAL,
+    PIPELINE_LINES,
+    QUICK,
+    SPARK_JOIN_LINES,
+    SPARK_LINES,
+    SPARK_TRIGGER_LINES,
+    Sizes,
+)
 
 GROWTH: Final = "growth"
 STARTUP: Final = (startup.CACHED, startup.UNCACHED)
@@ -23,6 +31,7 @@ NAMES: Final = (
     GROWTH,
     *pairs.NAMES,
     *SPARK_LINES,
+    *SPARK_TRIGGER_LINES,
     *STARTUP,
     *across.NAMES,
     *joins.NAMES,
@@ -69,7 +78,7 @@ def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]
     yield from _embedded(wanted, sizes, say)
     yield from pairs.measure(wanted, sizes.passes, say)
     yield from joins.measure(wanted, sizes.passes, say)
-    if not {*SPARK_LINES, *SPARK_JOIN_LINES}.isdisjoint(wanted):
+    if not {*SPARK_LINES, *SPARK_TRIGGER_LINES, *SPARK_JOIN_LINES}.isdisjoint(wanted):
         from skyband.study import spark  # imports pyspark
 
         yield from spark.measure(wanted, sizes.spark, say)

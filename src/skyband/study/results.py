@@ -32,6 +32,7 @@ class Result:
     rows_held: float | None = None
     rows_expected: str = ""
     how: str = ""  # what exactly was timed
+    cpu: str = ""  # on Spark: CPU seconds of the whole run, of Java and of Python, of both sides
 
     @property
     def met(self) -> bool:
@@ -49,7 +50,11 @@ def table(results: Sequence[Result], *, official: bool) -> Table:
     shown.add_column("rows held\nexpected", justify="right", no_wrap=True)
     for result in results:
         shown.add_row(
-            Text.assemble(result.workload, (f"\n  {result.name}: {result.against}", "dim")),
+            Text.assemble(
+                result.workload,
+                (f"\n  {result.name}: {result.against}", "dim"),
+                (f"\n  {result.cpu}" if result.cpu else "", "dim"),
+            ),
             f"{_millions(result.rows_per_second)}\n{_millions(result.reference_rows_per_second)}",
             f"{_figure(result.measured, result.unit)}\n{_limit(result)}",
             Text("met", "green") if result.met else Text("missed", "bold red"),

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 # Named here, because bench.spark imports pyspark.
-SPARK_LINES: Final = ("spark-scan", "spark-own", "spark-groups")
+SPARK_LINES: Final = ("spark-scan", "spark-wide", "spark-scan-groups", "spark-own", "spark-groups")
+SPARK_TRIGGER_LINES: Final = ("spark-trigger", "spark-trigger-p95", "spark-empty", "spark-first")
 PIPELINE_LINES: Final = ("pipelines-rate", "pipelines-first")
 SPARK_JOIN_LINES: Final = ("joins-spark-union", "joins-spark-own")
 
@@ -18,6 +19,8 @@ class SparkSizes:
     files_per_batch: int = 4
     group_rows: int = 2_000_000  # of our side of the line about groups
     own_rows: int = 500_000  # for Spark's own way, which is slow
+    wide_rows: int = 4_000_000  # of 30 columns
+    triggers: int = 20  # small ones, and as many empty ones
     join_rows: int = 1_000_000  # of each of two streams
     pipeline_rows: int = 10_000_000
     rounds: int = 2
@@ -51,6 +54,8 @@ QUICK: Final = Sizes(
         files_per_batch=2,
         group_rows=100_000,
         own_rows=50_000,
+        wide_rows=400_000,
+        triggers=8,
         join_rows=100_000,
         pipeline_rows=1_000_000,
         rounds=1,

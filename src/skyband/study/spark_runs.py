@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skyband.engines.spark.processor import STATE_NAME
+from skyband.study.processes import Cpu, cpu_seconds
 from skyband.study.results import Result
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ START_US: Final = 1_767_603_600_000_000  # 2026-01-05 09:00 UTC
 ROW_US: Final = 1_000  # from one row to the next: a thousand rows a second
 
 # Both sides keep their state in RocksDB; Spark's own operators refuse the encoding that ours uses.
-_SETTINGS_OF_OWN: Final = {"spark.sql.streaming.stateStore.encodingFormat": "unsaferow"}
+SETTINGS_OF_OWN: Final = {"spark.sql.streaming.stateStore.encodingFormat": "unsaferow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Run:
 class Timing:
     rate: float = 0.0  # rows per second of the best micro-batch
     rows_held: int | None = None  # by our state, at the end
+    cpu: Cpu | None = None  # of the whole run
 
 
 def time_all(
@@ -67,20 +69,23 @@ def time_all(
 
 
 def _time(spark: SparkSession, folder: Path, run: Run) -> Timing:
-    with _settings(spark, {} if run.ours else _SETTINGS_OF_OWN), tempfile.TemporaryDirectory(dir=folder) as checkpoint:
-        asked = run.question(*(_stream(spark, folder / name, run.files_per_batch) for name in run.folders))
+    with settings(spark, {} if run.ours else SETTINGS_OF_OWN), tempfile.TemporaryDirectory(dir=folder) as checkpoint:
+        asked = run.question(*(stream(spark, folder / name, run.files_per_batch) for name in run.folders))
         writer = asked.writeStream.format("noop").outputMode(run.mode).option("checkpointLocation", checkpoint)
+        before = cpu_seconds()
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
+        after = cpu_seconds()
         rate = max(
             1000 * progress["numInputRows"] / progress["durationMs"]["triggerExecution"]
             for progress in query.recentProgress
             if progress["batchId"] > 0  # the first one warms up, and has no watermark yet that could close a window
         )
-        return Timing(rate, _rows_held(spark, checkpoint) if run.ours else None)
+        used = after.since(before) if before and after else None
+        return Timing(rate, _rows_held(spark, checkpoint) if run.ours else None, used)
 
 
-def _stream(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFrame:
+def stream(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFrame:
     columns = spark.read.parquet(str(folder)).schema
     return spark.readStream.schema(columns).option("maxFilesPerTrigger", files_per_batch).parquet(str(folder))
 
@@ -92,9 +97,9 @@ def _rows_held(spark: SparkSession, checkpoint: str) -> int:
 
 
 @contextmanager
-def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    before = {name: str(spark.conf.get(name)) for name in settings}
-    for name, value in settings.items():
+def settings(spark: SparkSession, chosen: dict[str, str]) -> Iterator[None]:
+    before = {name: str(spark.conf.get(name)) for name in chosen}
+    for name, value in chosen.items():
         spark.conf.set(name, value)
     try:
         yield
@@ -132,4 +137,5 @@ def compared(
         rows_held=ours.rows_held,
         rows_expected=expected,
         how="the best micro-batch of each but the first: numInputRows / triggerExecution",
+        cpu="" if ours.cpu is None else f"{ours.cpu}; against {reference.cpu}",
     )

@@ -100,7 +100,7 @@ STATEMENTS = [
     *("SELECT * FROM rows [WINDOW 2 ON t] ORDER BY y LIMIT 1", "SELECT * FROM rows [WINDOW 0] ORDER BY x LIMIT 1"),
     *("SELECT * FROM rows [WINDOW 2] ORDER BY x LIMIT 0", "SELECT * FROM rows [WINDOW 2] ORDER BY x LIMIT -1"),
     *(
-        "SELECT * FROM rows [WINDOW 2 ON t] ORDER BY name LIMIT 1",
+        "SELECT * FROM rows [WINDOW 2 ON t] ORDER BY name * 2 LIMIT 1",
         "COPY rows TO '/etc/passwd'",
         "SHOW TABLES",
         "EXPLAIN",

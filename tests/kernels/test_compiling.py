@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -21,6 +22,7 @@ from skyband import core, kernels, problems
 from skyband.kernels import compiling
 from skyband.kernels.compiling import KernelCache, OneFileEach, kernel
 from skyband.problems.rows.algorithms.mintopk.kernels import pushing as mintopk_kernels
+from skyband.problems.rows.algorithms.pretopk import kernels as pretopk_kernels
 from skyband.problems.rows.algorithms.relaxed.kernels import pushing as relaxed_kernels
 from skyband.problems.rows.drivers import step_kernels as stepwise
 
@@ -91,7 +93,7 @@ def test_code_is_valid_until_something_changes_that_it_is_made_from(
         for name, text in texts.items():
             (tmp_path / f"{name}.py").write_text(text)
         compiling._read.cache_clear()
-        return compiling.stamp_of("skyband.looping", "numpy")
+        return compiling._stamp(compiling.sources_of("skyband.looping", "numpy"))
 
     stamps = [stamp()]
     for name in texts:
@@ -108,6 +110,23 @@ def test_a_kernel_is_made_from_what_it_calls() -> None:
     known: dict[str, Any] = {"push": relaxed_kernels.push, "np": np}
     exec("def made():\n    push()", known)
     assert relaxed_kernels.__name__ in compiling._modules(known["made"])
+
+
+def test_a_kernel_is_made_from_what_the_classes_of_its_arguments_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop that several algorithms share calls what the class of `kind` stands for, and imports none of them."""
+    cache = KernelCache(stepwise.push.py_func)
+    kind = (numba.typeof(pretopk_kernels.PredictedHeaps(1, 1, 0)),)
+    codegen = stepwise.push.targetctx.codegen()
+    assert pretopk_kernels.__name__ not in cache._sources
+    key = cache._index_key(kind, codegen)
+    assert cache._index_key(kind, codegen) == key
+    changed = compiling._read(pretopk_kernels.__name__)
+    assert changed is not None
+    read = compiling._read
+    monkeypatch.setattr(
+        compiling, "_read", lambda name: (7, changed[1]) if name == pretopk_kernels.__name__ else read(name)
+    )
+    assert cache._index_key(kind, codegen) != key
 
 
 def test_kernels_are_cached_so() -> None:
@@ -127,7 +146,7 @@ def test_copies_of_the_package_share_what_they_compile(tmp_path: Path, monkeypat
     assert Path(here.cache_path) == tmp_path / relaxed_kernels.__name__
     here._cache_file.save("integers", "code")
     assert KernelCache(relaxed_kernels.push.py_func)._cache_file.load("integers") == "code"
-    monkeypatch.setattr(compiling, "stamp_of", lambda *modules: 7)  # a copy with other sources
+    monkeypatch.setattr(compiling, "sources_of", lambda *modules: {"other": 7})  # a copy with other sources
     other = KernelCache(relaxed_kernels.push.py_func)._cache_file
     other.save("integers", "other code")
     assert (here._cache_file.load("integers"), other.load("integers")) == ("code", "other code")

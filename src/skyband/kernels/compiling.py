@@ -90,11 +90,19 @@ class KernelCache(FunctionCache):
             name = f"{function.__name__}-{_number(text.encode()):016x}.{name}"
         # A file of a user's is told by its time, as numba does.
         file = None if _read(function.__module__) else self._impl.locator.get_source_stamp()
-        stamp = stamp_of(*_modules(function))
+        self._sources = sources_of(*_modules(function))
+        stamp = _stamp(self._sources)
         if isinstance(self._impl.locator, ByModule):  # several versions may share the folder
             name = f"{name}.{stamp:016x}"
         self._cache_file = OneFileEach(self._cache_path, name, (file, stamp))
         self._turn = Path(self._cache_path, f"{name}.turn")
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """Also what the types of its arguments bring: a function may be chosen by the class of a named tuple."""
+        brought = sources_of(*(one.__module__ for one in _classes(sig)))
+        beyond = {module: number for module, number in brought.items() if module not in self._sources}
+        key = super()._index_key(sig, codegen)
+        return (*key, _stamp(beyond)) if beyond else key
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -152,8 +160,8 @@ def _modules(function: Callable[..., Any]) -> set[str]:
     return {str(getattr(one, "__module__", None) or getattr(one, "__name__", "")) for one in known}
 
 
-def stamp_of(*modules: str) -> int:
-    """Another number as soon as one of these modules changes, or one that they import, directly or not.
+def sources_of(*modules: str) -> dict[str, int]:
+    """Those of these modules that are ours and all that they import, directly or not, each with what it contains.
 
     What a kernel is compiled from is in them: its own text, its parts, and the constants of both.
     """
@@ -164,7 +172,20 @@ def stamp_of(*modules: str) -> int:
         if module not in found and (read := _read(module)) is not None:
             found[module], imported = read
             waiting += imported
-    return _number(repr(sorted(found.items())).encode())
+    return found
+
+
+def _stamp(sources: dict[str, int]) -> int:
+    """Another number as soon as one of the modules changes."""
+    return _number(repr(sorted(sources.items())).encode())
+
+
+def _classes(types: Any) -> Iterator[type]:
+    """The classes of the named tuples among these types, and of those in them."""
+    for one in types:
+        if found := getattr(one, "instance_class", None):
+            yield found
+        yield from _classes(getattr(one, "types", ()))
 
 
 @functools.cache

@@ -136,3 +136,23 @@ def test_groups_that_no_longer_meet_having_go_before_others_come(plan: str) -> N
         (4, "delete", "y", None),
         (4, "upsert", "x", 2),
     ]
+
+
+def test_backfill_sees_rows_from_before_a_query_for_the_same_value() -> None:
+    schema = pa.schema({"t": pa.int64(), "x": pa.float64(), "y": pa.float64(), "g": pa.string()})
+    queries = pa.schema({"id": pa.int64(), "a": pa.float64(), "g": pa.string()})
+    session = sb.TopKForEach(
+        queries=queries.empty_table(),
+        k=1,
+        by="abs(x - q.a)",
+        where="g = q.g",
+        key="id",
+        window=sb.sliding(2, every=1, on="t"),
+        algorithm="boxes",
+    ).open(schema)
+    session.push(pa.table([[0], [9.0], [0.0], ["v"]], schema=schema))
+    session.add(pa.table([[1], [0.0], ["v"]], schema=queries))  # it sees only what comes after it
+    session.push(pa.table([[0], [5.0], [0.0], ["v"]], schema=schema))
+    session.add(pa.table([[2], [0.0], ["v"]], schema=queries), backfill=True)
+    shown = session.finish().select(["id", "window_end", "score"])
+    assert [tuple(line.values()) for line in shown.to_pylist()] == [(1, 1, 5.0), (2, 1, 9.0), (1, 2, 5.0), (2, 2, 9.0)]

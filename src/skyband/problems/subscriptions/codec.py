@@ -164,12 +164,11 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
 
     def _with_parameters(self, queries: Queries, batch: pa.RecordBatch, backfill: bool) -> Queries:
         """The same with what the score reads of each."""
-        score, parameters, any_new = self._score, [], False
+        score, parameters = self._score, []
         for name in score.parameters:
             values = batch.column(name)
             if name in score.compared_parameters:
-                numbers, new = self._compared.of_queries(values)
-                any_new |= new
+                numbers, _ = self._compared.of_queries(values)
             else:
                 check_exact(values, f"q.{name}")
                 numbers = as_floats(values, len(values), name)
@@ -177,8 +176,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         found = np.array(parameters).reshape(len(parameters), batch.num_rows)
         compared = [score.parameters.index(name) for name in score.compared_parameters]
         self._of_queries = np.concatenate([self._of_queries, found[compared]], axis=1)
-        if any_new and backfill and isinstance(self._operator, Thresholds):  # others do not keep them
-            # Rows that came before had another number, that of all values that no query has.
+        if backfill and isinstance(self._operator, Thresholds):  # others do not keep them
+            # Rows that came before a value was a query's had another number, that of all values that no query has.
             held = self._operator.held()
             rows = self._rows.take(held)
             for name in score.compared_columns:

@@ -141,6 +141,14 @@ class Saved(Mapping[str, Array]):
             repeats &= key[order][1:] == key[order][:-1]
         self.promise(not bool(repeats.any()), f"{name!r} holds something twice")
 
+    def among(self, name: str, owners: Array, positions: Array, of_owners: Array, of_positions: Array) -> None:
+        """Each row of a list, said by its arrival, is in another list of the same owner."""
+        pair = np.dtype([("owner", np.int64), ("position", np.int64)])
+        rows, others = np.empty(len(owners), pair), np.empty(len(of_owners), pair)
+        rows["owner"], rows["position"] = owners, positions
+        others["owner"], others["position"] = of_owners, of_positions
+        self.promise(bool(np.isin(rows, others).all()), f"{name!r} has a row that is not held")
+
 
 class Validates(Protocol):
     """What every operator does beside the protocol in `core/operator.py`."""

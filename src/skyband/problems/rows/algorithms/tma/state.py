@@ -46,8 +46,11 @@ class WholeWindow(StepDriver):
         saved.promise(not saved["groups"]["made_of"].any(), "'groups' have grids")
         for name in ("left", "made_at"):
             saved.counts(f"groups.{name}", saved["groups"][name])
-        window = saved[f"list{WINDOW}_rows"]
-        saved.distinct(f"list{WINDOW}_rows", window["position"], saved.owners(f"list{WINDOW}_length"))
+        window, owners = saved[f"list{WINDOW}_rows"], saved.owners(f"list{WINDOW}_length")
+        saved.distinct(f"list{WINDOW}_rows", window["position"], owners)
+        top, of_top = saved[f"list{TOP}_rows"], saved.owners(f"list{TOP}_length")
+        live = top["time"] >= saved["groups"]["limit"][of_top]  # an expired row may be listed until the next answer
+        saved.among(f"list{TOP}_rows", of_top[live], top["position"][live], owners, window["position"])
 
     def rescore(self, change: Change) -> None:
         self.restore(rescored(self.state(), change, other=("low", "per_score")))

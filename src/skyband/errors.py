@@ -246,11 +246,12 @@ class SnapshotTooNew(SnapshotError):
 
     Examples
     --------
-    >>> import pyarrow as pa, skyband as sb
+    >>> import hashlib, pyarrow as pa, skyband as sb
     >>> schema = pa.schema({"x": pa.int64()})
     >>> query = sb.TopK(k=1, by="x", window=sb.sliding(10))
     >>> state = bytearray(query.open(schema).snapshot())
     >>> state[8:12] = (99).to_bytes(4, "little")  # the version of the format
+    >>> state[-16:] = hashlib.blake2b(state[:-16], digest_size=16).digest()  # its checksum
     >>> query.open(schema, bytes(state))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     skyband.errors.SnapshotTooNew: This snapshot has version 99; ...

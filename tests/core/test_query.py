@@ -33,7 +33,9 @@ def test_k_is_a_whole_number_from_one(k: object) -> None:
         ("  ", "by is empty"),
         (3, "by must be a column, an SQL expression or a function, got int"),
         (None, "got NoneType"),
-        (["price"], "got list"),
+        ({"price"}, "got set"),
+        ([], "names no sort key"),
+        ([3], "A sort key is a text such as 'price'"),
     ],
 )
 def test_by_can_be_a_score(by: object, message: str) -> None:

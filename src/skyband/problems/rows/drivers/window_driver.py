@@ -116,7 +116,7 @@ class WindowDriver(RowDriver):
         saved.counts("clock", clock[1:3])
         self._windows.validate(saved, "clock", clock[3:])
         groups = len(saved[f"{SHOWN}_length"])
-        saved.promise(groups >= 1 if self.spec.grouped else groups == 1, f"there are {groups} groups")
+        saved.promise(self.spec.grouped or groups == 1, f"there are {groups} groups")
         saved.length(groups, *(f"{name}_length" for name in names), *(name for name in by_group if len(by_group[name])))
         for name in names:
             saved.lists(f"{name}_length", f"{name}_rows")

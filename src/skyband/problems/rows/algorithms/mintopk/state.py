@@ -102,7 +102,7 @@ class MinTopK(RowDriver):
         groups, young, cells, clock = (saved[name] for name in ("groups", "young", "cells", "clock"))
         n = len(groups)
         saved.length(ALL_CLOCKS, "clock")
-        saved.promise(n >= 1 if self.spec.grouped else n == 1, f"there are {n} groups")
+        saved.promise(self.spec.grouped or n == 1, f"there are {n} groups")
         saved.length(n, "young")
         for headers, name, rows in ((groups, "groups", "list"), (young, "young", "young"), (cells, "cells", "cell")):
             saved.parts(headers["length"], len(saved[f"{rows}_rows"]), f"{name}.length", f"{rows}_rows")

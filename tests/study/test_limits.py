@@ -53,7 +53,6 @@ def test_every_line_of_the_embedded_engine_is_measured() -> None:
     assert [result.name for result in results] == EMBEDDED
     rates = [result for result in results if result.name not in SPARK_TRIGGER_LINES]
     assert all(result.rows_per_second and result.reference_rows_per_second and result.rows_held for result in rates)
-    assert all("of JVM" in result.cpu for result in results if sys.platform == "linux")
     assert all(result.how and result.rows_expected for result in results)
     shown = text_of(results, official=False)
     assert "not the official figures" in shown

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from conformance.rows.algorithms import every_algorithm, opener
 from conformance.rows.driver import Driver, refuses, spec_of
 from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
 
+import skyband as sb
+from skyband.core import snapshots
 from skyband.core.registry import algorithms_of
 from skyband.errors import SnapshotMismatch
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK
@@ -137,11 +140,14 @@ def test_mintopk_closes_a_window_with_many_late_panes(size: int, initial_room: i
 
 
 def test_mintopk_refuses_a_snapshot_from_before_there_were_young_rows() -> None:
-    operator = MinTopK(spec_of(Question(k=1, size=3, every=1, by_count=True), grouped=False))
-    saved = operator.state()
-    del saved["young"], saved["young_rows"]
-    with pytest.raises(SnapshotMismatch, match="This snapshot of 'mintopk' was written by another version of Skyband"):
-        operator.restore(saved)
+    query, schema = (
+        sb.TopK(k=1, by="x", window=sb.sliding(3, every=1), algorithm="mintopk"),
+        pa.schema({"x": pa.int64()}),
+    )
+    saved = snapshots.read(query.open(schema).snapshot())
+    del saved.parts["operator"].arrays["young"], saved.parts["operator"].arrays["young_rows"]
+    with pytest.raises(SnapshotMismatch, match="was taken by 'mintopk' of another version of Skyband"):
+        query.open(schema, snapshots.write(saved))
 
 
 @pytest.mark.parametrize(

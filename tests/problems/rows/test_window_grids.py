@@ -9,7 +9,6 @@ import pytest
 from skyband.core.emit import CHANGES, WINDOWS
 from skyband.core.operator import Answer
 from skyband.core.registry import algorithms_of
-from skyband.kernels.score_grid import GRID_FIELDS
 from skyband.problems.rows.algorithms.tma.kernels import GRID, WINDOW
 from skyband.problems.rows.algorithms.tma.state import WholeWindow
 from skyband.problems.rows.operator import Batch, Spec
@@ -114,15 +113,13 @@ def test_a_grid_whose_range_is_no_longer_that_of_the_scores_is_made_anew(name: s
 
 
 @with_a_grid
-def test_a_snapshot_from_before_there_were_grids(name: str) -> None:
+def test_a_grid_is_not_saved_since_it_follows_from_the_window(name: str) -> None:
     spec = Spec(5, Ticks(SIZE, 50, 0, by_count=True))
     score = some_scores("waves")
     first, second = algorithms_of("rows")[name].open(spec), algorithms_of("rows")[name].open(spec)
     first.push(Batch(score[:1000], NO_TIMES, NO_GROUPS, 0))
     saved = first.state()
-    del saved["list2_length"], saved["list2_rows"]
-    older = [field for field in saved["groups"].dtype.names or () if field not in GRID_FIELDS]
-    saved["groups"] = saved["groups"][older].copy()
+    assert len(saved["list2_rows"]) == 0
     second.restore(saved)
     second.check()
     rest = Batch(score[1000:], NO_TIMES, NO_GROUPS, 1000)

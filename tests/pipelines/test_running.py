@@ -210,10 +210,10 @@ def test_what_goes_wrong_is_said_in_words(
     spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that is none, in the middle of the stream; its name has a secret in it."""
-    monkeypatch.setenv("FOLDER", "hunter2")
+    monkeypatch.setenv("BUCKET_TOKEN", "hunter2")
     folder = write_batches(tmp_path / "hunter2", [trades(100)])
     file = pipeline_file(tmp_path, folder, ["best"])
-    file.write_text(file.read_text().replace("hunter2", "${FOLDER}"))
+    file.write_text(file.read_text().replace("hunter2", "${BUCKET_TOKEN}"))
     (folder / "9999.parquet").write_bytes(b"this is no Parquet file")
     with pytest.raises(PipelineFailed) as failed:
         run(spark, file)

@@ -15,8 +15,7 @@ from skyband.engines.spark.settings import MANY_PARTITIONS, PARTITIONS, SETTINGS
 from skyband.engines.spark.versions import OLDEST_SPARK, is_too_old
 from skyband.errors import EnvironmentProblem
 
-CHECKED: Final = "spark.skyband.checked"  # said of a session whose workers have answered; "skip" asks none
-_SKIP: Final = "skip"
+CHECKED: Final = "spark.skyband.checked"  # set once workers have answered; whoever sets it before leaves them unasked
 _MISSING: Final = re.compile(r"No module named '([\w.]+)'")
 _NO_PROGRAM: Final = re.compile(r'Cannot run program "([^"]+)"')
 _OTHER_PYTHON: Final = "PYTHON_VERSION_MISMATCH"

@@ -53,19 +53,23 @@ def test_rows_are_replaced_by_key_whatever_is_repeated(
         run(spark, file, stop=after(3, file))
         # As if the last micro-batch had been written, and the process had died before it could say so.
         commits = tmp_path / ".skyband" / "market" / "trades_1" / "commits"
-        last = max(commits.glob("[0-9]*"), key=lambda path: int(path.name))
-        last.unlink()
-        (commits / f".{last.name}.crc").unlink(missing_ok=True)
+        commit = max(commits.glob("[0-9]*"), key=lambda path: int(path.name))
+        commit.unlink()
+        (commits / f".{commit.name}.crc").unlink(missing_ok=True)
         assert int(postgresql.ask("SELECT count(*) FROM best")[0][0]) > 0
         run(spark, file)
         boards = boards_of(address)
     asked = "SELECT extract(epoch FROM window_end)::bigint, symbol, rank, score FROM best"
     given = sorted((int(end), symbol, int(rank), float(score)) for end, symbol, rank, score in postgresql.ask(asked))
-    assert given == sorted((line[1] // 1_000_000, line[2], line[3], line[4]) for line in expected("best"))
+    assert given == sorted((end // 1_000_000, symbol, rank, score) for _, end, symbol, rank, score, *_ in expected("best"))
     assert postgresql.ask("SELECT count(*) FROM pg_tables WHERE tablename LIKE '%_skyband'") == [["0"]]
     # The boards show the last window.
-    end = max(line[1] for line in expected("best"))
-    ranked = [(line[3], f"top:{line[2]}", (str(line[5]), line[4])) for line in expected("best") if line[1] == end]
+    last = max(end for _, end, *_ in expected("best"))
+    ranked = [
+        (rank, f"top:{symbol}", (str(seq), score))
+        for _, end, symbol, rank, score, _, seq in expected("best")
+        if end == last
+    ]
     assert len(boards) == len({name for _, name, _ in ranked}) == 5
     for name, shown in boards.items():
         assert sorted(shown) == sorted(row for _, board, row in ranked if board == name)

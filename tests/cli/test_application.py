@@ -11,12 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import csv, feather
 from typer.testing import CliRunner, Result
 
 from skyband.cli import app, machine
 from skyband.demo import embedded_job, run
-from skyband.sql.files import open_file
 
 
 def skyband(*arguments: str) -> Result:
@@ -163,79 +161,6 @@ def test_demo_on_spark_ranks_checks_and_writes(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out" / "top10").num_rows == 20
     checked = skyband("check", str(tmp_path / "out" / "pipeline.toml"))
     assert checked.output == "✓ largest: from trades to files\n"
-
-
-def test_sql_asks_files(tmp_path: Path) -> None:
-    (tmp_path / "trades.csv").write_text("minute,symbol,price\n0,OAK,10\n1,ELM,20\n3,FIR,5\n")
-    statement = "SELECT symbol FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price DESC LIMIT 1"
-    asked = ["sql", statement, "--input", f"trades={tmp_path / 'trades.csv'}"]
-    printed = skyband(*asked)
-    assert printed.exit_code == 0, printed.output
-    assert [line.split() for line in printed.output.splitlines()] == [
-        ["window_start", "window_end", "rank", "score", "symbol"],
-        ["0", "2", "1", "20", "ELM"],
-        ["2", "4", "1", "5", "FIR"],
-    ]
-    written = skyband(*asked, "--output", str(tmp_path / "best.parquet"))
-    assert "2 rows written" in written.output
-    assert pq.read_table(tmp_path / "best.parquet").column("symbol").to_pylist() == ["ELM", "FIR"]
-    explained = skyband("sql", f"EXPLAIN {statement}", *asked[2:])
-    assert explained.output.startswith("top 1 by price")
-
-
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "jsonl", "arrow"])
-def test_sql_puts_files_in_order(tmp_path: Path, ending: str) -> None:
-    """Whatever order its rows have in the file, none is late; one without a time is told of."""
-    rows = pa.table({"minute": [3, 0, None, 1], "symbol": ["FIR", "OAK", "ASH", "ELM"], "price": [5, 10, 99, 20]})
-    path = tmp_path / f"trades.{ending}"
-    if ending == "parquet":
-        pq.write_table(rows, path)
-    elif ending == "arrow":
-        feather.write_feather(rows, path)
-    elif ending == "jsonl":
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows.to_pylist()))
-    else:
-        with pa.output_stream(path) as stream:
-            csv.write_csv(rows, stream)
-    statement = "SELECT symbol FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price DESC LIMIT 1"
-    result = skyband("sql", statement, "--input", f"trades={path}")
-    assert result.exit_code == 0, result.output
-    assert [line.split()[-1] for line in result.stdout.splitlines()] == ["symbol", "ELM", "FIR"]
-    assert result.stderr == "Warning: 1 of 4 rows have no time, and were left out.\n"
-
-
-@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "arrow"])
-def test_sql_writes_the_kind_of_file_that_the_ending_says(ending: str, tmp_path: Path) -> None:
-    path, written = tmp_path / "trades.csv", tmp_path / f"best.{ending}"
-    path.write_text("minute,symbol,price\n0,OAK,1.5\n1,ELM,2.5\n")
-    statement = "SELECT symbol FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price DESC LIMIT 1"
-    result = skyband("sql", statement, "--input", f"trades={path}", "--output", str(written))
-    assert result.exit_code == 0, result.output
-    rows = open_file(written)
-    rows = rows if isinstance(rows, pa.Table) else rows.to_table()
-    assert rows.to_pylist() == [{"window_start": 0, "window_end": 2, "rank": 1, "score": 2.5, "symbol": "ELM"}]
-
-
-def test_sql_refuses_an_ending_that_says_nothing_before_it_reads_a_row(tmp_path: Path) -> None:
-    result = skyband("sql", "SELECT 1", "--output", str(tmp_path / "best.xlsx"))
-    assert result.exit_code == 2
-    assert "Possible endings: .parquet, .csv, .jsonl, .arrow, .feather." in result.stderr
-
-
-def test_sql_says_what_cannot_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "trades.csv"
-    path.write_text("minute,price\n" + "1,1\n" * 400_000 + "x,1\n")
-    statement = "SELECT * FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price LIMIT 1"
-    result = skyband("sql", statement, "--input", f"trades={path}")
-    assert result.exit_code == 2
-    assert "Error: Cannot read this FileSystemDataset: " in result.stderr
-
-
-@pytest.mark.parametrize("given", ["trades", "=x.csv", "trades=none.csv", "trades=README.md"])
-def test_sql_says_what_is_wrong_with_an_input(given: str) -> None:
-    refused = skyband("sql", "SELECT 1", "--input", given)
-    assert refused.exit_code == 2
-    assert "Error:" in refused.output
 
 
 # -- calibrate --------------------------------------------------------------------------------------------------------

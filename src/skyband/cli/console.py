@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
+from skyband.cli.options import Inputs
 from skyband.errors import InvalidInput
 
 DEMO_STATEMENT: Final = """SELECT symbol, price, volume, ts
@@ -21,15 +21,7 @@ def ui(
     statement: Annotated[
         str | None, typer.Argument(help="What to run at the start, as docs/sql.md says.", show_default=False)
     ] = None,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            help="A file by the name that statements call it: trades=trades.csv. May be repeated. Else there is "
-            "a stream of trades that never ends.",
-            show_default=False,
-        ),
-    ] = None,
+    inputs: Inputs = None,
     rows_per_second: Annotated[
         float | None,
         typer.Option(min=0, help="How fast rows come; 0: as fast as they can. [default: 1500]", show_default=False),
@@ -41,16 +33,17 @@ def ui(
 ) -> None:
     """Look at continuous queries in the browser: who leads, what is held, and why; ask others while rows come.
 
-    For example: `skyband ui --input trades=trades.parquet`, or just `skyband ui`.
+    For example: `skyband ui --input trades=trades.parquet`. Without `--input` there is a stream of trades that never
+    ends.
     """
     from skyband.serving import require
 
     require()
+    from skyband.cli.inputs import open_inputs
     from skyband.pipelines.model import Address
     from skyband.serving.catalog import Catalog
     from skyband.serving.server import Server
     from skyband.serving.workshop import Feed, Workshop, table_feed
-    from skyband.sql.files import open_file
     from skyband.streams.trades import SCHEMA, trades
 
     where = Address.read(address)
@@ -58,11 +51,8 @@ def ui(
         raise InvalidInput(f"--address takes a host and a port, such as 127.0.0.1:8765; got {address!r}.")
     pace = DEMO_ROWS_PER_SECOND if rows_per_second is None else rows_per_second or None
     feeds: dict[str, Feed] = {}
-    for given in inputs or ():
-        name, equals, path = given.partition("=")
-        if not equals or not name:
-            raise InvalidInput(f"--input takes a name and a file, such as trades=trades.csv; got {given!r}.")
-        feeds[name] = table_feed(name, open_file(Path(path)), pace)
+    for name, table in open_inputs(inputs).items():
+        feeds[name] = table_feed(name, table, pace)
     if not feeds:
         feeds["trades"] = Feed("trades", SCHEMA, lambda rows: trades(2**50, batch_rows=rows), pace)
         statement = DEMO_STATEMENT if statement is None else statement

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from skyband.errors import InvalidInput
+from skyband.cli.options import Format, Inputs
+from skyband.errors import InvalidInput, InvalidQuery
 
 
 class Emit(StrEnum):
@@ -28,6 +30,15 @@ class Order(StrEnum):
 
 
 def explain(
+    context: typer.Context,
+    statement: Annotated[
+        str | None,
+        typer.Argument(
+            help="An SQL statement, asked of the tables that --input names. It stands for all other options.",
+            show_default=False,
+        ),
+    ] = None,
+    inputs: Inputs = None,
     k: Annotated[int, typer.Option(help="How many rows each window shows.")] = 10,
     by: Annotated[str, typer.Option(help="The score of a row: a column or an SQL expression.")] = "score",
     size: Annotated[
@@ -72,8 +83,18 @@ def explain(
 ) -> None:
     """Show which algorithm would answer a query, why, how many rows it would hold, and what a row would cost.
 
-    For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`
+    For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`, or
+    `skyband explain "SELECT symbol FROM trades [WINDOW 1 HOUR] ORDER BY price DESC LIMIT 3" --input trades.csv`
     """
+    if statement is not None:
+        _refuse_others(context, "statement", "inputs")
+        from skyband.cli.inputs import open_inputs
+        from skyband.sql.run import plan
+
+        typer.echo(str(plan(statement, open_inputs(inputs))))
+        return
+    if inputs:
+        raise InvalidQuery("--input is for a statement, which names its tables: skyband explain 'SELECT …'.")
     from skyband.core.explain import explain as explain_query
     from skyband.problems.rows.query import TopK
     from skyband.windows import landmark, sliding
@@ -94,55 +115,83 @@ def explain(
     typer.echo(str(explain_query(query, window_rows=window_rows)))
 
 
+def _refuse_others(context: typer.Context, *taken: str) -> None:
+    """Raise if an option is given that stands for a part of a statement."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is not None and source.name == "COMMANDLINE" and option.name not in taken:
+            raise InvalidQuery(f"{option.opts[0]} cannot go with a statement: say it in the statement.")
+
+
 def sql(
     statement: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="An SQL statement. The page on SQL (docs/sql.md) explains the language.", show_default=False
-        ),
-    ],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input", help="A file, and the name that the statement gives it: trades=trades.csv. May be repeated."
+            help="An SQL statement; - or none: it comes from standard input. docs/sql.md explains the language.",
+            show_default=False,
         ),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = 50,
+    inputs: Inputs = None,
+    how: Annotated[
+        Format | None,
+        typer.Option("--format", help="How the answer is printed. [default: table]", show_default=False),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="Give at most this many rows. [default: 50 in a table, else all]", show_default=False),
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Write the whole answer here instead: .parquet, .csv, .jsonl or .arrow.", show_default=False),
+        typer.Option(
+            help="Write the answer to this file instead, as its ending says: .parquet, .csv, .jsonl, .arrow or .md.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Ask a question of files: Parquet, CSV, JSON lines or Arrow.
 
     For example: `skyband sql "SELECT * FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] ORDER BY price DESC LIMIT 3" --input
     trades=trades.parquet`
+
+    The exit code is 0 if there is an answer, also one without rows, 2 if the question or a file is wrong, and 130 after
+    Ctrl-C.
     """
     import pyarrow as pa
 
-    from skyband.sql import sql as ask
-    from skyband.sql.files import check_ending, open_file, write_file
+    from skyband.cli.answers import check_format, check_output, show, write
+    from skyband.cli.inputs import open_inputs
 
     if output is not None:
-        check_ending(output)
-    files: dict[str, Any] = {}
-    for given in inputs or ():
-        name, equals, path = given.partition("=")
-        if not equals or not name:
-            raise InvalidInput(f"--input takes a name and a file, such as trades=trades.csv; got {given!r}.")
-        files[name] = open_file(Path(path))
-    with warnings.catch_warnings():
-        warnings.showwarning = _show_warning  # type: ignore[assignment]
-        answer = ask(statement, **files)
+        if how is not None:
+            raise InvalidInput(
+                f"--format is for what is printed; the ending of {output.name!r} says how it is written."
+            )
+        check_output(output)
+    check_format(how or Format.table)
+    text = sys.stdin.read() if statement is None or statement == "-" else statement
+    answer = _ask(text, open_inputs(inputs))
     if not isinstance(answer, pa.Table):
+        if how is not None or output is not None:
+            raise InvalidQuery("EXPLAIN gives a plan, which is text: leave out --format and --output.")
         typer.echo(str(answer))
         return
     _say_what_was_dropped(answer)
-    if output is not None:
-        write_file(answer, output)
-        typer.echo(f"{answer.num_rows:,} rows written to {output}.")
-    else:
-        _print_rows(answer, rows)
+    if output is None:
+        show(answer, how or Format.table, rows)
+        return
+    answer = answer if rows is None else answer.slice(0, rows)
+    write(answer, output)
+    typer.echo(f"{answer.num_rows:,} rows written to {output}.")
+
+
+def _ask(text: str, tables: dict[str, Any]) -> Any:
+    """The answer; while it is found, warnings are shown as words, and on a terminal how far it is."""
+    from skyband.cli.inputs import progress
+    from skyband.sql import sql as ask
+
+    with warnings.catch_warnings(), progress(tables) as sources:
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        return ask(text, **sources)
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
@@ -160,25 +209,6 @@ def _say_what_was_dropped(answer: Any) -> None:
     ):
         if counts[name]:
             _show_warning(f"{counts[name]:,} of {counts['rows_in']:,} rows {why}, and were left out.")
-
-
-def _print_rows(answer: Any, most: int) -> None:
-    """Print the first rows as a table, and how many more there are."""
-    from rich.table import Table
-
-    shown, total = Table(box=None), answer.num_rows
-    for name in answer.schema.names:
-        shown.add_column(name, overflow="fold")
-    for row in answer.slice(0, most).to_pylist():
-        shown.add_row(
-            *(
-                "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-                for value in row.values()
-            )
-        )
-    Console().print(shown)
-    if total > most:
-        typer.echo(f"{most:,} of {total:,} rows; --rows shows more, --output writes them all.")
 
 
 def _span(text: str) -> int | str:

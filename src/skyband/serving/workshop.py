@@ -22,9 +22,8 @@ from skyband.errors import InvalidQuery, SkybandError
 from skyband.serving.catalog import Catalog
 from skyband.serving.formats import readable
 from skyband.serving.watching import Watched
-from skyband.sql import sql
 from skyband.sql.recognise import recognise
-from skyband.sql.run import Started, start
+from skyband.sql.run import Started, plan, start
 
 MOST_RUNNING: Final = 8
 MOST_STATEMENT: Final = 8_000  # characters
@@ -72,12 +71,9 @@ class Workshop:
     def explain(self, text: str) -> Explanation:
         """The plan of a statement; nothing is read."""
         statement = understand(_sized(text))
-        if statement.explain is None:
-            self._asked(statement)  # mistakes, at their place in the text
-            text = f"EXPLAIN {text}"
-        elif statement.explain != "PLAN":
+        if statement.explain == "ANALYZE":
             raise InvalidQuery("EXPLAIN ANALYZE reads its input to the end, and a stream has none. Use EXPLAIN.")
-        return sql(text, **{name: feed.schema.empty_table() for name, feed in self._feeds_of(statement).items()})
+        return plan(text, {name: feed.schema.empty_table() for name, feed in self._feeds_of(statement).items()})
 
     def start(self, text: str) -> Watched:
         """Begin to run a statement; its query is in the catalog from then on."""

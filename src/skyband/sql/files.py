@@ -1,69 +1,175 @@
-"""Files as inputs of a statement: whole tables, of which those in order of time are read as they go by."""
+"""Files as inputs of a statement: a file, a folder or a pattern of names is one whole table.
+
+Parquet, CSV and Arrow files are datasets, read as they go by if they are in order of time; JSON is read into memory.
+ISO 8601 times in text are times: with a zone they are instants (UTC), without one they are local, as in Parquet.
+"""
 
 from __future__ import annotations
 
-import json
+import glob
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from skyband.errors import InvalidInput
 
-_POSSIBLE = ".parquet, .csv, .json or .jsonl (an object a line), .arrow or .feather; each of text also with .gz"
+_KINDS: Final[Mapping[str, str]] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+}
+_POSSIBLE: Final = ".parquet, .csv, .json or .jsonl (an object a line), .arrow or .feather; those of text also with .gz"
+_PATTERN: Final = re.compile(r"[*?\[]")
+_FILE_OF_ARROW: Final = b"ARROW1"  # begins a file; a stream, as --format arrow prints it, begins otherwise
 
 
-def open_file(path: Path) -> Any:
-    """The rows of a file, as a pyarrow Dataset or Table; the kind of file is known by the ending of its name."""
-    if not path.is_file():
-        raise InvalidInput(f"There is no file {str(path)!r}.")
-    ending = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+def open_table(given: str | Path) -> Any:
+    """The rows of a file, of all files of a folder, or of those that a pattern names, as a pyarrow Dataset or Table.
+
+    The kind of file is known by the ending of its name. Folders called `day=1` give a column `day`. Several files are
+    read in the order of their names; a column that one of them lacks is null there.
+    """
+    base, paths = _files(str(given))
+    kinds = {kind_of(path) for path in paths}
+    if len(kinds) > 1:
+        raise InvalidInput(f"{str(given)!r} has files of several kinds: {', '.join(sorted(kinds))}. Name one: '*.csv'.")
+    (kind,) = kinds
     try:
-        match ending.lower():
-            case ".parquet" | ".csv":
-                import pyarrow.dataset
-
-                return pyarrow.dataset.dataset(path, format=ending.lower()[1:])
-            case ".json" | ".jsonl":
-                import pyarrow.json
-
-                with pa.input_stream(path, compression="detect") as stream:
-                    return pyarrow.json.read_json(stream)
-            case ".arrow" | ".feather":
-                import pyarrow.feather
-
-                return pyarrow.feather.read_table(path)
+        if kind == "json":
+            return _concatenated([_read_json(path) for path in paths])
+        if kind == "ipc" and not all(_begins_with(path, _FILE_OF_ARROW) for path in paths):
+            return _concatenated([_read_arrow(path) for path in paths])
+        return _dataset(paths, kind, base)
     except (pa.ArrowException, OSError) as error:
-        raise InvalidInput(f"Cannot read {str(path)!r}: {error}") from error
-    raise InvalidInput(f"Cannot tell what kind of file {str(path)!r} is. Possible: {_POSSIBLE}.")
+        raise InvalidInput(f"Cannot read {str(given)!r}: {error}") from error
 
 
-_WRITTEN = (".parquet", ".csv", ".jsonl", ".arrow", ".feather")
+def kind_of(path: Path) -> str:
+    """The kind of a file, by the ending of its name."""
+    ending = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if ending.lower() not in _KINDS:
+        raise InvalidInput(f"Cannot tell what kind of file {str(path)!r} is. Possible: {_POSSIBLE}.")
+    return _KINDS[ending.lower()]
 
 
-def check_ending(path: Path) -> None:
-    """Raise if the ending of a name does not say what kind of file is to be written."""
-    if path.suffix.lower() not in _WRITTEN:
-        raise InvalidInput(f"Cannot tell how to write {str(path)!r}. Possible endings: {', '.join(_WRITTEN)}.")
+def _files(given: str) -> tuple[Path, list[Path]]:
+    """The files that are meant, in the order of their names, and the folder below which folders may name columns."""
+    path = Path(given)
+    if path.is_dir():
+        if (path / "_delta_log").is_dir():
+            raise InvalidInput(f"{given!r} is a Delta table, whose files hold deleted rows, too. Ask it on Spark.")
+        found = [each for each in path.rglob("*") if each.is_file() and not _is_hidden(each.relative_to(path))]
+        known = sorted(each for each in found if _is_known(each))
+        if not known:
+            raise InvalidInput(f"The folder {given!r} has no file that can be read. Possible: {_POSSIBLE}.")
+        return path, known
+    if path.is_file():
+        return path.parent, [path]
+    if not _PATTERN.search(given):
+        raise InvalidInput(f"There is no file and no folder {given!r}.")
+    matching = sorted(Path(each) for each in glob.glob(given, recursive=True) if Path(each).is_file())
+    if not matching:
+        raise InvalidInput(f"No file is called as {given!r} says.")
+    return Path(_PATTERN.split(given)[0] + "x").parent, matching
 
 
-def write_file(answer: pa.Table, path: Path) -> None:
-    """Write an answer as the ending of the name says."""
-    check_ending(path)
-    match path.suffix.lower():
-        case ".parquet":
-            import pyarrow.parquet
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
 
-            pyarrow.parquet.write_table(answer, path)
-        case ".csv":
-            import pyarrow.csv
 
-            pyarrow.csv.write_csv(answer, path)
-        case ".jsonl":
-            with path.open("w", encoding="utf-8") as file:
-                for row in answer.to_pylist():
-                    file.write(f"{json.dumps(row, default=str, ensure_ascii=False)}\n")
-        case _:
-            import pyarrow.feather
+def _is_known(path: Path) -> bool:
+    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower() in _KINDS
 
-            pyarrow.feather.write_feather(answer, path)
+
+# -- datasets: Parquet, CSV, Arrow ------------------------------------------------------------------------------------
+
+
+def _dataset(paths: list[Path], kind: str, base: Path) -> Any:
+    from pyarrow import dataset
+
+    names = [str(path) for path in paths]
+    folders: dict[str, Any] = {"partitioning": "hive", "partition_base_dir": str(base)}
+    found = dataset.dataset(names, format=kind, **folders)
+    schemas = [fragment.physical_schema for fragment in found.get_fragments()] if len(paths) > 1 else []
+    schema = _unified([found.schema, *schemas])
+    if kind == "csv":
+        schema = pa.schema([each.with_type(_any_of(each.type)) for each in schema])
+    return found if schema.equals(found.schema) else dataset.dataset(names, format=kind, schema=schema, **folders)
+
+
+def _any_of(kind: pa.DataType) -> pa.DataType:
+    """The type of a column of text of which the first rows are of this one: later ones may have parts of a second."""
+    if pa.types.is_null(kind):
+        return pa.string()
+    return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) and kind.unit == "s" else kind
+
+
+def _unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    return pa.unify_schemas([each.remove_metadata() for each in schemas], promote_options="permissive")
+
+
+# -- tables: JSON, streams of Arrow -----------------------------------------------------------------------------------
+
+
+def _read_json(path: Path) -> pa.Table:
+    from pyarrow import json
+
+    def read(schema: pa.Schema | None) -> pa.Table:
+        with pa.input_stream(path, compression="detect") as stream:
+            return json.read_json(stream, parse_options=json.ParseOptions(explicit_schema=schema))
+
+    table = read(None)
+    # Arrow takes times in whole seconds for times, and drops their zones: they are read as they were written instead.
+    taken = [pa.field(each.name, pa.string()) for each in table.schema if pa.types.is_timestamp(each.type)]
+    return with_times(read(pa.schema(taken)) if taken else table)
+
+
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_TIMES: Final = (
+    *(pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")),
+    *(pa.timestamp("ns"), pa.timestamp("ns", "UTC")),
+)
+
+
+def with_times(table: pa.Table) -> pa.Table:
+    """The same table; a column of text that holds nothing but ISO 8601 days or times holds days or times."""
+    for place, each in enumerate(table.schema):
+        if pa.types.is_string(each.type) and _begins_as_time(table.column(place)):
+            table = table.set_column(place, each.name, _as_time(table.column(place)))
+    return table
+
+
+def _begins_as_time(column: pa.ChunkedArray) -> bool:
+    first = next((value.as_py() for value in column if value.is_valid), "")
+    return _DAY.match(first) is not None
+
+
+def _as_time(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    for kind in _TIMES:
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return column
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    if _begins_with(path, _FILE_OF_ARROW):
+        return pa.ipc.open_file(path).read_all()
+    return pa.ipc.open_stream(path.open("rb")).read_all()
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
+
+
+def _concatenated(tables: list[pa.Table]) -> pa.Table:
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")

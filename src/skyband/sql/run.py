@@ -67,6 +67,12 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     return _answer(understand(text), inputs, spark)
 
 
+def plan(text: str, inputs: Mapping[str, Any]) -> Any:
+    """What EXPLAIN says of a statement, whether or not it stands in front of it."""
+    statement = understand(text)
+    return _answer(replace(statement, explain=statement.explain or "PLAN"), inputs, None)
+
+
 def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
     data = _find(statement, inputs, spark)
     on_spark = {name for name, one in data.items() if is_spark(one)}

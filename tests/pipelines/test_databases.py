@@ -61,7 +61,8 @@ def test_rows_are_replaced_by_key_whatever_is_repeated(
         boards = boards_of(address)
     asked = "SELECT extract(epoch FROM window_end)::bigint, symbol, rank, score FROM best"
     given = sorted((int(end), symbol, int(rank), float(score)) for end, symbol, rank, score in postgresql.ask(asked))
-    assert given == sorted((end // 1_000_000, symbol, rank, score) for _, end, symbol, rank, score, *_ in expected("best"))
+    wanted = ((end // 1_000_000, symbol, rank, score) for _, end, symbol, rank, score, *_ in expected("best"))
+    assert given == sorted(wanted)
     assert postgresql.ask("SELECT count(*) FROM pg_tables WHERE tablename LIKE '%_skyband'") == [["0"]]
     # The boards show the last window.
     last = max(end for _, end, *_ in expected("best"))

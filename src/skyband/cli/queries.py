@@ -187,11 +187,11 @@ def sql(
 def _ask(text: str, tables: dict[str, Any]) -> Any:
     """The answer; while it is found, warnings are shown as words, and on a terminal how far it is."""
     from skyband.cli.inputs import progress
-    from skyband.sql import sql as ask
+    from skyband.sql.run import answer_given
 
     with warnings.catch_warnings(), progress(tables) as sources:
         warnings.showwarning = _show_warning  # type: ignore[assignment]
-        return ask(text, **sources)
+        return answer_given(text, sources)
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:

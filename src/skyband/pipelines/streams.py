@@ -27,8 +27,7 @@ from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
 from skyband.pipelines.secrets import resolve
 from skyband.pipelines.sources import bad_records_of, rows_of
-from skyband.sql import sql
-from skyband.sql.run import multi_query
+from skyband.sql.run import answer_given, multi_query
 
 MOST_BYTES: Final = 1 << 21  # of one packed answer, for all answers of a micro-batch to be brought to this process
 BAD_RECORDS: Final = "_bad_records"  # behind the name of a source: the query that writes its bad records
@@ -170,7 +169,7 @@ def _shared(name: str, source: str, several: Mapping[str, _Asked], checkpoint: C
 
 def _alone(spark: SparkSession, pipeline: Pipeline, one: _Asked) -> Stream:
     name = one.query.name
-    answers = sql(one.query.sql, **one.inputs)
+    answers = answer_given(one.query.sql, one.inputs)
     mode = "append" if gives_windows(one.meaning.query.emit) else "update"
     output = Output(_as_they_are, None, key_of(one.meaning), one.query.to, one.asked, spec=one.meaning)
     return Stream(name, answers, mode, {name: output}, _checkpoint(spark, pipeline, f"query_{name}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import repeat, tee
@@ -25,13 +25,19 @@ from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark
 from skyband.sql.answers import Shower, projected
 from skyband.sql.recognise import recognise
 from skyband.sql.rows import prepared, prepared_in_spark, where_in_spark
+from skyband.sql.variables import NO_VARIABLES, Variables
 
 
 def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     """The answer of a statement, as `top_k` and its like give it. docs/sql.md explains the language.
 
-    Each input is given by the name the statement calls it: whatever `top_k` takes, but all of Spark or none. Names that
-    are not given are tables and views of the Spark session `spark`, or of the one that runs.
+    Each input is given by the name the statement calls it: whatever `top_k` takes, but all of Spark or none. A name
+    that is not given is looked for, in this order:
+
+    - in the Spark session `spark`, or in that of the DataFrames given: a table or view;
+    - where `sql` is called: a local variable, or one of the module, that is a pyarrow Table, RecordBatch, Dataset,
+      Scanner or RecordBatchReader, or a DataFrame of pandas, polars or Spark;
+    - in the Spark session that runs, if there is one: a table or view.
 
     Parameters
     ----------
@@ -64,7 +70,13 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     >>> best.select(["window_end", "rank", "symbol"]).to_pylist()
     [{'window_end': 2, 'rank': 1, 'symbol': 'ELM'}, {'window_end': 4, 'rank': 1, 'symbol': 'FIR'}]
     """
-    return _answer(understand(text), inputs, spark)
+    statement, variables = understand(text), Variables(sys._getframe(1), write="sb.sql(text, {name}=…)")
+    return _answer(statement, _with_variables([statement], inputs, spark, variables), spark, variables)
+
+
+def answer_given(text: str, inputs: Mapping[str, Any]) -> Any:
+    """The same of inputs that are given: no variables are looked at."""
+    return _answer(understand(text), inputs, None)
 
 
 def plan(text: str, inputs: Mapping[str, Any]) -> Any:
@@ -73,8 +85,8 @@ def plan(text: str, inputs: Mapping[str, Any]) -> Any:
     return _answer(replace(statement, explain=statement.explain or "PLAN"), inputs, None)
 
 
-def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> Any:
-    data = _find(statement, inputs, spark)
+def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variables: Variables = NO_VARIABLES) -> Any:
+    data = _find(statement, inputs, spark, variables)
     on_spark = {name for name, one in data.items() if is_spark(one)}
     if on_spark and len(on_spark) < len(data):
         raise InvalidInput(
@@ -147,11 +159,11 @@ def _cut(source: Source, batch_rows: int) -> Source:
 def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) -> dict[str, Any]:
     """The answers of several statements, by the names they are given under. Each input is read once.
 
-    Inputs are those of `sql`. Statements about rows share one skyband if they differ only in k, in how far they look
-    back, in how often they are answered and in what they show; so do statements about pairs that are answered equally
-    often. Of a reader or an iterator, every answer is a reader. Rows that one answer has read and another has not wait
-    in memory, so take batches from all of them in turn. On Spark every answer is a DataFrame, and Spark decides how
-    often it reads.
+    Inputs are those of `sql`, also where they are variables. Statements about rows share one skyband if they differ
+    only in k, in how far they look back, in how often they are answered and in what they show; so do statements about
+    pairs that are answered equally often. Of a reader or an iterator, every answer is a reader. Rows that one answer
+    has read and another has not wait in memory, so take batches from all of them in turn. On Spark every answer is a
+    DataFrame, and Spark decides how often it reads.
 
     Parameters
     ----------
@@ -184,6 +196,8 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
     if not isinstance(statements, Mapping):
         raise InvalidInput(f"Statements are given by name, such as {{'best': 'SELECT …'}}; got {statements!r}.")
     understood = {called: understand(text) for called, text in statements.items()}
+    variables = Variables(sys._getframe(1), write="sb.run_all(statements, {name}=…)")
+    inputs = _with_variables(understood.values(), inputs, spark, variables)
     used = {called: {one.name.lower() for one in statement.inputs} for called, statement in understood.items()}
     inputs = {name: one if is_spark(one) else read(one).plain() for name, one in inputs.items()}
     groups = _alike(understood, {name: one for name, one in inputs.items() if isinstance(one, Source)})
@@ -203,7 +217,7 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
         if len(group) > 1:
             answers |= _together({called: understood[called] for called in group}, given)
         else:
-            answers[group[0]] = _answer(understood[group[0]], given, spark)
+            answers[group[0]] = _answer(understood[group[0]], given, spark, variables)
     return {called: answers[called] for called in statements}
 
 
@@ -247,7 +261,25 @@ def _copies(source: Source, count: int) -> Iterator[Source]:
     return (source._replace(batches=batches) for batches in tee(source.batches, count))
 
 
-def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[str, Any]:
+def _with_variables(
+    statements: Iterable[Statement], inputs: Mapping[str, Any], spark: Any, variables: Variables
+) -> dict[str, Any]:
+    """The inputs, and the caller's data frames that the statements call by their names."""
+    found = dict(inputs)
+    given = {name.lower() for name in inputs}
+    has_session = spark is not None or any(is_spark(one) for one in inputs.values())
+    for one in (one for statement in statements for one in statement.inputs):
+        if one.name.lower() in given or (has_session and _table(one.name, inputs, spark) is not None):
+            continue
+        if (value := variables.find(one.name)) is not None:
+            found[one.name] = value
+            given.add(one.name.lower())
+    return found
+
+
+def _find(
+    statement: Statement, inputs: Mapping[str, Any], spark: Any, variables: Variables = NO_VARIABLES
+) -> dict[str, Any]:
     """The data behind each input of the statement, by the name it was given as."""
     by_name = {name.lower(): one for name, one in inputs.items()}
     found = {}
@@ -257,8 +289,7 @@ def _find(statement: Statement, inputs: Mapping[str, Any], spark: Any) -> dict[s
         elif (table := _table(one.name, inputs, spark)) is not None:
             found[one.name] = table
         else:
-            given = f"Given: {', '.join(inputs)}." if inputs else "None was given."
-            statement.refuse(f"There is no input {one.name!r}", one.node, f"{given} Write sb.sql(text, {one.name}=…).")
+            statement.refuse(f"There is no input {one.name!r}", one.node, variables.advice(one.name, inputs))
     return found
 
 

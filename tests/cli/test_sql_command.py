@@ -305,3 +305,51 @@ def test_explain_refuses_what_a_statement_says_itself(trades: str) -> None:
     plan = skyband("sql", f"EXPLAIN {BEST}", "--input", trades, "--format", "csv")
     assert plan.exit_code == 2
     assert "EXPLAIN gives a plan" in plan.stderr
+
+
+# -- follow -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ([], '"window_start","window_end","rank","score","symbol"\n0,2,1,20,"ELM"\n2,4,1,5,"FIR"\n'),
+        (["--format", "json"], '{"window_start":0,"window_end":2,"rank":1,"score":20,"symbol":"ELM"}'),
+        (["--format", "markdown"], "| :-- | :-- | :-- | :-- | :-- |\n| 0 | 2 | 1 | 20 | ELM |\n"),
+        (["--format", "table"], " 0           2     1     20  ELM "),
+    ],
+)
+def test_follow_gives_windows_as_they_close(how: list[str], said: str, trades: str) -> None:
+    """Without a terminal, and until there are as many rows as one asked for: the last window has not closed."""
+    with Path(trades.partition("=")[2]).open("a") as file:
+        file.write("5,ASH,7\n7,OAK,8\n")
+    result = skyband("sql", BEST, "--input", trades, "--follow", "--rows", "2", *how)
+    assert result.exit_code == 0, result.output
+    assert said in result.stdout
+    assert "ASH" not in result.stdout
+
+
+def test_follow_gives_arrow_and_joins_a_table_that_does_not_grow(trades: str, tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("symbol,name\nOAK,oak\nELM,elm\nFIR,fir\n")
+    statement = """SELECT n.name, COUNT(*) AS c FROM trades AS t [WINDOW 2 EVERY 2 ON minute], names AS n
+                   WHERE t.symbol = n.symbol GROUP BY n.name"""
+    inputs = ["-i", trades, "-i", str(tmp_path / "names.csv")]
+    result = skyband("sql", statement, *inputs, "--follow", "--rows", "1", "--format", "arrow")
+    assert result.exit_code == 0, result.output
+    assert pa.ipc.open_stream(result.stdout_bytes).read_all().select(["window_end", "c"]).to_pylist() == [
+        {"window_end": 2, "c": 1}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--output", "x.csv"], "--output writes a whole answer"),
+        (["--input", "trades=none.csv"], "There is no file"),
+        ([], "Write --input trades=FILE."),
+    ],
+)
+def test_follow_refuses_what_it_cannot_do(options: list[str], said: str) -> None:
+    result = skyband("sql", BEST, "--follow", *options)
+    assert result.exit_code == 2
+    assert said in result.stderr

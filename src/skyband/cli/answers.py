@@ -99,23 +99,30 @@ def show(answer: pa.Table, how: Format, rows: int | None) -> None:
         return
     most, total = FIRST_ROWS if rows is None else rows, answer.num_rows
     shown = table_of(answer.slice(0, most))
+    print_table(shown)
+    if total > most:
+        typer.echo(f"{most:,} of {total:,} rows; --rows shows more, --output writes them all.")
+
+
+def print_table(shown: Table) -> None:
     console = Console()
     if not console.is_terminal:
         console.width = _ANY_WIDTH
     console.print(shown)
-    if total > most:
-        typer.echo(f"{most:,} of {total:,} rows; --rows shows more, --output writes them all.")
 
 
 def table_of(answer: pa.Table) -> Table:
     """An answer as a table for people: numbers to the right."""
     shown = Table(box=None)
     for each in answer.schema:
-        is_number = pa.types.is_integer(each.type) or pa.types.is_floating(each.type) or pa.types.is_decimal(each.type)
-        shown.add_column(Text(each.name), overflow="fold", justify="right" if is_number else "left")
+        shown.add_column(Text(each.name), overflow="fold", justify="right" if is_number(each.type) else "left")
     for row in in_micros(answer).to_pylist():
         shown.add_row(*(Text(cell(value)) for value in row.values()))
     return shown
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
 def cell(value: Any) -> str:

@@ -147,6 +147,14 @@ def sql(
             show_default=False,
         ),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Go on with the rows that come: the lines that are added to a CSV or JSON file, the files that are "
+            "added to a folder. Answers are given as windows close, until Ctrl-C or --rows.",
+        ),
+    ] = False,
 ) -> None:
     """Ask a question of files: Parquet, CSV, JSON lines or Arrow.
 
@@ -169,6 +177,11 @@ def sql(
         check_output(output)
     check_format(how or Format.table)
     text = sys.stdin.read() if statement is None or statement == "-" else statement
+    if follow:
+        if output is not None:
+            raise InvalidInput("--output writes a whole answer, and --follow has none: --format csv > answers.csv")
+        _follow(text, inputs, how, rows)
+        return
     answer = _ask(text, open_inputs(inputs))
     if not isinstance(answer, pa.Table):
         if how is not None or output is not None:
@@ -182,6 +195,14 @@ def sql(
     answer = answer if rows is None else answer.slice(0, rows)
     write(answer, output)
     typer.echo(f"{answer.num_rows:,} rows written to {output}.")
+
+
+def _follow(text: str, inputs: list[str] | None, how: Format | None, rows: int | None) -> None:
+    from skyband.cli.following import follow_statement
+
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        follow_statement(text, inputs, how, rows)
 
 
 def _ask(text: str, tables: dict[str, Any]) -> Any:

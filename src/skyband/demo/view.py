@@ -5,33 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, JustifyMethod
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
-TITLE: Final = "Top 10 trades by price × volume, of the last 10 minutes, every minute"
-_ROWS: Final = 10
-_COLUMNS: Final[tuple[tuple[str, JustifyMethod, int], ...]] = (
-    ("", "right", 2),
-    ("", "left", 3),
-    ("symbol", "left", 6),
-    ("price", "right", 8),
-    ("volume", "right", 7),
-    ("price × volume", "right", 14),
-    ("traded at", "left", 12),
-    ("", "left", 0),
-)
-_WIDTH_WITHOUT_BAR: Final = 77
-_LONGEST_BAR: Final = 30
-_PLAIN_ROWS: Final = 3  # of each window, when there is a line for it
+from skyband.leaderboard import Column, Leaderboard, Row
 
-Row = dict[str, Any]
+TITLE: Final = "Top 10 trades by price × volume, of the last 10 minutes, every minute"
+_COLUMNS: Final = (
+    Column("symbol", lambda value: Text(value, "cyan"), width=6),
+    Column("price", lambda value: f"{value:,.2f}", is_number=True, width=8),
+    Column("volume", lambda value: f"{value:,}", is_number=True, width=7),
+    Column("score", lambda value: f"{value:,.0f}", "price × volume", is_number=True),
+    Column("ts", lambda value: f"{value:%H:%M:%S.%f}"[:-3], "traded at", width=12),
+)
+_IDENTITY: Final = ("ts", "symbol", "price", "volume")
+_ROWS: Final = 10
+_PLAIN_ROWS: Final = 3  # of each window, when there is a line for it
 
 
 class View(Protocol):
@@ -93,8 +87,8 @@ class LiveView:
     def __init__(self, console: Console, pause: float) -> None:
         self._console = console
         self._pause = pause
-        self._window: list[Row] = []
-        self._ranks_before: dict[tuple[object, ...], int] | None = None
+        self._board = Leaderboard(TITLE, _COLUMNS, identity=_IDENTITY, rows=_ROWS)
+        self._board.show([], "no window has closed yet")
         self._closed = 0
         self._progress = Progress(
             SpinnerColumn(),
@@ -116,47 +110,12 @@ class LiveView:
 
     def answers(self, table: pa.Table) -> None:
         for window in windows_of(table):
-            self._ranks_before = {_identity(row): row["rank"] for row in self._window} if self._window else None
-            self._window = window
             self._closed += 1
+            self._board.show(window, f"{span(window[0])} UTC, window {self._closed}")
             time.sleep(self._pause)
 
     def render(self) -> Group:
-        return Group(self._table(), self._progress)
-
-    def _table(self) -> Table:
-        where = f"{span(self._window[0])} UTC, window {self._closed}" if self._window else "no window has closed yet"
-        table = Table(title=Text.assemble((TITLE, "bold"), "\n", where), box=SIMPLE_HEAD, title_style="")
-        for name, justify, width in _COLUMNS:
-            table.add_column(name, justify=justify, min_width=width)
-        bar_width = max(0, min(_LONGEST_BAR, self._console.width - _WIDTH_WITHOUT_BAR))
-        best = max((row["score"] for row in self._window), default=1.0)
-        for row in self._window:
-            table.add_row(
-                Text(str(row["rank"]), "bold"),
-                self._movement(row),
-                Text(row["symbol"], "cyan"),
-                f"{row['price']:,.2f}",
-                f"{row['volume']:,}",
-                f"{row['score']:,.0f}",
-                f"{row['ts']:%H:%M:%S.%f}"[:-3],
-                Text("━" * round(bar_width * row["score"] / best), "green"),
-            )
-        for _ in range(_ROWS - len(self._window)):
-            table.add_row()
-        return table
-
-    def _movement(self, row: Row) -> Text:
-        """How the row moved since the window before."""
-        if self._ranks_before is None:
-            return Text("")
-        before = self._ranks_before.get(_identity(row))
-        if before is None:
-            return Text("new", "bold yellow")
-        moved = before - row["rank"]
-        if moved == 0:
-            return Text("=", "dim")
-        return Text(f"▲{moved}", "green") if moved > 0 else Text(f"▼{-moved}", "red")
+        return Group(self._board.render(self._console.width), self._progress)
 
 
 class _RowsColumn(ProgressColumn):
@@ -168,7 +127,3 @@ class _RowsColumn(ProgressColumn):
 
 def span(row: Row) -> str:
     return f"{row['window_start']:%H:%M}–{row['window_end']:%H:%M}"
-
-
-def _identity(row: Row) -> tuple[object, ...]:
-    return row["ts"], row["symbol"], row["price"], row["volume"]

@@ -63,14 +63,15 @@ def encode(content: Any) -> bytes:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def as_csv(table: pa.Table) -> bytes:
+def as_csv(table: pa.Table, *, header: bool = True) -> bytes:
     out = io.BytesIO()
     plain = [field if _fits_csv(field.type) else field.with_type(pa.string()) for field in table.schema]
     columns = [
         column if _fits_csv(column.type) else pa.array([_text(each) for each in column.to_pylist()], pa.string())
         for column in table.columns
     ]
-    pyarrow.csv.write_csv(pa.table(columns, schema=pa.schema(plain)), out)
+    options = pyarrow.csv.WriteOptions(include_header=header)
+    pyarrow.csv.write_csv(pa.table(columns, schema=pa.schema(plain)), out, options)
     return out.getvalue()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,19 +36,27 @@ def open_table(given: str | Path) -> Any:
     The kind of file is known by the ending of its name. Folders called `day=1` give a column `day`. Several files are
     read in the order of their names; a column that one of them lacks is null there.
     """
-    base, paths = _files(str(given))
+    base, paths = files_of(str(given))
     kinds = {kind_of(path) for path in paths}
     if len(kinds) > 1:
         raise InvalidInput(f"{str(given)!r} has files of several kinds: {', '.join(sorted(kinds))}. Name one: '*.csv'.")
     (kind,) = kinds
     try:
-        if kind == "json":
-            return _concatenated([_read_json(path) for path in paths])
-        if kind == "ipc" and not all(_begins_with(path, _FILE_OF_ARROW) for path in paths):
-            return _concatenated([_read_arrow(path) for path in paths])
+        if kind == "json" or any(_is_stream(path) for path in paths):
+            return _concatenated([read_file(path, base) for path in paths])
         return _dataset(paths, kind, base)
     except (pa.ArrowException, OSError) as error:
         raise InvalidInput(f"Cannot read {str(given)!r}: {error}") from error
+
+
+def read_file(path: Path, base: Path) -> pa.Table:
+    """The rows of one file; folders below `base` may name columns."""
+    if kind_of(path) == "json":
+        return read_json(lambda: pa.input_stream(path, compression="detect"))
+    if _is_stream(path):
+        with path.open("rb") as file:
+            return pa.ipc.open_stream(file).read_all()
+    return _dataset([path], kind_of(path), base).to_table()
 
 
 def kind_of(path: Path) -> str:
@@ -59,7 +67,7 @@ def kind_of(path: Path) -> str:
     return _KINDS[ending.lower()]
 
 
-def _files(given: str) -> tuple[Path, list[Path]]:
+def files_of(given: str) -> tuple[Path, list[Path]]:
     """The files that are meant, in the order of their names, and the folder below which folders may name columns."""
     path = Path(given)
     if path.is_dir():
@@ -100,11 +108,11 @@ def _dataset(paths: list[Path], kind: str, base: Path) -> Any:
     schemas = [fragment.physical_schema for fragment in found.get_fragments()] if len(paths) > 1 else []
     schema = _unified([found.schema, *schemas])
     if kind == "csv":
-        schema = pa.schema([each.with_type(_any_of(each.type)) for each in schema])
+        schema = pa.schema([each.with_type(any_of(each.type)) for each in schema])
     return found if schema.equals(found.schema) else dataset.dataset(names, format=kind, schema=schema, **folders)
 
 
-def _any_of(kind: pa.DataType) -> pa.DataType:
+def any_of(kind: pa.DataType) -> pa.DataType:
     """The type of a column of text of which the first rows are of this one: later ones may have parts of a second."""
     if pa.types.is_null(kind):
         return pa.string()
@@ -118,17 +126,18 @@ def _unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
 # -- tables: JSON, streams of Arrow -----------------------------------------------------------------------------------
 
 
-def _read_json(path: Path) -> pa.Table:
+def read_json(open_stream: Callable[[], Any]) -> pa.Table:
+    """The rows of JSON lines, whose times are times."""
     from pyarrow import json
 
     def read(schema: pa.Schema | None) -> pa.Table:
-        with pa.input_stream(path, compression="detect") as stream:
+        with open_stream() as stream:
             return json.read_json(stream, parse_options=json.ParseOptions(explicit_schema=schema))
 
     table = read(None)
     # Arrow takes times in whole seconds for times, and drops their zones: they are read as they were written instead.
     taken = [pa.field(each.name, pa.string()) for each in table.schema if pa.types.is_timestamp(each.type)]
-    return with_times(read(pa.schema(taken)) if taken else table)
+    return _with_times(read(pa.schema(taken)) if taken else table)
 
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
@@ -138,7 +147,7 @@ _TIMES: Final = (
 )
 
 
-def with_times(table: pa.Table) -> pa.Table:
+def _with_times(table: pa.Table) -> pa.Table:
     """The same table; a column of text that holds nothing but ISO 8601 days or times holds days or times."""
     for place, each in enumerate(table.schema):
         if pa.types.is_string(each.type) and _begins_as_time(table.column(place)):
@@ -160,15 +169,12 @@ def _as_time(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _read_arrow(path: Path) -> pa.Table:
-    if _begins_with(path, _FILE_OF_ARROW):
-        return pa.ipc.open_file(path).read_all()
-    return pa.ipc.open_stream(path.open("rb")).read_all()
-
-
-def _begins_with(path: Path, magic: bytes) -> bool:
+def _is_stream(path: Path) -> bool:
+    """Does it hold Arrow as it is sent, not as it is stored?"""
+    if kind_of(path) != "ipc":
+        return False
     with path.open("rb") as file:
-        return file.read(len(magic)) == magic
+        return file.read(len(_FILE_OF_ARROW)) != _FILE_OF_ARROW
 
 
 def _concatenated(tables: list[pa.Table]) -> pa.Table:

@@ -60,6 +60,28 @@ SELECT seq FROM trades ORDER BY price DESC LIMIT 2 WINDOW [20 EVERY 5 ON t]
 
 SELECT seq FROM trades ORDER BY price DESC LIMIT 2 WINDOW [20 EVERY 5 ON t] EMIT CHANGES
 
+-- # Windows as others write them
+
+-- The answer has the columns of the SELECT list alone. Flink's and RisingWave's table functions.
+SELECT window_start, window_end, symbol, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE trades, DESCRIPTOR(ts), INTERVAL '10' MINUTES)) GROUP BY window_start, window_end, symbol
+
+SELECT symbol, SUM(price) AS paid, window_start FROM HOP(trades, ts, INTERVAL '5 MINUTES', INTERVAL '20 MINUTES') AS h GROUP BY h.symbol, window_start
+
+SELECT MAX(price) AS high, window_end FROM HOP(DATA => TABLE trades, TIMECOL => DESCRIPTOR(t), SLIDE => 5, SIZE => 10) GROUP BY window_end HAVING COUNT(*) > 2
+
+-- Spark's window() in GROUP BY.
+SELECT window.start, window.end AS until, symbol, COUNT(*) AS n FROM trades GROUP BY symbol, window(ts, '20 minutes', '10 minutes')
+
+-- The first rows of each window, or of each window and group.
+SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY price DESC) AS rn FROM TUMBLE(trades, ts, INTERVAL 10 MINUTES)) WHERE rn <= 3
+
+SELECT symbol, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY n DESC, symbol) AS rn FROM (SELECT symbol, COUNT(*) AS n, window_end FROM HOP(trades, t, 5, 20) GROUP BY symbol, window_end)) WHERE rn = 1
+
+-- With a window of ours, too, its bounds can be selected; then only what is named is shown.
+SELECT window_start, window_end, symbol, price FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
+
+SELECT symbol, window_end - INTERVAL 1 MINUTE AS newest, COUNT(*) AS n FROM trades [WINDOW 20 MINUTES EVERY 10 MINUTES] GROUP BY symbol ORDER BY window_end, n DESC, symbol
+
 -- # The best rows
 
 -- By an expression, by its name in the SELECT list, or with more columns computed.
@@ -231,6 +253,16 @@ WITH c(id, moment, x) AS (SELECT seq, t * 2, price FROM trades) SELECT id FROM c
 -- A query in FROM does the same.
 SELECT seq FROM (SELECT seq, t, price FROM trades WHERE volume > 3) AS some [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
+-- ROW_NUMBER() in a query in FROM or WITH, and how many of it around it; the rest of that condition is about the answer.
+SELECT symbol, price, rn FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) AS rn FROM trades [WINDOW 20 EVERY 10 ON t]) AS r WHERE 2 >= rn AND price > 5
+
+WITH ranked AS (SELECT seq, price * 2 AS twice, ROW_NUMBER() OVER (ORDER BY price DESC) AS rn FROM trades [WINDOW 20 EVERY 10 ON t] WHERE volume > 2) SELECT seq, twice FROM ranked WHERE rn BETWEEN 2 AND 3
+
+-- Without the first ones.
+SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 OFFSET 3
+
+SELECT symbol, venue, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol, venue ORDER BY n DESC, symbol, venue LIMIT 2 OFFSET 1
+
 -- # The best pairs
 
 -- The same input twice; a condition says which row of a pair comes first.
@@ -330,6 +362,11 @@ SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 ON t] GROUP BY symbol
 SELECT symbol, MAX(price) AS high FROM trades [WINDOW 15 ON t] GROUP BY symbol
 
 SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol EMIT CHANGES
+
+-- Conditions on groups and the best of them, as queries around a query.
+SELECT symbol FROM (SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol) WHERE n > 6
+
+SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol QUALIFY ROW_NUMBER() OVER (ORDER BY n DESC, symbol) <= 2
 
 -- A group that no column tells apart needs no GROUP BY.
 SELECT COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 10 EVERY 10 ON t]

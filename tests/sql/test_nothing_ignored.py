@@ -8,7 +8,7 @@ from sqlglot import exp
 
 import skyband as sb
 from skyband.dialect.clauses import READ, check_read
-from skyband.dialect.grammar import Continuous, Span, Stream, StreamWindow
+from skyband.dialect.nodes import Continuous, Span, Stream, StreamWindow
 
 RANKED = "SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2"
 GROUPED = "SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol"
@@ -84,6 +84,8 @@ USED: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
     ),
     (exp.Limit, "expression"): (RANKED, RANKED.replace("LIMIT 2", "LIMIT 3")),
     (exp.Limit, "expressions"): (f"{RANKED} BY symbol", RANKED),
+    (exp.Select, "offset"): (f"{RANKED} OFFSET 1", RANKED),
+    (exp.Offset, "expression"): (f"{RANKED} OFFSET 1", f"{RANKED} OFFSET 2"),
     (exp.Fetch, "count"): (
         RANKED.replace("LIMIT 2", "FETCH FIRST 2 ROWS ONLY"),
         RANKED.replace("LIMIT 2", "FETCH NEXT ROW ONLY"),
@@ -155,8 +157,7 @@ def test_kinds_of_nodes_of_our_own_are_read_as_a_whole() -> None:
         (RANKED.replace("LIMIT 2", "LIMIT 2 PERCENT"), "PERCENT"),
         (RANKED.replace("LIMIT 2", "FETCH FIRST 2 ROWS WITH TIES"), "WITH"),
         (RANKED.replace("SELECT seq", "SELECT seq INTO other"), "INTO"),
-        (f"{RANKED} OFFSET 3", "OFFSET"),
-        (RANKED.replace("LIMIT 2", "LIMIT 3, 2"), "3"),
+        (f"{GROUPED} OFFSET 3", "OFFSET"),
         ("SELECT seq FROM trades FOR SYSTEM_TIME AS OF 'x' ORDER BY price LIMIT 2 WINDOW [20 ON t]", "'x'"),
         ("SELECT seq FROM trades VERSION AS OF 3 ORDER BY price LIMIT 2 WINDOW [20 ON t]", "VERSION"),
         (RANKED.replace("ORDER", "HAVING price > 3 ORDER"), "HAVING"),
@@ -165,7 +166,7 @@ def test_kinds_of_nodes_of_our_own_are_read_as_a_whole() -> None:
         (RANKED.replace("ORDER", "CLUSTER BY symbol ORDER"), "CLUSTER"),
         (RANKED.replace("ORDER", "DISTRIBUTE BY symbol ORDER"), "DISTRIBUTE"),
         (RANKED.replace("ORDER", "LATERAL VIEW EXPLODE(a) x ORDER"), "LATERAL"),
-        (f"{GROUPED} QUALIFY ROW_NUMBER() OVER (ORDER BY symbol) <= 2", "QUALIFY"),
+        (f"{GROUPED} QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY n) <= 2", "symbol ORDER"),
         (GROUPED.replace("GROUP BY symbol", "GROUP BY ALL"), "GROUP BY ALL"),
         (GROUPED.replace("GROUP BY symbol", "GROUP BY symbol WITH ROLLUP"), "ROLLUP"),
         (GROUPED.replace("GROUP BY symbol", "GROUP BY CUBE (symbol)"), "CUBE"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ import skyband as sb
 
 SIZE = 10
 WINDOWED = f"(SELECT *, (t // {SIZE} + 1) * {SIZE} AS w FROM {{}}) AS r"
+SLIDE = SIZE // 2
+SLIDING = f"(SELECT *, (t // {SLIDE} + 1) * {SLIDE} + s AS w FROM {{}}, (VALUES (0), ({SLIDE})) AS shifts(s)) AS r"
 
 
 def trades(chance: random.Random, rows: int = 70) -> pa.Table:
@@ -85,36 +88,106 @@ class Statements:
         )
         return self._of("", f"WHERE {self._cased(condition)} ", f"WHERE ({condition}) AND (id <> 7 AND TRUE) ")
 
+    def _window(self) -> tuple[str, str]:
+        """A window as we write it, and rows with the windows that they are in, in DuckDB."""
+        return self._chance.choice(
+            [
+                (f"{{}} AS r [WINDOW {SIZE} EVERY {SIZE} ON t]", WINDOWED),
+                (f"{{}} AS r [WINDOW {SIZE} EVERY {SLIDE} ON T]", SLIDING),
+                (f"TUMBLE({{}}, t, {SIZE}) AS r", WINDOWED),
+                (f"TABLE(TUMBLE(DATA => {{}}, TIMECOL => DESCRIPTOR(T), SIZE => {SIZE})) AS r", WINDOWED),
+                (f"HOP({{}}, t, {SLIDE}, {SIZE}) r", SLIDING),
+            ]
+        )
+
+    def _bound(self, window: str) -> str:
+        """What tells windows apart: needed behind TUMBLE and HOP."""
+        bounds = ["window_end", "window_start", "window_start, WINDOW_END"]
+        return self._of(*bounds) if "(" in window else self._of("", *bounds)
+
     def _ranked(self) -> Pair:
         (front, source), where, k = self._source(), self._where(), self._chance.randint(1, 3)
+        window, windowed = self._window()
         shown, by, way = self._number(), self._number(), self._of("", " DESC", " ASC")
         per = self._of("", "", "g", "half", "id % 3")
-        order = self._of(by, "2" if by == shown else by, "v" if by == shown else by)
-        ends = [f"ORDER BY {order}{way} LIMIT {k}{f' BY {per}' if per else ''}"]
-        if not per:
-            ends.append(f"ORDER BY {order}{way} FETCH FIRST {k} ROWS ONLY")
-        parts = f"PARTITION BY {per} " if per else ""
-        ends.append(f"QUALIFY ROW_NUMBER() OVER ({parts}ORDER BY {by}{way}) <= {k}")
-        ours = f"SELECT id, {shown} AS v FROM {source} AS r [WINDOW {SIZE} EVERY {SIZE} ON t] {where}{self._of(*ends)}"
+        order = self._of(by, "4" if by == shown else by, "v" if by == shown else by)
         numbered = f"ROW_NUMBER() OVER (PARTITION BY w{', ' + per if per else ''} ORDER BY {by}{way}, t DESC)"
-        inner = f"SELECT w, {numbered} AS n, id, {shown} AS v FROM {WINDOWED.format(source)} "
+        inner = f"SELECT w, {numbered} AS n, id, {shown} AS v FROM {windowed.format(source)} "
         inner += f"WHERE ({where.removeprefix('WHERE ') or 'TRUE'}) AND ({by}) IS NOT NULL"
-        return Pair(front + ours, f"{front}SELECT w, n, id, v FROM ({inner}) WHERE n <= {k}")
+        input_, first, kept = window.format(source), 1, ""
+        if "[" in window and self._chance.random() < 0.4:
+            skipped = self._chance.choice([0, 0, 1, 2])
+            limit = f"LIMIT {k}{f' BY {per}' if per else ''}{f' OFFSET {skipped}' if skipped else ''}"
+            limit = limit if per or skipped else self._of(limit, f"FETCH FIRST {k} ROWS ONLY")
+            ours = (
+                f"SELECT window_end, window_start, id, {shown} AS v FROM {input_} {where}ORDER BY {order}{way} {limit}"
+            )
+            first, k = skipped + 1, skipped + k
+        else:
+            bound = self._bound(window)
+            parts = ", ".join(part for part in self._chance.sample([bound, per], 2) if part)
+            over = f"ROW_NUMBER() OVER ({f'PARTITION BY {parts} ' if parts else ''}ORDER BY {by}{way})"
+            ours, first, k, kept = self._numbered(over, shown, input_, where, k)
+        theirs = f"SELECT w, w - {SIZE}, {'n, ' if 'AS n' in ours else ''}id, v FROM ({inner})"
+        return Pair(front + ours, f"{front}{theirs} WHERE n BETWEEN {first} AND {k}{kept}")
+
+    def _numbered(self, over: str, shown: str, input_: str, where: str, k: int) -> tuple[str, int, int, str]:
+        """A statement with ROW_NUMBER(), the first and last number that it asks for, and what else it asks."""
+        first = self._chance.choice([1, 1, 2]) if k > 1 else 1
+        number = self._of("rn", "RN", "q.Rn")
+        asked = self._of(f"{number} BETWEEN {first} AND {k}", f"{number} >= {first} AND {k} >= {number}")
+        if first == 1:
+            asked = self._of(f"{number} <= {k}", f"{k} >= {number}", f"{number} < {k + 1}", f"{k + 1} > {number}")
+        if self._chance.random() < 0.2:
+            first, asked = k, self._of(f"{number} = {k}", f"{k} = {number}")
+        if self._chance.random() < 0.4:
+            asked = asked.replace(number, over)
+            return (
+                f"SELECT window_end, window_start, {over} AS n, id, {shown} AS v FROM {input_} {where}QUALIFY {asked}",
+                *(first, k, ""),
+            )
+        kept = self._of("", " AND v > 0", " AND (v IS NULL OR id % 2 = 0)")
+        body = f"SELECT *, {shown} AS v, {over} AS rn FROM {input_} {where}"
+        if "window_start" not in body or "[" in input_:
+            body = f"SELECT id, window_end, window_start, {shown} AS v, {over} AS rn FROM {input_} {where}"
+        listed = f"SELECT window_end, window_start, {number} AS n, id, v FROM"
+        made = self._of(f"{listed} ({body}) AS q WHERE {asked}{kept}", f"{listed} ({body}) q WHERE ({asked}){kept}")
+        return made, first, k, kept
 
     def _grouped(self) -> Pair:
         (front, source), where = self._source(), self._where()
+        window, windowed = self._window()
         key = self._cased(self._of("g", "half", "i", "i % 2", "CASE WHEN half THEN 'yes' ELSE g END", "r.g"))
         number = self._number()
         some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})").format(number)
         having = self._of("", "", " HAVING n > 1", " HAVING COUNT(*) > 1", " HAVING a > 0", f" HAVING {some} < 5")
-        grouped = self._of(key, "k", "1")
         lists = f"{key} AS k, COUNT({self._of('*', '1')}) AS n, {some} AS a"
-        ours = f"SELECT {lists} FROM {source} AS r [WINDOW {SIZE} EVERY {SIZE} ON t] {where}GROUP BY {grouped}{having}"
-        theirs = f"SELECT w, {lists} FROM {WINDOWED.format(source)} {where}GROUP BY w, {key}{having}"
+        grouped, bound = self._of(key, "k", "3"), self._bound(window)
+        input_ = window.format(source)
+        if window.startswith("{} AS r [") and "window" not in bound and self._chance.random() < 0.5:
+            size, slide = SIZE, SIZE if windowed == WINDOWED else SLIDE
+            input_, bound = f"{source} AS r", f"window(t, {size}, {slide})"
+            ours = f"SELECT window.end AS window_end, window.start AS window_start, {lists} FROM {input_} {where}"
+        else:
+            ours = f"SELECT window_end, window_start, {lists} FROM {input_} {where}"
+        ours += f"GROUP BY {', '.join(part for part in (grouped, bound) if part)}{having}"
+        theirs = f"SELECT w, w - {SIZE}, {lists} FROM {windowed.format(source)} {where}GROUP BY w, {key}{having}"
+        chosen = self._of("", "", "n > 1", "a IS NOT NULL", "best")
+        if chosen == "best":
+            order = self._of("n DESC, k", "a, k", "k DESC, n")
+            over = f"ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY {order})"
+            ours = f"SELECT window_end, window_start, k, n, a FROM (SELECT *, {over} AS rn FROM ({ours})) WHERE rn <= 2"
+            filled = ", ".join(f"{one} NULLS LAST" for one in order.split(", "))
+            over = f"ROW_NUMBER() OVER (PARTITION BY w ORDER BY {filled})"
+            theirs = f"SELECT * EXCLUDE (rn) FROM (SELECT *, {over} AS rn FROM ({theirs})) WHERE rn <= 2"
+        elif chosen:
+            ours, theirs = f"SELECT * FROM ({ours}) WHERE {chosen}", f"SELECT * FROM ({theirs}) WHERE {chosen}"
         return Pair(front + ours, front + theirs)
 
 
 def found(answer: pa.Table) -> list[tuple[Any, ...]]:
+    if "rank" not in answer.column_names:
+        return [tuple(row.values()) for row in answer.to_pylist()]
     kept = [name for name in ("window_end", "rank", "id", "v", "k", "n", "a") if name in answer.column_names]
     return [tuple(row.values()) for row in answer.select(kept).to_pylist()]
 
@@ -123,13 +196,16 @@ def ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=lambda row: [(value is None, str(value)) for value in row])
 
 
-@pytest.mark.parametrize("seed", range(6))
+STATEMENTS = int(os.environ.get("SKYBAND_STATEMENTS", "240"))  # how many are tried
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_statements_give_the_answers_that_duckdb_gives(seed: int) -> None:
     chance = random.Random(seed)
     rows, statements = trades(chance), Statements(chance)
     connection = duckdb.connect()
     connection.register("trades", rows)
-    for _ in range(20):
+    for _ in range(STATEMENTS // 8):
         asked = statements.one()
         expected = connection.execute(asked.duckdb).fetchall()
         answer = ordered(found(sb.sql(asked.ours, trades=rows)))

@@ -67,6 +67,7 @@ class Problem(ABC, Generic[Q]):
     chooses: ClassVar[str] = "algorithm"  # what EXPLAIN calls the thing that is chosen
     has_one_window: ClassVar[bool] = False  # for all its inputs: see `OneWindowProblem`
     takes_bounds: ClassVar[bool] = False  # does WITH BOUNDS mean something to its statements?
+    takes_part_of_answer: ClassVar[bool] = False  # can its statements choose lines and columns of the answer?
 
     # -- EXPLAIN ---------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from skyband.dialect import text as texts
-from skyband.dialect.grammar import Continuous, Span, Stream, StreamWindow
+from skyband.dialect.nodes import Continuous, Span, Stream, StreamWindow
 from skyband.expressions import grammar as expressions
 
 # The arguments of each kind of node that a reader takes into account: the problems, what they share, or the resolver.
@@ -16,7 +16,7 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     **expressions.READ,
     **{kind: frozenset(kind.arg_types) for kind in (Continuous, Span, Stream, StreamWindow)},
     exp.Select: frozenset(
-        {"with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit"}
+        {"with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset"}
     ),
     exp.With: frozenset({"expressions"}),
     exp.CTE: frozenset({"this", "alias"}),
@@ -35,6 +35,7 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Order: frozenset({"expressions"}),
     exp.Ordered: frozenset({"this", "desc", "nulls_first", "nulls"}),
     exp.Limit: frozenset({"expression", "expressions", "limit_options"}),
+    exp.Offset: frozenset({"expression"}),
     exp.LimitOptions: frozenset({"rows"}),
     exp.Fetch: frozenset({"direction", "count", "limit_options"}),
     exp.Window: frozenset({"this", "partition_by", "order", "over"}),
@@ -52,8 +53,7 @@ _JOINS: Final = "Possible: JOIN … ON, JOIN … USING, and FULL JOIN … USING 
 _BEST: Final = "The best k are asked for: LIMIT 10."
 _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Select, "distinct"): ("DISTINCT is not supported: equal rows are rows of their own", ""),
-    (exp.Select, "offset"): ("OFFSET is not supported: the best k are asked for, from the first on", ""),
-    (exp.Limit, "offset"): ("OFFSET is not supported: the best k are asked for, from the first on", ""),
+    (exp.Limit, "offset"): ("How many are passed over stands behind OFFSET", "Write LIMIT 10 OFFSET 5."),
     (exp.Select, "laterals"): ("LATERAL VIEW is not supported", ""),
     (exp.Select, "windows"): (
         "WINDOW name AS (…) is not supported; a stream's window stands in brackets: [WINDOW 1 HOUR]",

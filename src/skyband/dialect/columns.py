@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from sqlglot.optimizer.qualify_columns import qualify_columns
 from sqlglot.schema import MappingSchema
 
 from skyband.dialect import text as texts
+from skyband.dialect.window_bounds import mark_bounds
 
 if TYPE_CHECKING:
     from skyband.dialect.statement import Statement
@@ -39,16 +40,24 @@ class Item:
 
 
 def qualified(
-    statement: Statement, select: exp.Select, schemas: Schemas, *, expand: bool = True
+    statement: Statement,
+    select: exp.Select,
+    schemas: Schemas,
+    *,
+    expand: bool = True,
+    windows: Collection[str] = (),
 ) -> tuple[exp.Select, tuple[Item, ...]]:
     """A SELECT with each column as input.column, and its list with stars written out. `schemas` by alias, in the order
-    of FROM."""
+    of FROM; those of `windows` have a window, whose bounds can be named."""
     select = select.copy()
     select.set("with_", None)
     for holder, alias in zip([select.args["from_"], *(select.args.get("joins") or ())], schemas, strict=True):
         holder.set("this", exp.Table(this=exp.to_identifier(alias)))
     _check_stars(statement, select, schemas)
     _name_items(select)
+    mark_bounds(
+        select, {alias.lower() for alias in windows}, {name.lower() for each in schemas.values() for name in each.names}
+    )
     for identifier in select.find_all(exp.Identifier):
         identifier.meta[_WRITTEN] = identifier.name
         identifier.set("this", identifier.name.lower())

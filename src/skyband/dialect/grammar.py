@@ -17,49 +17,9 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
 from skyband.core.emit import MODES
+from skyband.dialect.nodes import TABLE_FUNCTIONS, Continuous, Span, Stream, StreamWindow, TableFunction
 
 EMITS = [mode.upper() for mode in MODES]
-
-
-class Span(exp.Expression):
-    """`10 MINUTES`, `1000 ROWS`, or a plain number of the window's column."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": False}
-
-
-class StreamWindow(exp.Expression):
-    """`WINDOW 1 HOUR EVERY 1 MINUTE ON ts`; without a size, UNTIL NOW; with one a query, `q.size UP TO 1 HOUR`; so with
-    EVERY, `q.often DOWN TO 1 MINUTE`."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": False,
-        "column": False,
-        "often": False,
-        "every": False,
-        "on": False,
-        "order": False,
-        "lateness": False,
-    }
-
-
-class Stream(exp.Expression):
-    """An input with a window of its own."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": True}
-
-
-class Continuous(exp.Expression):
-    """A statement, with what stands in front of it and behind it."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "window": False,
-        "emit": False,
-        "error": False,
-        "recall": False,
-        "bounds": False,
-        "explain": False,
-    }
 
 
 class SkybandSql(Spark):
@@ -152,6 +112,8 @@ class SkybandSql(Spark):
             return super()._parse_table_alias(alias_tokens=alias_tokens)
 
         def _parse_table(self, *args: Any, **options: Any) -> exp.Expr | None:
+            if (windowed := self._parse_table_function()) is not None:
+                return windowed
             table = super()._parse_table(*args, **options)
             if not self._at_stream_window():
                 return table
@@ -159,6 +121,52 @@ class SkybandSql(Spark):
             window = self._parse_stream_window()
             self._match_r_bracket()
             return self.expression(Stream(this=table, window=window))
+
+        def _parse_table_function(self) -> TableFunction | None:
+            """`TUMBLE(bid, ts, INTERVAL 10 SECONDS)`, Flink's `TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), …))`."""
+            start, is_wrapped = self._index, self._curr.text.upper() == "TABLE"
+            if is_wrapped and self._next.token_type == TokenType.L_PAREN:
+                self._advance(2)
+            name = self._curr
+            if name.text.upper() not in TABLE_FUNCTIONS or self._next.token_type != TokenType.L_PAREN:
+                self._retreat(start)
+                return None
+            self._advance(2)
+            arguments = self._parse_csv(self._parse_table_argument)
+            self._match_r_paren()
+            if is_wrapped:
+                self._match_r_paren()
+            alias = self._parse_table_alias(alias_tokens=self.TABLE_ALIAS_TOKENS)
+            function = exp.var(name.text.upper()).update_positions(name)
+            return self.expression(TableFunction(this=function, expressions=arguments, alias=alias))
+
+        def _parse_table_argument(self) -> exp.Expr | None:
+            """An argument, by its place or as `SIZE => …`."""
+            named = None
+            if self._next.token_type == TokenType.FARROW:
+                named = self._curr.text.upper()
+                self._advance(2)
+            value: exp.Expr | None
+            if self._match_texts(("TABLE",)):
+                value = self.expression(exp.Column(this=self._parse_id_var(any_token=False)))
+                if self._match(TokenType.PARTITION_BY):  # of SESSION, which is refused by name
+                    if self._curr.token_type == TokenType.L_PAREN:
+                        self._parse_wrapped_csv(self._parse_id_var)
+                    else:
+                        self._parse_id_var()
+            elif self._curr.token_type == TokenType.L_PAREN:
+                value = super()._parse_table()
+            else:
+                value = self._parse_unary()
+            return value if named is None else self.expression(exp.Kwarg(this=exp.var(named), expression=value))
+
+        def _parse_group(self, *args: Any, **options: Any) -> exp.Group | None:
+            following = self._tokens[self._index + 1 : self._index + 3]
+            is_function = [one.token_type for one in following] == [TokenType.WINDOW, TokenType.L_PAREN]
+            if self._curr.token_type != TokenType.GROUP_BY or not is_function:
+                return super()._parse_group(*args, **options)
+            self._advance()  # the parser would take WINDOW for the clause of that name
+            return self.expression(exp.Group(expressions=self._parse_csv(self._parse_disjunction)))
 
         def _parse_stream_window(self) -> StreamWindow:
             """What stands between the brackets, behind WINDOW where that is inside."""
@@ -236,6 +244,7 @@ class SkybandSql(Spark):
             Span: lambda self, node: " ".join(self.sql(node, name) for name in ("this", "unit") if node.args.get(name)),
             StreamWindow: lambda self, node: _window_text(self, node),
             Stream: lambda self, node: f"{self.sql(node, 'this')} [WINDOW {self.sql(node, 'window')}]",
+            TableFunction: lambda self, node: _function_text(self, node),
             Continuous: lambda self, node: _statement_text(self, node),
             exp.Cast: lambda self, node: _cast_text(self, node),
         }
@@ -253,6 +262,12 @@ def _window_text(self: Any, node: StreamWindow) -> str:
         if node.args.get(name):
             said.append(f"{words} {self.sql(node, name)}")
     return " ".join(said)
+
+
+def _function_text(self: Any, node: TableFunction) -> str:
+    said = ", ".join(self.sql(argument) for argument in node.expressions)
+    alias = node.args.get("alias")
+    return f"{node.this.name}({said}){f' AS {self.sql(alias)}' if alias else ''}"
 
 
 def _statement_text(self: Any, node: Continuous) -> str:

@@ -61,6 +61,7 @@ class QuerySpec:
     rows: Mapping[str, Rows]  # by what the query calls its inputs
     shown: tuple[Shown, ...]
     turn: Turn | None = None
+    kept: str | None = None  # only these lines of the answer are shown: a condition on the columns that the query gives
     queries: Rows | None = None  # the input that has the queries to be answered
 
     def of(self, queries: Any) -> QuerySpec:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -12,41 +11,14 @@ from sqlglot import exp
 
 from skyband import expressions
 from skyband.dialect.columns import check_name
-from skyband.dialect.grammar import SkybandSql, Span, StreamWindow
+from skyband.dialect.grammar import SkybandSql
+from skyband.dialect.nodes import Span, StreamWindow
 from skyband.dialect.statement import Input, Statement
-from skyband.errors import SkybandError
+from skyband.errors import InvalidSql, SkybandError
 from skyband.expressions.grammar import rewritten
 from skyband.windows import Window, landmark, sliding
 
 _ROWS = ("ROW", "ROWS")
-
-
-@dataclass(frozen=True)
-class Key:
-    """One of the things in ORDER BY."""
-
-    tree: exp.Expr
-    ascending: bool
-    nulls: exp.Expr | None  # FIRST or LAST, where it was written
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """ORDER BY, LIMIT k, perhaps for each value of some columns."""
-
-    keys: tuple[Key, ...]
-    k: int
-    per: tuple[exp.Expr, ...] = ()
-    number: exp.Expr | None = None  # ROW_NUMBER() OVER (…), where that was written
-
-    @property
-    def by(self) -> exp.Expr:
-        """The first key, or the only one."""
-        return self.keys[0].tree
-
-    @property
-    def ascending(self) -> bool:
-        return self.keys[0].ascending
 
 
 def window_of(
@@ -73,10 +45,22 @@ def window_of(
         else:
             window = sliding(size, every=every, on=one.on, order=one.order)
         window.ticks(schema)
+        _check_multiple(statement, one, window)
+    except InvalidSql:
+        raise
     except SkybandError as error:
         guilty = "every" if str(error).startswith("every") else "this"
         statement.refuse(str(error), said.args.get(guilty) or said.args.get("on") or one.node)
     return window, lateness
+
+
+def _check_multiple(statement: Statement, one: Input, window: Window) -> None:
+    """Raise where other engines have other windows: theirs begin on multiples of the slide, ours end there."""
+    if one.source.function is not None and window.size % window.every:  # type: ignore[operator]
+        statement.refuse(
+            f"The size of a window is a multiple of its slide, but {window.size} is none of {window.every}",
+            one.source.function,
+        )
 
 
 def _span(span: Span | None) -> str | int | None:
@@ -111,80 +95,6 @@ def measured_column(statement: Statement, one: Input, said: StreamWindow, schema
             f"Which column of {one.name!r} the window measures must be said: {what}", one.node, "Write ON column."
         )
     return moments[0]
-
-
-def ranking_of(statement: Statement, *, several: bool = False) -> Ranking:
-    """ORDER BY … LIMIT k, LIMIT k BY …, or QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) <= k. `several`: there
-    may be more than one key, of any type that has an order."""
-    qualify = statement.take("qualify")
-    ranking = _qualified(statement, qualify) if qualify else _ordered(statement)
-    if not several:
-        _check_one(statement, ranking.keys)
-    return ranking
-
-
-def _ordered(statement: Statement) -> Ranking:
-    order, limit = statement.take("order"), statement.take("limit")
-    if order is None or limit is None:
-        missing = "ORDER BY" if order is None else "LIMIT"
-        statement.refuse(
-            f"There is no {missing}, so all rows of every window would have to be shown",
-            None,
-            "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.",
-        )
-    per = tuple(limit.expressions or ())
-    return Ranking(_keys(order), count_of(statement, limit.expression), per)
-
-
-_SWAPPED = {exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ}
-
-
-def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
-    possible = "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10."
-    condition = qualify.this.unnest()
-    if type(condition) in _SWAPPED and isinstance(condition.expression.unnest(), exp.Window):  # 3 >= ROW_NUMBER() …
-        condition = _SWAPPED[type(condition)](this=condition.expression, expression=condition.this)
-    window = condition.this.unnest() if isinstance(condition, (exp.LTE, exp.LT, exp.EQ)) else None
-    if not isinstance(window, exp.Window) or not isinstance(window.this, exp.RowNumber):
-        statement.refuse("QUALIFY can only ask for the first rows", condition, possible)
-    if statement.select.args.get("order") or statement.select.args.get("limit"):
-        statement.refuse("QUALIFY ranks already, so ORDER BY and LIMIT have nothing left to say", condition)
-    if window.args.get("order") is None:
-        statement.refuse("ROW_NUMBER() needs an ORDER BY", condition, possible)
-    k = count_of(statement, condition.expression)
-    if isinstance(condition, exp.LT):
-        k -= 1
-    if isinstance(condition, exp.EQ) and k != 1:
-        statement.refuse("Only the first rows can be asked for: ROW_NUMBER() = 1, or <= k", condition, possible)
-    if k < 1:
-        statement.refuse("No row has a number below 1", condition, possible)
-    return Ranking(_keys(window.args["order"]), k, tuple(window.args.get("partition_by") or ()), window)
-
-
-def _keys(order: exp.Expr) -> tuple[Key, ...]:
-    return tuple(Key(one.this, not one.args.get("desc"), one.args.get("nulls")) for one in order.expressions)
-
-
-def _check_one(statement: Statement, keys: tuple[Key, ...]) -> None:
-    """Raise unless there is one key, which is a score."""
-    if len(keys) != 1:
-        statement.refuse(
-            "Here one score ranks, and of equal ones the more recent comes first",
-            keys[1].tree,
-            "Write one expression; rows of one input can be ranked by several.",
-        )
-    if (nulls := keys[0].nulls) is not None:
-        statement.refuse(
-            f"What has no score is never ranked here, so NULLS {nulls.name} has no meaning",
-            nulls,
-            "Leave it out, or give it a score: COALESCE(price, 0).",
-        )
-
-
-def count_of(statement: Statement, node: exp.Expr | None) -> int:
-    if not isinstance(node, exp.Literal) or not node.is_int or int(node.name) < 1:
-        statement.refuse("How many rows must be a whole number, at least 1", node)
-    return int(node.name)
 
 
 def quoted(name: str) -> str:

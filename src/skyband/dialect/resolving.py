@@ -15,11 +15,13 @@ from sqlglot import exp
 from skyband import expressions
 from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import Item, check_name, qualified
-from skyband.dialect.grammar import StreamWindow
+from skyband.dialect.levels import put_together
+from skyband.dialect.nodes import BOUNDS, StreamWindow
 from skyband.dialect.query_spec import View
 from skyband.dialect.reading import all_of, check_conditions, measured_column, row_text
 from skyband.dialect.sources import Step
 from skyband.dialect.statement import Input, Statement
+from skyband.dialect.window_bounds import settle_bounds
 
 
 def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Statement, dict[str, pa.Schema]]:
@@ -27,9 +29,22 @@ def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[St
     inputs were given under."""
     found = [_viewed(statement, one, schemas[one.name]) for one in statement.inputs]
     visible = {one.alias: seen for one, seen, _ in found}
-    select, items = qualified(statement, statement.select, visible, expand=not statement.has_full_join)
+    windows = [one.alias for one in statement.inputs if one.window or statement.window]
+    select, items = qualified(statement, statement.select, visible, expand=not statement.has_full_join, windows=windows)
+    if statement.function is not None:
+        items = _with_bounds(items)
     made = replace(statement, select=select, items=items, inputs=tuple(one for one, _, _ in found))
+    made = settle_bounds(put_together(made))
     return made, {one.alias: whole for one, _, whole in found}
+
+
+def _with_bounds(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """A star over a window that was written as a table function stands for its bounds, too."""
+    last = max((place for place, item in enumerate(items) if item.is_starred), default=None)
+    if last is None:
+        return items
+    bounds = (Item(name, exp.var(name), is_named=False, is_starred=True) for name in BOUNDS)
+    return (*items[: last + 1], *bounds, *items[last + 1 :])
 
 
 def _viewed(statement: Statement, one: Input, schema: pa.Schema) -> tuple[Input, pa.Schema, pa.Schema]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from skyband.dialect import text as texts
-from skyband.dialect.grammar import Stream, StreamWindow
+from skyband.dialect.nodes import Stream, StreamWindow
 
 ROW_WISE = "A common table expression (WITH name AS …) may compute columns and filter rows of one input."
 
@@ -31,6 +31,7 @@ class Source:
     steps: tuple[Step, ...] = ()  # what becomes of its rows, in this order
     window: StreamWindow | None = None
     level: int = 0  # how many of the steps come before the window
+    function: exp.Expr | None = None  # TUMBLE, HOP or window(), where that is how it was written
 
     def then(self, step: Step) -> Source:
         return replace(self, steps=(*self.steps, step))
@@ -96,7 +97,7 @@ def _source(text: str, holder: exp.Expr, node: exp.Expr, known: Known) -> Source
         return source
     if source.window is not None:
         texts.refuse(text, f"{node.alias_or_name!r} has a window already, where it is defined", node)
-    return replace(source, window=holder.args["window"], level=len(source.steps))
+    return replace(source, window=holder.args["window"], level=len(source.steps), function=holder.args.get("function"))
 
 
 _NOT_ROW_WISE = ("group", "having", "joins", "order", "limit", "qualify")

@@ -9,12 +9,15 @@ from typing import Any, NoReturn, TypeVar
 from sqlglot import exp
 
 from skyband.core.emit import MODES
+from skyband.dialect import table_functions
 from skyband.dialect import text as texts
 from skyband.dialect.clauses import check_read
 from skyband.dialect.columns import Item
-from skyband.dialect.grammar import StreamWindow
+from skyband.dialect.levels import Level, parts_of, unstacked
+from skyband.dialect.nodes import StreamWindow
 from skyband.dialect.query_spec import Rows, View
 from skyband.dialect.sources import Source, sources_of
+from skyband.dialect.window_bounds import bound_in
 from skyband.errors import InvalidSql, SkybandError
 
 T = TypeVar("T")
@@ -69,7 +72,9 @@ class Statement:
     recall: float | None
     bounds: tuple[float, float] | None
     explain: str | None  # "PLAN" or "ANALYZE"
+    levels: tuple[Level, ...] = ()  # the queries around it, from within
     items: tuple[Item, ...] = ()  # of the SELECT list, once it is resolved
+    kept: tuple[exp.Expr, ...] = ()  # conditions on what is answered, as the queries around it ask for
     _taken: set[str] = field(default_factory=set, compare=False)
 
     def refuse(self, why: str, where: exp.Expr | None = None, possible: str = "") -> NoReturn:
@@ -105,6 +110,16 @@ class Statement:
         return any(not isinstance(one.parent, exp.Window) for one in aggregates)
 
     @property
+    def function(self) -> exp.Expr | None:
+        """TUMBLE, HOP or window(), where that is how the window was written."""
+        return next((one.source.function for one in self.inputs if one.source.function is not None), None)
+
+    @property
+    def shows_only_what_is_named(self) -> bool:
+        """Does an answer have the columns of the SELECT list alone? If not, it begins with those of its own."""
+        return self.function is not None or any(bound_in(item.tree) for item in self.items)
+
+    @property
     def joins(self) -> list[exp.Join]:
         return list(self.select.args.get("joins") or ())
 
@@ -116,16 +131,9 @@ class Statement:
     def conditions(self) -> list[exp.Expr]:
         """What WHERE and ON ask for, each by itself and once."""
         where = self.take("where")
-        waiting = [*([where.this] if where else []), *(join.args["on"] for join in self.joins if join.args.get("on"))]
-        found: dict[exp.Expr, None] = {}
-        waiting.reverse()
-        while waiting:
-            condition = waiting.pop().unnest()
-            if isinstance(condition, exp.And):
-                waiting += [condition.expression, condition.this]
-            else:
-                found.setdefault(condition)
-        return list(found)
+        return parts_of(
+            [*([where.this] if where else []), *(join.args["on"] for join in self.joins if join.args.get("on"))]
+        )
 
 
 _CLAUSES = {
@@ -135,6 +143,7 @@ _CLAUSES = {
     "qualify": ("QUALIFY ranks rows; groups are ranked by ORDER BY … LIMIT k", ""),
     "order": ("ORDER BY has no meaning here", ""),
     "limit": ("LIMIT has no meaning here", ""),
+    "offset": ("OFFSET needs a LIMIT", ""),
 }
 
 
@@ -145,6 +154,8 @@ def understand(text: str) -> Statement:
     if not isinstance(select, exp.Select):
         texts.refuse(text, f"{select.key.upper()} cannot be answered as a stream goes by", select, _ONE_SELECT)
     check_read(text, tree)
+    table_functions.with_windows(text, tree)
+    select, levels = unstacked(select)
     sources = sources_of(text, select)
     number = {name: tree.args.get(name) for name in ("error", "recall")}
     bounds = tree.args.get("bounds")
@@ -158,6 +169,7 @@ def understand(text: str) -> Statement:
         recall=None if number["recall"] is None else float(number["recall"].name),
         bounds=None if bounds is None else (_number(bounds.expressions[0]), _number(bounds.expressions[1])),
         explain=tree.args["explain"].name if tree.args.get("explain") else None,
+        levels=levels,
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
-from skyband.dialect.grammar import Continuous, SkybandSql
+from skyband.dialect.grammar import SkybandSql
+from skyband.dialect.nodes import Continuous
 from skyband.errors import InvalidQuery, InvalidSql
 from skyband.expressions.grammar import TOO_LARGE, too_deep
 

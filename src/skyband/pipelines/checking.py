@@ -96,7 +96,8 @@ def check_key(pipeline: Pipeline, sink: Sink, key: tuple[str, ...] | None) -> tu
     chosen = sink.key or key
     if not chosen:
         raise pipeline.wrong(
-            'The rows say what changed, so the sink must say by which columns a row is found again: key = ["…"].',
+            "The rows say what changed, or leave out the window, so the sink must say by which columns a row is found "
+            'again: key = ["…"].',
             *("sinks", sink.name),
         )
     return chosen
@@ -194,10 +195,13 @@ def _check_board(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
 
 
 def key_of(spec: QuerySpec) -> tuple[str, ...] | None:
-    """The columns that tell the rows of an answer apart; None: of what changed, none do."""
+    """The columns that tell the rows of an answer apart; None: of what changed, or without the window,
+    none do."""
     if not gives_windows(spec.query.emit):
         return None
     plain = {one.text: one.name for one in spec.shown if one.is_plain}
+    if "window_end" not in plain:
+        return None
     return tuple(plain[name] for name in problem_of(spec.query).key(spec.query) if name in plain)
 
 

@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 from skyband import expressions
 from skyband.dialect.query_spec import QuerySpec, Shown, Turn
 from skyband.dialect.reading import quoted
-from skyband.sql.rows import value_in_spark, without_nan
+from skyband.sql.rows import condition_in_spark, value_in_spark, without_nan
 
 
 def projected(
-    answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...], turn: Turn | None
+    answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...], turn: Turn | None, kept: str | None = None
 ) -> pa.Table | pa.RecordBatchReader:
-    """The answer with the columns that are shown of it."""
+    """The lines of the answer that are kept, with the columns that are shown of it."""
+    condition = None if kept is None else expressions.bind_condition(kept, answer.schema, used_as="WHERE")
     columns = [
         (one.name, None if one.is_plain else expressions.bind_value(one.text, answer.schema), one.text) for one in shown
     ]
@@ -31,6 +32,7 @@ def projected(
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in answer.to_batches() if isinstance(answer, pa.Table) else answer:
             batch = batch if turn is None else _turned(batch, turn)
+            batch = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
             arrays = [
                 batch.column(text) if value is None else without_nan(value.values(batch)) for _, value, text in columns
             ]
@@ -59,6 +61,7 @@ class Shower:
     def __init__(self, spec: QuerySpec) -> None:
         self._spec = spec
         self._texts: list[str] | None = None
+        self._kept: str | None = None
 
     def __call__(self, answer: Any) -> Any:
         if self._spec.turn is not None:
@@ -68,6 +71,10 @@ class Shower:
 
             schema = schema_of(answer)
             self._texts = [_shown_in_spark(one, schema) for one in self._spec.shown]
+            if self._spec.kept is not None:
+                self._kept = condition_in_spark(self._spec.kept, schema)
+        if self._kept is not None:
+            answer = answer.where(self._kept)
         return answer.selectExpr(*self._texts)
 
 

@@ -27,6 +27,13 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySp
         )
     if statement.bounds is not None and not problem.takes_bounds:
         statement.refuse("WITH BOUNDS is for scores that come from several streams", None, "Here, leave it out.")
+    if not problem.takes_part_of_answer and (statement.kept or statement.shows_only_what_is_named):
+        statement.refuse(
+            "Only rows of one input and groups can be ranked and then chosen from, or shown without the rest of the "
+            "answer",
+            statement.kept[0] if statement.kept else statement.function,
+            "Leave out what stands around the query, and window_start and window_end, which are shown anyway.",
+        )
     spec = problem.ask(statement, by_alias)
     statement.check_taken()
     return spec

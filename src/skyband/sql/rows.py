@@ -60,7 +60,7 @@ def prepared_in_spark(df: Any, rows: Rows, schema: pa.Schema) -> Any:
     """The same of a DataFrame with these columns."""
     for view in rows.views:
         if view.where is not None:
-            df = df.where(_condition_in_spark(view.where, schema))
+            df = df.where(condition_in_spark(view.where, schema))
         df = df.selectExpr(*(f"{value_in_spark(text, schema)} AS {quoted(name)}" for name, text in view.columns))
         schema = view.schema
     if (condition := where_in_spark(rows, schema)) is not None:
@@ -73,10 +73,11 @@ def prepared_in_spark(df: Any, rows: Rows, schema: pa.Schema) -> Any:
 
 def where_in_spark(rows: Rows, schema: pa.Schema) -> str | None:
     """Which rows are taken, in Spark SQL; None: all."""
-    return None if rows.where is None else _condition_in_spark(rows.where, schema)
+    return None if rows.where is None else condition_in_spark(rows.where, schema)
 
 
-def _condition_in_spark(text: str, schema: pa.Schema) -> str:
+def condition_in_spark(text: str, schema: pa.Schema) -> str:
+    """A condition in Spark SQL."""
     condition = expressions.bind_condition(text, schema, used_as="WHERE")
     if condition.spark_sql is None:
         raise InvalidInput(f"On Spark, WHERE cannot call a function of yours: {text}.")

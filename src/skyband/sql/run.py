@@ -119,7 +119,7 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variabl
 
 def _given(running: Running, spec: QuerySpec) -> Any:
     """The answer with the columns that are shown of it, in the kind of the rows."""
-    return give(projected(running.collected(), spec.shown, spec.turn), running.like)
+    return give(projected(running.collected(), spec.shown, spec.turn, spec.kept), running.like)
 
 
 def ask(text: str, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
@@ -136,7 +136,7 @@ class Started(NamedTuple):
     def shown(self, answer: pa.Table) -> pa.Table:
         """What the statement shows of an answer, or of what `top` says of its session: that has no changes."""
         there = [one for one in self.spec.shown if not one.is_plain or one.text in answer.schema.names]
-        return projected(answer, tuple(there), self.spec.turn)
+        return projected(answer, tuple(there), self.spec.turn, self.spec.kept)
 
 
 def start(text: str, inputs: Mapping[str, Any], *, batch_rows: int) -> Started:
@@ -358,7 +358,7 @@ def multi_query(specs: Mapping[str, QuerySpec], stream: str, data: Mapping[str, 
     shared = sharing.multi_query(data[stream.lower()], queries)
     answers = {name: partial(_then, shared.answers[name], Shower(one)) for name, one in specs.items()}
     tables = {
-        name: partial(_then, shared.tables[name], partial(projected, shown=one.shown, turn=one.turn))
+        name: partial(_then, shared.tables[name], partial(projected, shown=one.shown, turn=one.turn, kept=one.kept))
         for name, one in specs.items()
     }
     return shared._replace(answers=answers, tables=tables)

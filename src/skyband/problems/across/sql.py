@@ -12,7 +12,8 @@ from skyband.core.emit import gives_changes
 from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import check_name
 from skyband.dialect.query_spec import QuerySpec, Shown
-from skyband.dialect.reading import all_of, ranking_of, window_of
+from skyband.dialect.ranking import ranking_of
+from skyband.dialect.reading import all_of, window_of
 from skyband.dialect.statement import Statement
 from skyband.expressions.grammar import rewritten
 from skyband.problems.across.query import TopKAcross

@@ -32,6 +32,7 @@ class Joins(Problem[JoinAggregate]):
     """Groups of a join, each input of which has a window of its own."""
 
     name = "joins"
+    takes_part_of_answer = True
     query = JoinAggregate
     session = JoinSession
     chooses = "plan"

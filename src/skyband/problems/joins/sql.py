@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, cast
 
 import pyarrow as pa
@@ -11,9 +12,20 @@ from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
 from skyband.dialect.computing import with_columns
+from skyband.dialect.nodes import BOUNDS
 from skyband.dialect.query_spec import QuerySpec, Shown
-from skyband.dialect.reading import all_of, columns_read, count_of, quoted, row_text, window_of, written
+from skyband.dialect.ranking import Key, Ranking, count_of, keys_of, offset_of, ranking_of
+from skyband.dialect.reading import (
+    all_of,
+    check_conditions,
+    columns_read,
+    quoted,
+    row_text,
+    window_of,
+    written,
+)
 from skyband.dialect.statement import Statement
+from skyband.dialect.window_bounds import bound_in, check_whole, with_bounds
 from skyband.expressions.aggregates import read_aggregate
 from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.codec import JoinsCodec
@@ -32,14 +44,11 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     statement = _without_filters(statement)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
     aggregates = _Aggregates(statement, [column.unnest() for column in _groups(statement)])
+    having, ranking = statement.take("having"), _ranking(statement)
+    aggregates.number = ranking.number
     shown = [(item.name, aggregates.over_answer(item.tree)) for item in statement.items]
-    having, order, limit = (statement.take(clause) for clause in ("having", "order", "limit"))
-    if limit is not None and order is None:
-        statement.refuse("LIMIT needs an ORDER BY: which groups are best", limit.expression)
-    if limit is not None and limit.expressions:
-        statement.refuse("Groups are ranked once, not for each value of a column", limit.expressions[0])
     having_tree = None if having is None else aggregates.over_answer(having.this)
-    ordered = [_ordered(statement, one, aggregates) for one in (order.expressions if order else ())]
+    ordered = [_ordered(statement, one, aggregates) for one in ranking.keys]
     filters, on = _conditions(statement)
     inputs, lateness = _inputs(statement, schemas, filters)
     query = statement.attempt(
@@ -50,7 +59,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
             group_by=[f"{column.table}.{quoted(column.name)}" for column in aggregates.groups],
             having=None if having_tree is None else row_text(having_tree),
             order_by=ordered,
-            k=None if limit is None else count_of(statement, limit.expression),
+            k=ranking.k or None,
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
         )
@@ -60,7 +69,52 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
         alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
     }
     output = statement.attempt(lambda: JoinsCodec(query, narrow).output_schema)
-    return QuerySpec(query, rows, _shown(output, query, shown))
+    check_whole(statement, str(query.emit), is_cut=ranking.first > 1)
+    bounds = _bounds(statement, inputs)
+    kept = [with_bounds(aggregates.over_answer(tree), bounds) for tree in statement.kept]
+    if ranking.first > 1:
+        kept.append(exp.GTE(this=exp.column("rank"), expression=exp.Literal.number(ranking.first)))
+    check_conditions(statement, kept, output)
+    shown = [(name, with_bounds(tree, bounds)) for name, tree in shown]
+    return QuerySpec(query, rows, _shown(statement, output, query, shown), kept=all_of(kept))
+
+
+def _ranking(statement: Statement) -> Ranking:
+    """How groups are ranked, as far as it is said; k is 0 where all are shown."""
+    if statement.take("qualify") is not None:
+        ranking = ranking_of(statement, several=True)
+        if ranking.per:
+            statement.refuse("Groups are ranked once, not for each value of a column", ranking.per[0])
+        return ranking
+    order, limit = statement.take("order"), statement.take("limit")
+    if limit is not None and order is None:
+        statement.refuse("LIMIT needs an ORDER BY: which groups are best", limit.expression)
+    if limit is None:
+        return Ranking(keys_of(order) if order else (), 0)
+    if limit.expressions:
+        statement.refuse("Groups are ranked once, not for each value of a column", limit.expressions[0])
+    skipped = offset_of(statement)
+    return Ranking(keys_of(order), skipped + count_of(statement, limit.expression), first=skipped + 1)
+
+
+def _bounds(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.Expr]:
+    """The bounds of the windows by what the answer has of them."""
+    end: exp.Expr = exp.column("window_end")
+    windows = [given.window for given in inputs.values() if isinstance(given, StreamInput)]
+    asked = next((one for item in statement.items if (one := bound_in(item.tree, BOUNDS[0])) is not None), None)
+    if asked is not None and (len({window.size for window in windows}) > 1 or windows[0].size is None):
+        statement.refuse("There is no one window_start: windows are of different sizes, or go back to the start", asked)
+    size = windows[0].size
+    if isinstance(size, timedelta):
+        length: exp.Expr = exp.Interval(
+            this=exp.Literal.string(str(size // timedelta(microseconds=1))), unit=exp.var("MICROSECOND")
+        )
+    else:
+        length = exp.Literal.number(size or 0)
+    start: exp.Expr = exp.Paren(this=exp.Sub(this=end, expression=length))
+    if windows[0].on is None:
+        start = exp.Greatest(this=start, expressions=[exp.Literal.number(0)])
+    return {BOUNDS[0]: start, BOUNDS[1]: end}
 
 
 def _without_filters(statement: Statement) -> Statement:
@@ -83,8 +137,8 @@ def _without_filters(statement: Statement) -> Statement:
 
 def _needed(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
     """The columns of an input that the query reads; of one that is only counted, all."""
-    parts = [part for name in ("group", "having", "order") if (part := statement.take(name))]
-    trees = [*(item.tree for item in statement.items), *parts, *statement.conditions]
+    parts = [part for name in ("group", "having", "order", "qualify") if (part := statement.take(name))]
+    trees = [*(item.tree for item in statement.items), *parts, *statement.conditions, *statement.kept]
     given = dict(query.inputs)[alias]
     window = given.window if isinstance(given, StreamInput) else None
     return columns_read(trees, alias, schemas[alias], window) or tuple(schemas[alias].names)
@@ -106,12 +160,14 @@ class _Aggregates:
         self._names = dict(zip(keys, names, strict=True))
         self.texts: dict[str, str] = {}  # of the aggregates, by name
         self._known: dict[exp.Expr, str] = {}
+        self.number: exp.Expr | None = None  # ROW_NUMBER() OVER (…), where that ranks
         taken = {*LEAD, *names, *(column for _, column in keys)}
         for item in statement.items:
             # An aggregate by itself is called what the statement calls it.
             if isinstance(item.tree, exp.AggFunc) and item.tree not in self._known:
                 self._add(item.tree, item.name, taken)
-        elsewhere = [part for name in ("having", "order") if (part := statement.take(name))]
+        elsewhere = [part for name in ("having", "order", "qualify") if (part := statement.take(name))]
+        elsewhere += statement.kept
         for tree in (*(item.tree for item in statement.items), *elsewhere):
             for aggregate in tree.find_all(exp.AggFunc):
                 if aggregate not in self._known:
@@ -139,6 +195,8 @@ class _Aggregates:
         """`tree` over the columns of the answer: aggregates and groups by their names there."""
 
         def expand(node: exp.Expr) -> exp.Expr:
+            if self.number is not None and node.unnest() == self.number:
+                return exp.column("rank")
             if node in self._known:
                 return exp.column(exp.to_identifier(self._known[node], quoted=True))
             if not isinstance(node, exp.Column):
@@ -156,13 +214,12 @@ class _Aggregates:
         return rewritten(tree, expand)
 
 
-def _ordered(statement: Statement, one: exp.Expr, aggregates: _Aggregates) -> str:
+def _ordered(statement: Statement, key: Key, aggregates: _Aggregates) -> str:
     """A part of ORDER BY as the query writes it."""
-    nulls = one.args.get("nulls")
-    if nulls is not None and nulls.name == "FIRST":
-        statement.refuse("Groups without a value come last, so NULLS FIRST cannot be asked for", nulls)
-    tree = aggregates.over_answer(one.this).unnest()
-    return f"{row_text(tree)}{'' if one.args.get('desc') else ' ASC'}"
+    if key.nulls is not None and key.nulls.name == "FIRST":
+        statement.refuse("Groups without a value come last, so NULLS FIRST cannot be asked for", key.nulls)
+    tree = aggregates.over_answer(key.tree).unnest()
+    return f"{row_text(tree)}{' ASC' if key.ascending else ''}"
 
 
 def _conditions(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[str]]:
@@ -211,9 +268,12 @@ def _inputs(
     return inputs, waits[0] if waits else None
 
 
-def _shown(output: pa.Schema, query: JoinAggregate, shown: list[tuple[str, exp.Expr]]) -> tuple[Shown, ...]:
-    """First when, and the rank; then what the SELECT list asks for, in its order."""
-    lead = output.names[: len(output.names) - len(query.group_by) - len(query.aggregates)]
+def _shown(
+    statement: Statement, output: pa.Schema, query: JoinAggregate, shown: list[tuple[str, exp.Expr]]
+) -> tuple[Shown, ...]:
+    """First when, and the rank, unless only what is named is shown; then the SELECT list, in its order."""
+    before = len(output.names) - len(query.group_by) - len(query.aggregates)
+    lead = [] if statement.shows_only_what_is_named else output.names[:before]
     columns = [Shown(name, name, is_plain=True) for name in lead]
     taken = set(lead)
     for name, tree in shown:

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown, Turn
-from skyband.dialect.reading import columns_read, quoted, ranking_of, row_text, window_of, written
+from skyband.dialect.ranking import ranking_of
+from skyband.dialect.reading import columns_read, quoted, row_text, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
 from skyband.expressions.grammar import rewritten

@@ -31,6 +31,7 @@ class Rows(OneWindowProblem[TopK]):
     """The k best rows of a window, perhaps for each value of some columns."""
 
     name = "rows"
+    takes_part_of_answer = True
     query = TopK
 
     def title(self, query: TopK) -> str:

@@ -12,18 +12,10 @@ from skyband import expressions
 from skyband.core.encoding.output import free_name
 from skyband.dialect.computing import with_columns
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
-from skyband.dialect.reading import (
-    Ranking,
-    all_of,
-    check_conditions,
-    columns_read,
-    key_text,
-    ranking_of,
-    row_text,
-    window_of,
-    written,
-)
+from skyband.dialect.ranking import Ranking, ranking_of
+from skyband.dialect.reading import all_of, check_conditions, columns_read, key_text, row_text, window_of, written
 from skyband.dialect.statement import Statement
+from skyband.dialect.window_bounds import bound_in, check_whole, is_bound
 from skyband.expressions.grammar import rewritten
 from skyband.expressions.sort_keys import SortKeys, bind_ranking
 from skyband.problems.rows.codec import output_of, shown_names
@@ -55,14 +47,18 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             error=statement.error,
         )
     )
-    items = [item for item in statement.items if item.tree.unnest() != ranking.number]
-    for item in items:
-        statement.attempt(partial(expressions.bind_value, row_text(item.tree), schema), item.tree)
+    check_whole(statement, str(query.emit), is_cut=ranking.first > 1)
+    trees = [item.tree for item in statement.items if item.tree.unnest() != ranking.number]
+    for tree in trees:
+        if bound_in(tree) is None:
+            statement.attempt(partial(expressions.bind_value, row_text(tree), schema), tree)
     needed = columns_read(
-        [*(key.tree for key in ranking.keys), *per, *(item.tree for item in items)], one.alias, schema, window
+        [*(key.tree for key in ranking.keys), *per, *trees, *statement.kept], one.alias, schema, window
     )
-    shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]), ranking.number)
-    return QuerySpec(query, {ONLY: one.rows(all_of(conditions), needed)}, shown)
+    narrow = pa.schema([schema.field(name) for name in needed])
+    answer = _Answer(query, narrow, ranking.number)
+    shown = answer.shown(statement)
+    return QuerySpec(query, {ONLY: one.rows(all_of(conditions), needed)}, shown, kept=answer.kept(statement, ranking))
 
 
 def _by(statement: Statement, ranking: Ranking, schema: pa.Schema) -> str | tuple[str, ...]:
@@ -80,27 +76,51 @@ def _by(statement: Statement, ranking: Ranking, schema: pa.Schema) -> str | tupl
     )
 
 
-def _shown(statement: Statement, query: TopK, schema: pa.Schema, number: exp.Expr | None) -> tuple[Shown, ...]:
-    """First what every answer has, then what the SELECT list asks for."""
-    output = output_of(query, schema, str(query.emit), bind_ranking(query.by, schema).type)
-    given = shown_names(query, schema, output)
-    shown = [Shown(name, name, is_plain=True) for name in output.lead]
-    taken = set(output.lead)
-    for item in statement.items:
-        tree = item.tree.unnest()
-        plain = isinstance(tree, exp.Column)
-        if tree == number:
-            shown.append(Shown(free_name(item.name, taken), "rank", is_plain=True))
+class _Answer:
+    """What a query gives, and what a statement shows of it."""
+
+    def __init__(self, query: TopK, schema: pa.Schema, number: exp.Expr | None) -> None:
+        self._query, self._number = query, number
+        self._output = output_of(query, schema, str(query.emit), bind_ranking(query.by, schema).type)
+        self._given = shown_names(query, schema, self._output)
+
+    def shown(self, statement: Statement) -> tuple[Shown, ...]:
+        """First what every answer has, then what the SELECT list asks for; only the latter, where that is said."""
+        is_whole = not statement.shows_only_what_is_named
+        shown = [Shown(name, name, is_plain=True) for name in self._output.lead] if is_whole else []
+        taken = {one.name for one in shown}
+        for item in statement.items:
+            tree = item.tree.unnest()
+            if is_whole and isinstance(tree, exp.Column) and self._is_there(tree, item.is_starred):
+                continue
+            made = self._over_answer(tree)
+            is_plain = isinstance(made, exp.Column)
+            text = made.name if is_plain else row_text(made)
+            statement.attempt(partial(expressions.bind_value, text, self._output.schema), item.tree)
+            shown.append(Shown(free_name(item.name, taken), text, is_plain=is_plain))
             taken.add(shown[-1].name)
-            continue
-        if plain and (tree.name in query.per or (item.is_starred and tree.name == query.by)):
-            continue  # shown already
-        name = free_name(item.name, taken)
-        taken.add(name)
-        renamed = rewritten(tree, lambda node: _renamed(node, given))
-        shown.append(Shown(name, given[tree.name] if plain else row_text(renamed), is_plain=plain))
-    return tuple(shown)
+        return tuple(shown)
 
+    def _is_there(self, column: exp.Column, is_starred: bool) -> bool:
+        """Is it shown already?"""
+        return column.name in self._query.per or (is_starred and column.name == self._query.by)
 
-def _renamed(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
-    return exp.column(written(names[node.name])) if isinstance(node, exp.Column) else node
+    def kept(self, statement: Statement, ranking: Ranking) -> str | None:
+        """Which lines are shown: those that the queries around this one choose, from a rank on."""
+        conditions = [self._over_answer(tree) for tree in statement.kept]
+        if ranking.first > 1:
+            conditions.append(exp.GTE(this=exp.column("rank"), expression=exp.Literal.number(ranking.first)))
+        check_conditions(statement, conditions, self._output.schema)
+        return all_of(conditions)
+
+    def _over_answer(self, tree: exp.Expr) -> exp.Expr:
+        """An expression over the columns that the query gives."""
+
+        def write(node: exp.Expr) -> exp.Expr:
+            if node.unnest() == self._number:
+                return exp.column("rank")
+            if is_bound(node):
+                return exp.column(node.unnest().name)
+            return exp.column(written(self._given[node.name])) if isinstance(node, exp.Column) else node
+
+        return rewritten(tree, write)

@@ -11,7 +11,8 @@ from sqlglot import exp
 from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import settled
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
-from skyband.dialect.reading import all_of, ranking_of, row_text, window_of, written
+from skyband.dialect.ranking import ranking_of
+from skyband.dialect.reading import all_of, row_text, window_of, written
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions import subscriptions
 from skyband.expressions.grammar import rewritten

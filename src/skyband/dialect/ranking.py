@@ -1,0 +1,170 @@
+"""How a statement ranks: ORDER BY with LIMIT, FETCH or OFFSET, or ROW_NUMBER() and how many of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from skyband.dialect.statement import Statement
+
+
+@dataclass(frozen=True)
+class Key:
+    """One of the things in ORDER BY."""
+
+    tree: exp.Expr
+    ascending: bool
+    nulls: exp.Expr | None  # FIRST or LAST, where it was written
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """ORDER BY, LIMIT k, perhaps for each value of some columns."""
+
+    keys: tuple[Key, ...]
+    k: int
+    per: tuple[exp.Expr, ...] = ()
+    number: exp.Expr | None = None  # ROW_NUMBER() OVER (…), where that was written
+    first: int = 1  # of the ranks that are shown: OFFSET
+
+    @property
+    def by(self) -> exp.Expr:
+        """The first key, or the only one."""
+        return self.keys[0].tree
+
+    @property
+    def ascending(self) -> bool:
+        return self.keys[0].ascending
+
+
+def ranking_of(statement: Statement, *, several: bool = False) -> Ranking:
+    """ORDER BY … LIMIT k, LIMIT k BY …, or QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) <= k. `several`: there
+    may be more than one key, of any type that has an order."""
+    qualify = statement.take("qualify")
+    if qualify is None and (number := next((one.tree for one in statement.items if one.tree.find(exp.Window)), None)):
+        statement.refuse("Nothing says how many rows are first", number, "Write WHERE rn <= 10 around it, or QUALIFY.")
+    ranking = _qualified(statement, qualify) if qualify else _ordered(statement)
+    if not several:
+        _check_one(statement, ranking.keys)
+        if ranking.first > 1:
+            statement.refuse("Here ranks are shown from the first on", None, "Leave OFFSET out.")
+    return ranking
+
+
+def _ordered(statement: Statement) -> Ranking:
+    order, limit = statement.take("order"), statement.take("limit")
+    if order is None or limit is None:
+        missing = "ORDER BY" if order is None else "LIMIT"
+        statement.refuse(
+            f"There is no {missing}, so all rows of every window would have to be shown",
+            None,
+            "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.",
+        )
+    per, skipped = tuple(limit.expressions or ()), offset_of(statement)
+    return Ranking(keys_of(order), skipped + count_of(statement, limit.expression), per, first=skipped + 1)
+
+
+_POSSIBLE = "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10."
+_OTHERS = {
+    exp.Rank: "RANK() shows as many rows as there are equal ones, which have no bound",
+    exp.DenseRank: "DENSE_RANK() shows all rows of the best values, which have no bound",
+}
+_SWAPPED: Mapping[type[exp.Expr], type[exp.Expr]] = {
+    exp.GTE: exp.LTE,
+    exp.GT: exp.LT,
+    exp.LTE: exp.GTE,
+    exp.LT: exp.GT,
+    exp.EQ: exp.EQ,
+}
+
+
+def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
+    asked = [_asked(statement, condition) for condition in _parts(qualify.this)]
+    window = asked[0][0]
+    for other, _, _, condition in asked[1:]:
+        if other != window:
+            statement.refuse("Rows are ranked once", condition, _POSSIBLE)
+    if statement.select.args.get("order") or statement.select.args.get("limit"):
+        statement.refuse("QUALIFY ranks already, so ORDER BY and LIMIT have nothing left to say", asked[0][3])
+    if window.args.get("order") is None:
+        statement.refuse("ROW_NUMBER() needs an ORDER BY", window, _POSSIBLE)
+    first, last = max(one[1] for one in asked), min((one[2] for one in asked if one[2] is not None), default=None)
+    if last is None:
+        statement.refuse("Only the first rows can be asked for: ROW_NUMBER() <= k", asked[0][3], _POSSIBLE)
+    if last < first:
+        statement.refuse(f"No row has a number from {first} to {last}", asked[0][3], _POSSIBLE)
+    return Ranking(keys_of(window.args["order"]), last, tuple(window.args.get("partition_by") or ()), window, first)
+
+
+def _parts(condition: exp.Expr) -> list[exp.Expr]:
+    condition = condition.unnest()
+    if isinstance(condition, exp.And):
+        return [*_parts(condition.this), *_parts(condition.expression)]
+    if isinstance(condition, exp.Between):
+        low, high = condition.args["low"], condition.args["high"]
+        return [exp.GTE(this=condition.this, expression=low), exp.LTE(this=condition.this, expression=high)]
+    return [condition]
+
+
+def _asked(statement: Statement, condition: exp.Expr) -> tuple[exp.Window, int, int | None, exp.Expr]:
+    """The number that a condition is about, and from where to where it may lie."""
+    if type(condition) in _SWAPPED and isinstance(condition.expression.unnest(), exp.Window):  # 3 >= ROW_NUMBER() …
+        condition = _SWAPPED[type(condition)](this=condition.expression, expression=condition.this)
+    window = condition.this.unnest() if type(condition) in _SWAPPED else None
+    if not isinstance(window, exp.Window) or not isinstance(window.this, exp.RowNumber):
+        why = _OTHERS.get(type(window.this)) if isinstance(window, exp.Window) else None
+        statement.refuse(why or "QUALIFY can only ask for the first rows", condition, _POSSIBLE)
+    k = _whole(statement, condition.expression)
+    match condition:
+        case exp.EQ():
+            first, last = k, k
+        case exp.LTE() | exp.LT():
+            first, last = 1, k - isinstance(condition, exp.LT)
+        case _:
+            return window, max(1, k + isinstance(condition, exp.GT)), None, condition
+    if last < 1:
+        statement.refuse("No row has a number below 1", condition, _POSSIBLE)
+    return window, first, last, condition
+
+
+def keys_of(order: exp.Expr) -> tuple[Key, ...]:
+    return tuple(Key(one.this, not one.args.get("desc"), one.args.get("nulls")) for one in order.expressions)
+
+
+def _check_one(statement: Statement, keys: tuple[Key, ...]) -> None:
+    """Raise unless there is one key, which is a score."""
+    if len(keys) != 1:
+        statement.refuse(
+            "Here one score ranks, and of equal ones the more recent comes first",
+            keys[1].tree,
+            "Write one expression; rows of one input can be ranked by several.",
+        )
+    if (nulls := keys[0].nulls) is not None:
+        statement.refuse(
+            f"What has no score is never ranked here, so NULLS {nulls.name} has no meaning",
+            nulls,
+            "Leave it out, or give it a score: COALESCE(price, 0).",
+        )
+
+
+def count_of(statement: Statement, node: exp.Expr | None) -> int:
+    """How many rows: at least one."""
+    count = _whole(statement, node)
+    if count < 1:
+        statement.refuse("How many rows must be a whole number, at least 1", node)
+    return count
+
+
+def _whole(statement: Statement, node: exp.Expr | None) -> int:
+    number = node.unnest() if node is not None else None
+    if not isinstance(number, exp.Literal) or not number.is_int:
+        statement.refuse("How many rows must be a whole number, at least 1", node)
+    return int(number.name)
+
+
+def offset_of(statement: Statement) -> int:
+    """How many of the first rows are not shown."""
+    offset = statement.take("offset")
+    return 0 if offset is None else _whole(statement, offset.expression)

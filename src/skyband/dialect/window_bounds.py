@@ -1,0 +1,128 @@
+"""`window_start` and `window_end` in a statement: columns of the answer, which no input has.
+
+They can be selected, and what tells windows apart may stand in GROUP BY and PARTITION BY, where it says what is so
+without it. Behind TUMBLE, HOP and window() it has to stand there: without it other engines mean all windows together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from skyband.core.emit import gives_windows
+from skyband.dialect.nodes import BOUNDS
+from skyband.expressions.grammar import rewritten
+
+if TYPE_CHECKING:
+    from skyband.dialect.statement import Statement
+
+
+def mark_bounds(select: exp.Select, aliases: Collection[str], columns: Collection[str]) -> None:
+    """Put what no resolver looks up in place of the bounds of these inputs' windows; `columns` are those there are."""
+    if not aliases:
+        return
+    named = {item.alias.lower() for item in select.expressions if not isinstance(item.unalias(), exp.Column)}
+    for column in list(select.find_all(exp.Column)):
+        name = column.name.lower()
+        if name not in BOUNDS or name in columns or column.table.lower() not in ("", *aliases):
+            continue
+        if name not in named or column.find_ancestor(exp.Order, exp.Having, exp.Qualify) is None:
+            bound = exp.var(name)
+            if "start" in column.this.meta:
+                bound.meta["start"] = column.this.meta["start"]
+            column.replace(bound)
+
+
+def is_bound(node: exp.Expr) -> bool:
+    node = node.unnest()
+    return isinstance(node, exp.Var) and node.name in BOUNDS
+
+
+def bound_in(tree: exp.Expr, *names: str) -> exp.Expr | None:
+    """The first bound of a window in it, if there is one; one of these names, if any are given."""
+    return next((part for part in tree.find_all(exp.Var) if is_bound(part) and part.name in (names or BOUNDS)), None)
+
+
+def with_bounds(tree: exp.Expr, texts: dict[str, exp.Expr]) -> exp.Expr:
+    """The tree with these in place of bounds."""
+    return rewritten(tree, lambda node: texts[node.name].copy() if is_bound(node) else node)
+
+
+def check_whole(statement: Statement, emit: str, *, is_cut: bool) -> None:
+    """Raise if it is asked for a part of the answer, or for the bounds of its window, where changes are given."""
+    if gives_windows(emit):
+        return
+    bound = next((found for item in statement.items if (found := bound_in(item.tree)) is not None), None)
+    if bound is not None or statement.kept or is_cut or statement.function is not None:
+        statement.refuse(
+            f"{bound.name if bound else 'A part of the answer'} can be asked for where whole answers are given, and "
+            f"not with EMIT {emit.upper()}",
+            bound or (statement.kept[0] if statement.kept else statement.function),
+            "EMIT WINDOWS gives whole answers; a window without EVERY has none.",
+        )
+
+
+def settle_bounds(statement: Statement) -> Statement:
+    """The statement without bounds where they say what is so anyway; raises where they can mean nothing, and where
+    windows are not told apart though they were written as a table function."""
+    select = statement.select.copy()
+    group, order, limit = (select.args.get(name) for name in ("group", "order", "limit"))
+    rankings = list(select.find_all(exp.Window)) + [item.tree for item in statement.items if _ranks(item.tree)]
+    if group is not None:
+        _take_out(statement, group, "expressions", "GROUP BY")
+    for ranking in rankings:
+        _take_out(statement, ranking, "partition_by", "PARTITION BY")
+    leading = 0
+    while order is not None and leading < len(order.expressions) and is_bound(order.expressions[leading].this):
+        leading += 1  # windows come one after the other
+    if limit is not None:
+        listed = limit.expressions or ()
+        limit.set("expressions", [one for one in listed if not is_bound(one)])
+        if statement.function is not None and len(limit.expressions) == len(listed):
+            statement.refuse(
+                "LIMIT counts the rows of all windows together here",
+                limit.expression,
+                "For each window, write QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY …) <= 10.",
+            )
+    elif statement.function is not None and order is not None and not leading:
+        statement.refuse(
+            "The answers of windows come one after the other", order.expressions[0], "Write ORDER BY window_end, …."
+        )
+    if order is not None:
+        order.set("expressions", order.expressions[leading:])
+        if not order.expressions:
+            select.set("order", None)
+    if statement.function is not None and statement.is_grouped and group is None:
+        statement.refuse(
+            f"Nothing tells the windows of {statement.function.name} apart",
+            statement.function,
+            "Write GROUP BY window_start, window_end, ….",
+        )
+    for name in ("where", "having", "order", "qualify"):
+        part = select.args.get(name)
+        if part is not None and (bound := bound_in(part)) is not None:
+            statement.refuse(f"{bound.name} is known when a window has closed, and is the same for all of it", bound)
+    return replace(statement, select=select)
+
+
+def _ranks(tree: exp.Expr) -> bool:
+    return isinstance(tree.unnest(), exp.Window)
+
+
+def _take_out(statement: Statement, part: exp.Expr, name: str, clause: str) -> None:
+    listed: Iterable[exp.Expr] = part.args.get(name) or ()
+    kept = [one for one in listed if not is_bound(one)]
+    if statement.function is not None and len(kept) == len(list(listed)):
+        statement.refuse(
+            f"{clause} does not tell the windows of {statement.function.name} apart",
+            _place(part, statement),
+            f"Write {clause} window_start, window_end, ….",
+        )
+    part.set(name, kept)
+
+
+def _place(part: exp.Expr, statement: Statement) -> exp.Expr | None:
+    return part if next((one for one in part.walk() if "start" in one.meta), None) is not None else statement.function

@@ -1,0 +1,228 @@
+"""Example tests: windows as Flink, RisingWave and Spark write them, ROW_NUMBER() in subqueries, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+
+START = datetime(2026, 3, 1)
+BIDS = pa.table(
+    {
+        "ts": [START + timedelta(seconds=second) for second in (0, 4, 8, 12, 13, 21)],
+        "auction": [1, 2, 1, 1, 2, 2],
+        "price": [5.0, 7.0, None, 2.0, 9.0, 1.0],
+    }
+)
+TUMBLED = "FROM TUMBLE(bid, ts, INTERVAL 10 SECONDS)"
+COUNTS = [("00:00", "00:10", 1, 2), ("00:00", "00:10", 2, 1), ("00:10", "00:20", 1, 1), ("00:10", "00:20", 2, 1)]
+
+
+def rows(statement: str) -> list[tuple[object, ...]]:
+    def plain(value: object) -> object:
+        return value.strftime("%M:%S") if isinstance(value, datetime) else value
+
+    return [tuple(map(plain, row.values())) for row in sb.sql(statement, bid=BIDS).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"SELECT window_start, window_end, auction, COUNT(*) {TUMBLED} GROUP BY window_start, window_end, auction",
+        f"SELECT window_start, window_end, b.auction, COUNT(*) {TUMBLED} AS b GROUP BY 1, b.window_end, b.auction",
+        (
+            "SELECT window_start, window_end, auction, COUNT(*) FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), "
+            "INTERVAL '10' SECOND)) GROUP BY auction, window_start"
+        ),
+        (
+            "SELECT window_start, window_end, auction, COUNT(*) FROM HOP(DATA => TABLE bid, TIMECOL => DESCRIPTOR(TS), "
+            "SIZE => INTERVAL '10 SECONDS', SLIDE => INTERVAL '10 SECONDS') GROUP BY auction, WINDOW_END"
+        ),
+        "SELECT window.start, window.end, auction, COUNT(*) FROM bid GROUP BY window(ts, '10 seconds'), auction",
+        (
+            "SELECT window(ts, '10 seconds').start, window.end, auction, COUNT(*) FROM bid "
+            "GROUP BY auction, window(ts, '10 seconds')"
+        ),
+        (
+            "SELECT TUMBLE_START(ts, INTERVAL '10' SECOND), TUMBLE_END(ts, INTERVAL '10' SECOND), auction, COUNT(*) "
+            "FROM bid GROUP BY auction, TUMBLE(ts, INTERVAL '10' SECOND)"
+        ),
+        (
+            "WITH b AS (SELECT * FROM bid) SELECT window_start, window_end, auction, COUNT(*) "
+            "FROM TUMBLE(b, ts, INTERVAL 10 SECONDS) GROUP BY auction, window_end"
+        ),
+        (
+            "SELECT window_start, window_end, auction, COUNT(*) FROM bid [WINDOW 10 SECONDS EVERY 10 SECONDS] "
+            "GROUP BY auction"
+        ),
+    ],
+)
+def test_one_question_in_the_words_of_each(statement: str) -> None:
+    assert rows(statement)[:4] == COUNTS
+
+
+def test_only_what_is_named_is_shown_where_a_bound_is_named_or_the_window_is_a_function() -> None:
+    ours = "SELECT {} FROM bid [WINDOW 10 SECONDS EVERY 10 SECONDS] ORDER BY price DESC LIMIT 1"
+    assert sb.sql(ours.format("auction"), bid=BIDS).column_names[:2] == ["window_start", "window_end"]
+    assert sb.sql(ours.format("auction, window_end AS until"), bid=BIDS).column_names == ["auction", "until"]
+    counted = sb.sql(f"SELECT COUNT(*) AS n {TUMBLED} GROUP BY window_end", bid=BIDS)
+    assert counted.to_pydict() == {"n": [3, 2, 1]}
+
+
+def test_a_star_has_the_bounds_of_a_function_behind_the_columns() -> None:
+    first = f"SELECT * {TUMBLED} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY price DESC) = 1"
+    assert rows(first) == [
+        ("00:04", 2, 7.0, "00:00", "00:10"),
+        ("00:13", 2, 9.0, "00:10", "00:20"),
+        ("00:21", 2, 1.0, "00:20", "00:30"),
+    ]
+
+
+def test_a_column_of_that_name_is_the_column() -> None:
+    table = pa.table({"t": [1, 2, 12], "window_end": [7, 8, 9]})
+    asked = "SELECT window_end FROM t [WINDOW 10 EVERY 10 ON t] ORDER BY window_end DESC LIMIT 1"
+    answer = sb.sql(asked, t=table)
+    assert answer["window_end"].to_pylist() == [10, 20]
+    assert answer["window_end_"].to_pylist() == [8, 9]
+
+
+def test_the_start_of_windows_of_rows_is_where_they_begin() -> None:
+    counted = "SELECT window_start, window_end, COUNT(*) FROM bid [WINDOW 4 ROWS EVERY 2 ROWS]"
+    assert rows(counted) == [(0, 2, 2), (0, 4, 4), (2, 6, 4)]
+    ranked = "SELECT window_start, window_end, price FROM bid [WINDOW 4 ROWS EVERY 2 ROWS] ORDER BY price DESC LIMIT 1"
+    assert rows(ranked) == [(0, 2, 7.0), (0, 4, 7.0), (2, 6, 9.0)]
+
+
+def test_conditions_around_a_ranking_are_about_its_answer() -> None:
+    ranked = (
+        "SELECT auction, price, ROW_NUMBER() OVER (ORDER BY price DESC) AS rn FROM bid [WINDOW 1 MINUTE EVERY 1 MINUTE]"
+    )
+    around = f"SELECT price, rn, window_end FROM ({ranked}) WHERE rn <= 3 AND auction = 2"
+    with pytest.raises(sb.InvalidSql, match="There is no column 'window_end'"):
+        rows(around)
+    ranked = ranked.replace("auction,", "auction, window_end AS until,")
+    assert rows(f"SELECT price, rn, until FROM ({ranked}) WHERE rn <= 3 AND auction = 2") == [
+        (9.0, 1, "01:00"),
+        (7.0, 2, "01:00"),
+    ]
+    assert rows(f"SELECT price, rn, until FROM ({ranked}) WHERE rn <= 3 AND (auction = 1 AND rn > 2)") == [
+        (5.0, 3, "01:00")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "why", "advice"),
+    [
+        (
+            f"SELECT COUNT(*) {TUMBLED}",
+            "Nothing tells the windows of TUMBLE apart",
+            "GROUP BY window_start, window_end",
+        ),
+        (
+            f"SELECT auction, COUNT(*) {TUMBLED} GROUP BY auction",
+            "GROUP BY does not tell the windows",
+            "GROUP BY window",
+        ),
+        (f"SELECT * {TUMBLED} ORDER BY price LIMIT 2", "LIMIT counts the rows of all windows", "QUALIFY ROW_NUMBER()"),
+        (
+            f"SELECT * {TUMBLED} QUALIFY ROW_NUMBER() OVER (ORDER BY price) = 1",
+            "PARTITION BY does not tell",
+            "PARTITION BY window_start",
+        ),
+        (
+            f"SELECT auction, COUNT(*) AS n {TUMBLED} GROUP BY auction, window_end ORDER BY n",
+            "The answers of windows come one after the other",
+            "ORDER BY window_end",
+        ),
+        (
+            "SELECT 1 FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))",
+            "CUMULATE begins anew",
+            "FROM bid [WINDOW UNTIL NOW EVERY 2 SECOND ON ts]",
+        ),
+        (
+            "SELECT COUNT(*) FROM TABLE(SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '5' SECOND))",
+            "Windows of sessions are not supported",
+            "FROM bid [WINDOW 5 SECOND ON ts]",
+        ),
+        (
+            "SELECT COUNT(*) FROM bid GROUP BY session_window(ts, '5 seconds')",
+            "Windows of sessions are not supported",
+            "FROM bid [WINDOW 5 SECONDS ON ts]",
+        ),
+        (f"SELECT COUNT(*) {TUMBLED[:-1]}, INTERVAL 1 SECOND) GROUP BY window_end", "there is no offset", ""),
+        (
+            "SELECT COUNT(*) FROM HOP(bid, ts, INTERVAL 3 SECONDS, INTERVAL 10 SECONDS) GROUP BY window_end",
+            "is a multiple of its slide",
+            "",
+        ),
+        (
+            "SELECT COUNT(*) FROM HOP(bid, ts, INTERVAL 3 SECONDS) GROUP BY window_end",
+            "HOP is told how long",
+            "FROM HOP(",
+        ),
+        (
+            "SELECT COUNT(*) FROM TUMBLE(bid, INTERVAL 3 SECONDS) GROUP BY window_end",
+            "takes an input and a column",
+            "TUMBLE(",
+        ),
+        (
+            "SELECT COUNT(*) FROM TUMBLE(bid, ts, LENGTH => 3) GROUP BY window_end",
+            "TUMBLE takes DATA, TIMECOL, SIZE",
+            "",
+        ),
+        (f"SELECT COUNT(*) {TUMBLED} GROUP BY window_end EMIT CHANGES", "A part of the answer|GROUP BY", ""),
+        (
+            "SELECT window_start FROM bid [WINDOW 10 SECONDS] ORDER BY price LIMIT 1",
+            "not with EMIT CHANGES",
+            "EMIT WINDOWS",
+        ),
+        ("SELECT price FROM bid [WINDOW 9 SECONDS] ORDER BY price LIMIT 1 OFFSET 2", "not with EMIT CHANGES", ""),
+        (f"SELECT window_time {TUMBLED} GROUP BY window_end", "There is no column 'window_time'", ""),
+        (f"SELECT COUNT(*) {TUMBLED} WHERE window_end > '2026-01-01' GROUP BY window_end", "known when a window", ""),
+        ("SELECT window_start, COUNT(*) FROM bid [WINDOW UNTIL NOW EVERY 10 SECONDS]", "no one window_start", ""),
+        (
+            "SELECT *, ROW_NUMBER() OVER (ORDER BY price) AS rn FROM bid [WINDOW 9 SECONDS EVERY 9 SECONDS]",
+            "Nothing says how many rows are first",
+            "WHERE rn <= 10",
+        ),
+        (
+            (
+                "SELECT * FROM (SELECT *, RANK() OVER (ORDER BY price) AS r FROM bid [WINDOW 3 ROWS EVERY 3 ROWS]) "
+                "WHERE r < 3"
+            ),
+            r"RANK\(\) shows as many rows",
+            "ROW_NUMBER()",
+        ),
+        (
+            (
+                "SELECT * FROM (SELECT price, ROW_NUMBER() OVER (ORDER BY ts) r FROM bid [WINDOW 3 ROWS EVERY 3 ROWS]) "
+                "WHERE r < 3 OR price > 3"
+            ),
+            "can only ask for the first rows",
+            "ROW_NUMBER()",
+        ),
+        (
+            (
+                "SELECT a.price, window_end FROM bid a, bid b WHERE a.ts < b.ts ORDER BY a.price - b.price LIMIT 1 "
+                "WINDOW [9 SECONDS EVERY 9 SECONDS]"
+            ),
+            "Only rows of one input and groups",
+            "Leave out",
+        ),
+    ],
+)
+def test_what_would_mean_something_else_is_refused(statement: str, why: str, advice: str) -> None:
+    with pytest.raises(sb.InvalidSql, match=why) as caught:
+        rows(statement)
+    assert advice in str(caught.value)
+
+
+def test_the_advice_works() -> None:
+    for window in ("UNTIL NOW EVERY 2 SECOND ON ts", "5 SECONDS ON ts", "10 SECOND EVERY 10 SECOND ON ts"):
+        assert rows(f"SELECT COUNT(*) FROM bid [WINDOW {window}]")
+    ranked = f"SELECT * {TUMBLED} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY price DESC) <= 10"
+    assert len(rows(ranked)) == 5
+    assert rows(f"SELECT auction, COUNT(*) AS n {TUMBLED} GROUP BY auction, window_end ORDER BY window_end, n DESC")

@@ -76,56 +76,14 @@ def test_no_two_named_tuples_look_the_same_to_numba() -> None:
                     assert seen.setdefault(look, found) is found
 
 
-def test_code_is_valid_until_something_changes_that_it_is_made_from(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Its own module, one that it imports, and one that this imports; not one beside them."""
-    texts = {
-        "looping": "from skyband.parts import (\n    step,\n)\n",
-        "parts/__init__": "def late():\n    from skyband import constants\n",
-        "constants": "K = 1\n",
-        "beside": "import skyband.looping\n",
-    }
-    (tmp_path / "parts").mkdir()
-    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "kernels" / "compiling.py"))
-
-    def stamp() -> int:
-        for name, text in texts.items():
-            (tmp_path / f"{name}.py").write_text(text)
-        compiling._read.cache_clear()
-        return compiling._stamp(compiling.sources_of("skyband.looping", "numpy"))
-
-    stamps = [stamp()]
-    for name in texts:
-        texts[name] += "# changed\n"
-        stamps.append(stamp())
-    compiling._read.cache_clear()
-    assert len(set(stamps)) == 4, "each of three changes is seen"
-    assert stamps[-1] == stamps[-2], "a change beside them is none"
-
-
-def test_a_kernel_is_made_from_what_it_calls() -> None:
-    """Also one whose text is in no module."""
-
-    known: dict[str, Any] = {"push": relaxed_kernels.push, "np": np}
-    exec("def made():\n    push()", known)
-    assert relaxed_kernels.__name__ in compiling._modules(known["made"])
-
-
 def test_a_kernel_is_made_from_what_the_classes_of_its_arguments_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop that several algorithms share calls what the class of `kind` stands for, and imports none of them."""
-    cache = KernelCache(stepwise.push.py_func)
+    """The loop that several algorithms share calls what the class of `kind` stands for, and names none of them."""
+    cache = KernelCache(stepwise.push.py_func, stepwise.push.targetoptions)
     kind = (numba.typeof(pretopk_kernels.PredictedHeaps(1, 1, 0)),)
     codegen = stepwise.push.targetctx.codegen()
-    assert pretopk_kernels.__name__ not in cache._sources
     key = cache._index_key(kind, codegen)
     assert cache._index_key(kind, codegen) == key
-    changed = compiling._read(pretopk_kernels.__name__)
-    assert changed is not None
-    read = compiling._read
-    monkeypatch.setattr(
-        compiling, "_read", lambda name: (7, changed[1]) if name == pretopk_kernels.__name__ else read(name)
-    )
+    monkeypatch.setattr(pretopk_kernels, "sift_down", pretopk_kernels.predict)
     assert cache._index_key(kind, codegen) != key
 
 
@@ -142,12 +100,13 @@ def test_kernels_are_cached_so() -> None:
 def test_copies_of_the_package_share_what_they_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder by the module's name, not its path; a file by what the code is made from."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    here = KernelCache(relaxed_kernels.push.py_func)
+    function, options = relaxed_kernels.push.py_func, relaxed_kernels.push.targetoptions
+    here = KernelCache(function, options)
     assert Path(here.cache_path) == tmp_path / relaxed_kernels.__name__
     here._cache_file.save("integers", "code")
-    assert KernelCache(relaxed_kernels.push.py_func)._cache_file.load("integers") == "code"
-    monkeypatch.setattr(compiling, "sources_of", lambda *modules: {"other": 7})  # a copy with other sources
-    other = KernelCache(relaxed_kernels.push.py_func)._cache_file
+    assert KernelCache(function, options)._cache_file.load("integers") == "code"
+    monkeypatch.setattr(compiling, "_compiler", lambda: 7)  # a copy that compiles in another way
+    other = KernelCache(function, options)._cache_file
     other.save("integers", "other code")
     assert (here._cache_file.load("integers"), other.load("integers")) == ("code", "other code")
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import hashlib
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -26,10 +25,14 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.typed_passes import AnnotateTypes
 from numba.extending import register_jitable
 
+from skyband.kernels.ingredients import Ingredients, number_of
+
 try:
     import fcntl
 except ImportError:  # on Windows, where several processes may compile the same
     fcntl = None  # type: ignore[assignment]
+
+_PACKAGE: Final = __name__.partition(".")[0]
 
 
 def cached(text: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -45,7 +48,7 @@ def cached(text: str | None = None, **options: Any) -> Callable[[Callable[..., A
         @functools.wraps(compile_now)
         def compile_in_turn(signature: Any) -> Any:
             if not isinstance(compiled._cache, KernelCache):  # only now: looking for its place takes a while
-                compiled._cache = KernelCache(function, text)
+                compiled._cache = KernelCache(function, compiled.targetoptions, text)
             with compiled._cache.turn(), uncollected():
                 return compile_now(signature)
 
@@ -67,7 +70,8 @@ class ByModule(UserProvidedCacheLocator):
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Any:
-        return super().from_function(function, file) if _read(function.__module__) else None
+        ours = function.__module__.startswith(f"{_PACKAGE}.")
+        return super().from_function(function, file) if ours else None
 
 
 class KernelFiles(CompileResultCacheImpl):
@@ -75,34 +79,31 @@ class KernelFiles(CompileResultCacheImpl):
 
 
 class KernelCache(FunctionCache):
-    """Compiled code on disk, valid until a file changes that it is made from.
+    """Compiled code on disk, valid until something changes that it is made from.
 
-    Numba itself looks only at the file of the outermost function. The code of one that is in no file lies where that
-    of a function in this file would, and goes by its text.
+    Numba itself looks at the file of the outermost function: that is too little and too much. The code of a function
+    that is in no file lies where that of one in this file would, and goes by its text.
     """
 
     _impl_class = KernelFiles
 
-    def __init__(self, function: Callable[..., Any], text: str | None = None) -> None:
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], text: str | None = None) -> None:
         super().__init__(function if text is None else cached)
         name = self._impl.filename_base
         if text is not None:
             name = f"{function.__name__}-{_number(text.encode()):016x}.{name}"
-        # A file of a user's is told by its time, as numba does.
-        file = None if _read(function.__module__) else self._impl.locator.get_source_stamp()
-        self._sources = sources_of(*_modules(function))
-        stamp = _stamp(self._sources)
+        made_from = Ingredients()
+        made_from.add_function(function, options)
+        stamp = _number(repr((made_from.number(), _compiler())).encode())
         if isinstance(self._impl.locator, ByModule):  # several versions may share the folder
             name = f"{name}.{stamp:016x}"
-        self._cache_file = OneFileEach(self._cache_path, name, (file, stamp))
+        self._cache_file = OneFileEach(self._cache_path, name, stamp)
         self._turn = Path(self._cache_path, f"{name}.turn")
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """Also what the types of its arguments bring: a function may be chosen by the class of a named tuple."""
-        brought = sources_of(*(one.__module__ for one in _classes(sig)))
-        beyond = {module: number for module, number in brought.items() if module not in self._sources}
-        key = super()._index_key(sig, codegen)
-        return (*key, _stamp(beyond)) if beyond else key
+        """Also what the classes of its arguments bring."""
+        key, classes = super()._index_key(sig, codegen), [*_classes(sig)]
+        return (*key, number_of(*classes)) if classes else key
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -151,35 +152,6 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-_IMPORTS: Final = re.compile(r"^\s*(?:from|import)\s+(skyband[\w.]*)(?:\s+import\s+(\([^)]*\)|[^\n]*))?", re.MULTILINE)
-
-
-def _modules(function: Callable[..., Any]) -> set[str]:
-    """The module of a function, and those of what it may call."""
-    known = [function, *function.__globals__.values()]
-    return {str(getattr(one, "__module__", None) or getattr(one, "__name__", "")) for one in known}
-
-
-def sources_of(*modules: str) -> dict[str, int]:
-    """Those of these modules that are ours and all that they import, directly or not, each with what it contains.
-
-    What a kernel is compiled from is in them: its own text, its parts, and the constants of both.
-    """
-    found: dict[str, int] = {}
-    waiting = list(modules)
-    while waiting:
-        module = waiting.pop()
-        if module not in found and (read := _read(module)) is not None:
-            found[module], imported = read
-            waiting += imported
-    return found
-
-
-def _stamp(sources: dict[str, int]) -> int:
-    """Another number as soon as one of the modules changes."""
-    return _number(repr(sorted(sources.items())).encode())
-
-
 def _classes(types: Any) -> Iterator[type]:
     """The classes of the named tuples among these types, and of those in them."""
     for one in types:
@@ -189,17 +161,9 @@ def _classes(types: Any) -> Iterator[type]:
 
 
 @functools.cache
-def _read(module: str) -> tuple[int, list[str]] | None:
-    """What a module of ours contains, as a number, and what it may import; None: it is no module of ours."""
-    place = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
-    for file in (place / "__init__.py", place.with_suffix(".py")):
-        if module.startswith("skyband.") and file.is_file():
-            text = file.read_text(encoding="utf-8")
-            imported = []
-            for package, names in _IMPORTS.findall(text):
-                imported += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]
-            return _number(text.encode()), imported
-    return None
+def _compiler() -> int:
+    """What this file says."""
+    return _number(Path(__file__).read_bytes())
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -267,6 +231,16 @@ class PartCompiler(CompilerBase):
 # It allocates nothing, so no references need be counted: it runs two to three times as fast so. See decision 0002.
 kernel: Final[Any] = cached(_nrt=False, no_cfunc_wrapper=True)
 allocating: Final[Any] = cached(_nrt=True, no_cfunc_wrapper=True)  # said outright, or its callers decide it
-_part: Final[Any] = {"pipeline_class": PartCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-part: Final[Any] = register_jitable(**_part)
-inlined: Final[Any] = register_jitable(**_part, forceinline=True)
+_PART: Final[Any] = {"pipeline_class": PartCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def _part_of(compiled_as: str, **options: Any) -> Any:
+    def marked(function: Any) -> Any:
+        function.compiled_as = compiled_as
+        return register_jitable(**_PART, **options)(function)
+
+    return marked
+
+
+part: Final[Any] = _part_of("part")
+inlined: Final[Any] = _part_of("inlined", forceinline=True)

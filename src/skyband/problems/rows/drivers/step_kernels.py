@@ -16,6 +16,7 @@ from numba.extending import overload
 
 from skyband.core.emit import takes_back
 from skyband.kernels.compiling import allocating, inlined, kernel
+from skyband.kernels.ingredients import brought_by
 from skyband.kernels.ranking import ZERO
 from skyband.kernels.showing import OUT, show, show_replaced
 from skyband.kernels.skyband import first_row
@@ -82,6 +83,7 @@ def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make
     def when(function: Callable[..., Any], implementation: Callable[..., Any]) -> None:
         # The parameters must have the same names, so each function has its own.
         overload(function, jit_options={"forceinline": True})(implementation)
+        brought_by(kind, implementation)
 
     def of_this(given: Any) -> bool:
         return getattr(given, "instance_class", None) is kind

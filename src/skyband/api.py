@@ -323,9 +323,7 @@ def top_k_across(data: Any, **options: Any) -> Any:
     """
     if isinstance(data, Mapping):
         if options.get("stream") is not None:
-            raise InvalidInput(
-                "A mapping names the streams already: leave out stream=, or give one stream with that column."
-            )
+            raise InvalidInput("A mapping names the streams: leave out stream=, or give one stream with that column.")
         if options.get("streams") is None:
             options["streams"] = tuple(data)
         if set(options["streams"]) != set(data):
@@ -386,9 +384,7 @@ def join_aggregate(data: Any, **options: Any) -> Any:
     window, where = options.pop("window", None), options.pop("where", None)
     if options.get("inputs") is None:
         if window is None:
-            raise InvalidQuery(
-                "Give the window of the rows, or for a join inputs=: a window for each input, by its name."
-            )
+            raise InvalidQuery("Give the window of the rows, or for a join inputs=: a window for each, by its name.")
         options["inputs"], data = {ONE_INPUT: StreamInput(window, where)}, {ONE_INPUT: data}
     elif window is not None or where is not None:
         raise InvalidQuery("With inputs=, each input has its own window and where: stream_input(window, where=…).")

@@ -7,12 +7,15 @@ the operator holds, and looks them up when they are answered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from skyband.kernels.compiling import kernel
+
+if TYPE_CHECKING:
+    from skyband.core.validation import Saved
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -137,6 +140,10 @@ class Operator(Protocol[B, A, K]):
 
     def state(self) -> Arrays:
         """Everything needed to go on elsewhere, as flat arrays; shares no memory with the operator."""
+        ...
+
+    def validate(self, saved: Saved) -> None:
+        """State what the arrays promise that `restore` takes, and refuse them if they break it."""
         ...
 
     def restore(self, state: Arrays) -> None:

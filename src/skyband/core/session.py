@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from threading import RLock
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.core import snapshots
 from skyband.core.ad_hoc import NEXT_WINDOW, top_many
-from skyband.core.codec import NO_POSITIONS, Codec, SessionQuery
+from skyband.core.codec import Codec, SessionQuery
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
-from skyband.core.encoding.schemas import in_one_batch, whole_batch
+from skyband.core.encoding.schemas import in_one_batch
 from skyband.core.encoding.times import Jumps, Reach, as_ticks, with_times
 from skyband.core.entry import entry
 from skyband.core.observing import Observed
 from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
-from skyband.core.stats import Stats
-from skyband.core.validation import Saved, Validates, check_kinds
-from skyband.errors import InvalidQuery, SkybandError, SnapshotCorrupt, SnapshotMismatch
-from skyband.windows import NEVER, Span, parse_span, span_ticks, whole_number
+from skyband.core.questions import question, read_questions
+from skyband.core.stats import Counters, Stats
+from skyband.core.validation import Saved, check_kinds
+from skyband.errors import InvalidQuery, SkybandError, SnapshotMismatch
+from skyband.windows import Span
 
 __all__ = ["Arrivals", "Session", "Stats", "entry"]
-
-R = TypeVar("R")
 
 
 class Arrivals(NamedTuple):
     """Rows that were read and found to be good, and have yet to be taken."""
 
-    rows_in: int  # with those that were dropped
-    null_time: int
-    jumped: int
-    batch: pa.RecordBatch  # the others
+    counted: Counters
+    batch: pa.RecordBatch  # those that are left
     time: Ints
     numbers: Any  # what the codec read of them
 
@@ -77,7 +75,7 @@ class Session(Observed):
         self._codec = codec
         self.query, self.schema = codec.query, codec.schema
         self._fingerprint = codec.fingerprint + (" with an external clock" if codec.external_clock else "")
-        saved = None if state is None else self._read_snapshot(state)
+        saved = None if state is None else snapshots.read_of(state, self._fingerprint, codec.query.algorithm)
         self.plan = self._planned(None if saved is None else saved.algorithm, plan)
         self._rows = None if codec.kept is None else RowStore(codec.kept, dense=codec.holds_window)
         self._kept_names = None if codec.kept is None else codec.kept.names
@@ -85,8 +83,7 @@ class Session(Observed):
         self._jumps = Jumps(codec.max_jump, codec.query.window.on, codec.on_type)
         self._reach = Reach(codec.window)
         self._nothing = codec.output_schema.empty_table()
-        self._position = 0  # arrivals so far
-        self._rows_in = self._rows_null_time = self._rows_jumped = 0
+        self._counted = Counters()
         if saved is not None:
             self._restore(saved)
 
@@ -149,11 +146,11 @@ class Session(Observed):
         if not isinstance(self.schema, dict):  # of several inputs, the slowest closes windows
             self._reach.check(time, self._operator.next_close)
         batch, numbers = codec.read(batch, time, source)
-        return Arrivals(rows_in, rows_in - timed, jumped, batch, time, numbers)
+        return Arrivals(Counters(batch.num_rows, rows_in, rows_in - timed, jumped), batch, time, numbers)
 
     def _take(self, arrivals: Arrivals) -> pa.Table:
-        rows_in, null_time, jumped, batch, time, numbers = arrivals
-        codec, first = self._codec, self._position
+        counted, batch, time, numbers = arrivals
+        codec, first = self._codec, self._counted.position
         self._changing = True
         encoded = codec.encode(numbers, batch, time, first)
         try:
@@ -161,12 +158,9 @@ class Session(Observed):
         except Exception as error:
             self._changing = not codec.undo(error)
             self._raise(error)
-        self._rows_in += rows_in
-        self._rows_null_time += null_time
-        self._rows_jumped += jumped
+        self._counted.add(counted)
         self._jumps.accept()
         self._reach.accept(time)
-        self._position += batch.num_rows
         if self._rows is not None:
             self._rows.append(first, batch.select(self._kept_names))
         result = self._table(answer)
@@ -197,8 +191,7 @@ class Session(Observed):
         if not window.closes_by_value:
             raise InvalidQuery("Only windows by value with a slide close as time advances; this query has none.")
         ticks = as_ticks(watermark, str(self.query.window.on), self._codec.on_type)
-        self._changing = True
-        return self._observed(self._position, None, self._table(self._ask(lambda: self._operator.advance(ticks))))
+        return self._closed(lambda: self._operator.advance(ticks))
 
     @entry
     def next_close(self) -> int | None:
@@ -218,8 +211,16 @@ class Session(Observed):
         -------
         A pyarrow Table of what became known.
         """
+        return self._closed(self._operator.finish)
+
+    def _closed(self, close: Callable[[], Any]) -> pa.Table:
+        """What the operator says as it closes windows without a row."""
         self._changing = True
-        return self._observed(self._position, None, self._table(self._ask(self._operator.finish)))
+        try:
+            answer = close()
+        except Exception as error:
+            self._raise(error)
+        return self._observed(self._counted.position, None, self._table(answer))
 
     # -- ad-hoc questions --------------------------------------------------------------------------------------------
 
@@ -244,7 +245,7 @@ class Session(Observed):
         InvalidQuery
             `k` or `size` is larger than the query's, or the rows for that size are not kept.
         """
-        most, ticks = self._question(k, size)
+        most, ticks = question(self._codec, k, size)
         return self._answered(self._operator.top(most, ticks), AdHoc(ticks))
 
     @entry
@@ -265,37 +266,11 @@ class Session(Observed):
         InvalidQuery
             One of the questions cannot be answered.
         """
-        if not isinstance(questions, Iterable):
-            raise InvalidQuery(f"top_many takes a list of (k, size), got {questions!r}.")
-        window = self._codec.window
-        # The largest size that may be asked for without a unit.
-        plain = self._codec.on_type is None or pa.types.is_integer(self._codec.on_type)
-        longest = min(window.size, NEVER - 1) if plain and self._codec.any_size else 0
-        asked = [self._read_question(question, longest) for question in questions]
-        k = np.array([k for k, _ in asked], np.int64)
-        size = np.array([NEXT_WINDOW if ticks is None else ticks for _, ticks in asked], np.int64)
+        k, size = read_questions(self._codec, questions)
         answer, ends = top_many(self._operator, k, size)
-        question = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
-        covered = np.where(size == NEXT_WINDOW, window.size, size)[question]
-        return self._answered(answer, AdHoc(covered, question))
-
-    def _question(self, k: Any, size: Span | None) -> tuple[int, int | None]:
-        """A question's k, and its size in ticks."""
-        number = None if k is None else whole_number(k)
-        if k is not None and number is None:
-            raise InvalidQuery(f"k must be a whole number, got {k!r}.")
-        on = self.query.window.on
-        ticks = None if size is None else span_ticks(parse_span(size, "size"), on, self._codec.on_type, "size")
-        return self._codec.check_question(number, ticks, size), ticks
-
-    def _read_question(self, question: Any, longest: int) -> tuple[int, int | None]:
-        if not isinstance(question, (tuple, list)) or len(question) != 2:
-            raise InvalidQuery(f"A question is a k and a size, such as (10, 600); got {question!r}.")
-        k, size = question
-        # Most questions are two numbers, and there may be many: these need no more than this.
-        if type(k) is type(size) is int and 1 <= size <= longest and 1 <= k <= self._codec.k:
-            return k, size
-        return self._question(k, size)
+        asked = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
+        covered = np.where(size == NEXT_WINDOW, self._codec.window.size, size)[asked]
+        return self._answered(answer, AdHoc(covered, asked))
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -310,13 +285,13 @@ class Session(Observed):
             return self._stats()
 
     def _stats(self) -> Stats:
-        late = self._operator.late
+        late, counted = self._operator.late, self._counted
         return self._codec.stats_type(
-            rows_in=self._rows_in,
-            rows_used=self._rows_in - self._rows_null_time - self._rows_jumped - late,
+            rows_in=counted.rows_in,
+            rows_used=counted.rows_in - counted.rows_null_time - counted.rows_jumped - late,
             rows_late=late,
-            rows_null_time=self._rows_null_time,
-            rows_jumped=self._rows_jumped,
+            rows_null_time=counted.rows_null_time,
+            rows_jumped=counted.rows_jumped,
             rows_held=self._operator.rows_held() if self._rows is None else len(self._operator.held()),
             **self._codec.counts(),
         )
@@ -348,13 +323,7 @@ class Session(Observed):
         -------
         Bytes, with a version, a checksum and a fingerprint of the query. `Store` keeps them on disk.
         """
-        counters = {
-            "position": self._position,
-            "rows_in": self._rows_in,
-            "rows_null_time": self._rows_null_time,
-            "rows_jumped": self._rows_jumped,
-            **self._jumps.state(),
-        }
+        counters = asdict(self._counted) | self._jumps.state()
         arrays, tables = {}, {}
         if self._rows is not None:
             held = self._operator.held()
@@ -367,22 +336,6 @@ class Session(Observed):
             "operator": snapshots.Part({}, self._operator.state(), {}),
         }
         return snapshots.write(snapshots.Snapshot(self._fingerprint, self.algorithm, parts))
-
-    def _read_snapshot(self, state: bytes) -> snapshots.Snapshot:
-        """A snapshot of this very query, or an error that says what it is instead."""
-        if not isinstance(state, (bytes, bytearray, memoryview)):
-            raise SnapshotCorrupt(f"A snapshot is bytes, got {type(state).__name__}.")
-        saved = snapshots.read(bytes(state))
-        if saved.fingerprint != self._fingerprint:
-            raise SnapshotMismatch(
-                "This snapshot was taken by another query, or over other columns. Open it with the query that made it; "
-                "a changed query starts afresh."
-            )
-        if self.query.algorithm not in (None, saved.algorithm):
-            raise SnapshotMismatch(
-                f"This snapshot was taken by {saved.algorithm!r}; {self.query.algorithm!r} cannot read it."
-            )
-        return saved
 
     def _planned(self, saved: str | None, given: Plan | None) -> Plan:
         try:
@@ -399,15 +352,13 @@ class Session(Observed):
             check_kinds(operator.arrays, self._operator.state())
             check_kinds(codec.arrays, self._codec.state().arrays)
             self._codec.validate(Saved(operator.arrays), codec)
-            cast(Validates, self._operator).validate(Saved(operator.arrays))
+            self._operator.validate(Saved(operator.arrays))
             self._operator.restore(dict(operator.arrays))
             if self._rows is not None:
-                self._restore_rows(session)
+                self._rows.restore(session, self._operator.held())
             self._codec.restore(codec)
-            counters, names = session.counters, ("position", "rows_in", "rows_null_time", "rows_jumped")
-            Saved(operator.arrays).counts("counters", np.array([counters[name] for name in names]))
-            self._position, self._rows_in, self._rows_null_time, self._rows_jumped = map(counters.__getitem__, names)
-            self._jumps.restore(counters)
+            self._counted = Counters.restored(session.counters)
+            self._jumps.restore(session.counters)
             self._went_on = True
         except SkybandError:
             raise
@@ -416,18 +367,6 @@ class Session(Observed):
                 f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps other "
                 f"things ({type(problem).__name__}: {problem}). Read it with that version, or start afresh."
             ) from problem
-
-    def _restore_rows(self, session: snapshots.Part) -> None:
-        """The rows that the operator holds, all of them and no others: their positions are looked up unchecked."""
-        assert self._rows is not None
-        check_kinds(session.arrays, {"held": NO_POSITIONS})
-        saved, held, rows = Saved(session.arrays), session.arrays["held"], whole_batch(session.tables["rows"])
-        saved.promise(np.array_equal(held, self._operator.held()), "'held' is not what the algorithm holds")
-        saved.ascends("held", held, strictly=True)
-        saved.within("held", held, 0, session.counters["position"] - 1)
-        saved.promise(rows.num_rows == len(held) or not len(rows.schema), "'rows' are not as many as are held")
-        self._rows.load(held, rows)
-        self._rows.checked = True
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -446,13 +385,6 @@ class Session(Observed):
             return self._codec.decode(answer, None, ad_hoc)
         self._rows.join()
         return self._codec.decode(answer, self._rows.take(self._codec.positions(answer)), ad_hoc)
-
-    def _ask(self, question: Callable[[], R]) -> R:
-        """What the operator answers."""
-        try:
-            return question()
-        except Exception as error:
-            self._raise(error)
 
     def _raise(self, error: Exception) -> NoReturn:
         explained = self._codec.explain(error)

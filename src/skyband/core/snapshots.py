@@ -66,6 +66,21 @@ def write(snapshot: Snapshot) -> bytes:
     return body + _digest(body)
 
 
+def read_of(data: Any, fingerprint: str, algorithm: str | None) -> Snapshot:
+    """The snapshot of this very query, or an error that says what it is instead. None: of whichever algorithm."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise SnapshotCorrupt(f"A snapshot is bytes, got {type(data).__name__}.")
+    saved = read(bytes(data))
+    if saved.fingerprint != fingerprint:
+        raise SnapshotMismatch(
+            "This snapshot was taken by another query, or over other columns. Open it with the query that made it; "
+            "a changed query starts afresh."
+        )
+    if algorithm not in (None, saved.algorithm):
+        raise SnapshotMismatch(f"This snapshot was taken by {saved.algorithm!r}; {algorithm!r} cannot read it.")
+    return saved
+
+
 def read(data: bytes) -> Snapshot:
     """The snapshot in `data`; raises before anything of it is used if it is not whole."""
     view = memoryview(data)

@@ -4,7 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from skyband.core import notebook
+from skyband.core.validation import Saved
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened to rows: of one batch, or of all so far."""
+
+    position: int = 0  # arrivals
+    rows_in: int = 0  # with those that were dropped
+    rows_null_time: int = 0
+    rows_jumped: int = 0
+
+    def add(self, others: Counters) -> None:
+        self.position += others.position
+        self.rows_in += others.rows_in
+        self.rows_null_time += others.rows_null_time
+        self.rows_jumped += others.rows_jumped
+
+    @classmethod
+    def restored(cls, counters: dict[str, int]) -> Counters:
+        names = [field.name for field in fields(cls)]
+        Saved({}).counts("counters", np.array([counters[name] for name in names]))
+        return cls(*(counters[name] for name in names))
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ promise is one line, and one pass of numpy over an array.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -148,14 +148,6 @@ class Saved(Mapping[str, Array]):
         rows["owner"], rows["position"] = owners, positions
         others["owner"], others["position"] = of_owners, of_positions
         self.promise(bool(np.isin(rows, others).all()), f"{name!r} has a row that is not held")
-
-
-class Validates(Protocol):
-    """What every operator does beside the protocol in `core/operator.py`."""
-
-    def validate(self, saved: Saved) -> None:
-        """State what the arrays promise that `restore` takes, and refuse them if they break it."""
-        ...
 
 
 def check_kinds(saved: Arrays, own: Arrays) -> None:

@@ -184,7 +184,7 @@ def test_objects_that_are_gone_are_forgotten() -> None:
         ({"id": "flwo"}, "Did you mean 'flow'"),
         ({"algorithm": "totlas"}, "No algorithm 'totlas'"),
         ({"algorithm": "staircase", "repeat": "last"}, "may come again"),
-        ({"stream": "router"}, "names the streams already"),
+        ({"stream": "router"}, "A mapping names the streams"),
     ],
 )
 def test_mistakes(mistake: dict[str, Any], message: str) -> None:

@@ -11,7 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.encoding.schemas import encoded
+from skyband.core.encoding.schemas import encoded, whole_batch
+from skyband.core.snapshots import Part
+from skyband.core.validation import Saved, check_kinds
 from skyband.kernels.positions import locate, pick
 from skyband.windows import NEVER
 
@@ -60,6 +62,17 @@ class RowStore:
         self._starts = [0, rows.num_rows]  # where each batch starts among all rows, and where the last one ends
         self._first = NEVER  # the position of the first row of whole batches
         self._together: pa.RecordBatch | None = rows  # all of them in one batch, or None: not made since rows came
+
+    def restore(self, session: Part, held: Ints) -> None:
+        """Keep the rows of a snapshot, which must be all that its operator holds: they are looked up unchecked."""
+        check_kinds(session.arrays, {"held": held})
+        saved, found, rows = Saved(session.arrays), session.arrays["held"], whole_batch(session.tables["rows"])
+        saved.promise(np.array_equal(found, held), "'held' is not what the algorithm holds")
+        saved.ascends("held", found, strictly=True)
+        saved.within("held", found, 0, session.counters["position"] - 1)
+        saved.promise(rows.num_rows == len(found) or not len(rows.schema), "'rows' are not as many as are held")
+        self.load(found, rows)
+        self.checked = True
 
     def append(self, first: int, batch: pa.RecordBatch) -> None:
         """Rows that arrived at positions first, first + 1, …: right after those of the batch before."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.operator import Codes
 from skyband.core.session import Arrivals, Session, entry
+from skyband.core.stats import Counters
 from skyband.errors import InvalidInput
 from skyband.problems.joins.codec import Arrived, JoinsCodec
 from skyband.problems.joins.costs import Statistics
@@ -59,10 +60,10 @@ class JoinSession(Session):
 
         `read` is what has been read since the last time, to be counted now; None: these rows, by someone else.
         """
-        rows_in = len(order) if read is None else sum(each.rows_in for each in read)
-        null_time = sum(each.null_time for each in read or ())
+        counted = Counters(rows_in=len(order) if read is None else sum(each.counted.rows_in for each in read))
+        counted.rows_null_time = sum(each.counted.rows_null_time for each in read or ())
         unmatched = sum(each.numbers.unmatched for each in read or ())
-        return self._take(Arrivals(rows_in, null_time, 0, _NO_BATCH, _NO_TIMES, Arrived(rows, order, unmatched)))
+        return self._take(Arrivals(counted, _NO_BATCH, _NO_TIMES, Arrived(rows, order, unmatched)))
 
     @property
     def schemas(self) -> dict[str, pa.Schema]:

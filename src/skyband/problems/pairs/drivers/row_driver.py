@@ -296,18 +296,11 @@ class RowDriver(ABC):
         self._expire(self._rows.first_at(self._clock.live_from))
         if not rows.length:
             return
-        window = self._rows
-        in_order = 0
-        if window.count:
-            last = window.tail - 1
-            after = (rows.time > window.time[last]) | (
-                (rows.time == window.time[last]) & (rows.position > window.position[last])
-            )
-            in_order = int(np.argmax(after)) if after.any() else rows.length
-        if in_order:
-            self._insert(rows.take(slice(0, in_order)))
-        if in_order < rows.length:
-            self._append(rows.take(slice(in_order, None)))
+        late = self._rows.before_last(rows)
+        if late:
+            self._insert(rows.take(slice(0, late)))
+        if late < rows.length:
+            self._append(rows.take(slice(late, None)))
 
     def _worth_closing(self) -> int | None:
         """The end of the earliest open window that has a row, or something to say about what has left it."""

@@ -110,6 +110,14 @@ class WindowRows:
             high[i] = low[i] + np.searchsorted(self.position[low[i] : high[i]], position[i], "right")
         return high
 
+    def before_last(self, rows: Rows) -> int:
+        """By value: how many of these rows, which are in order, come before the last one here."""
+        if not self.count:
+            return 0
+        time, position = self.time[self.tail - 1], self.position[self.tail - 1]
+        after = (rows.time > time) | ((rows.time == time) & (rows.position > position))
+        return int(np.argmax(after)) if after.any() else rows.length
+
     def follow(self, time: Ints) -> bool:
         """Do rows of these times, one after the other, come after all others?"""
         if not self.timed:

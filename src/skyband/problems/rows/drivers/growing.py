@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from skyband.core.ad_hoc import top_many
 from skyband.core.operator import Answer, Arrays, Ints
-from skyband.core.validation import Saved, Validates
+from skyband.core.validation import Saved
 from skyband.problems.rows.operator import Batch, RowOperator, Spec
 
 SMALL = 4096  # up to this k, an operator takes little memory whatever comes
@@ -70,7 +70,7 @@ class Growing:
 
     def validate(self, saved: Saved) -> None:
         self._fit_rows_of(saved)
-        cast(Validates, self._operator).validate(saved)
+        self._operator.validate(saved)
 
     def restore(self, state: Arrays) -> None:
         self._fit_rows_of(state)

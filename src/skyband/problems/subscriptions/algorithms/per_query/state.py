@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import cast
 
 import numpy as np
 
 from skyband.core.clock import WindowClock
 from skyband.core.operator import Answer, Arrays, Floats, Ints
-from skyband.core.validation import Saved, Validates, check_kinds
+from skyband.core.validation import Saved, check_kinds
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.operator import Batch as RowBatch
 from skyband.problems.rows.operator import RowOperator
@@ -187,7 +186,7 @@ class PerQuery:
         for q in range(queries):
             own, operator = Saved(dict(saved), f"{q} "), self._open(self._row_spec(*columns[:, q].tolist()))
             check_kinds(dict(own), operator.state())
-            cast(Validates, operator).validate(own)
+            operator.validate(own)
 
     def restore(self, state: Arrays) -> None:
         self._columns, self._parameters = state["columns"].copy(), state["parameters"].copy()

@@ -28,8 +28,12 @@ class _Commands(TyperGroup):
             raise
 
 
-def _refusal(problem: str) -> typer.Exit:
+def show_error(problem: str) -> None:
     Console(stderr=True).print(f"[bold red]Error:[/] {escape(problem)}", soft_wrap=True, highlight=False)
+
+
+def _refusal(problem: str) -> typer.Exit:
+    show_error(problem)
     return typer.Exit(BAD_REQUEST)
 
 

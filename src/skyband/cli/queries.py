@@ -6,7 +6,7 @@ import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from rich.markup import escape
 
 from skyband.cli.options import Format, Inputs
 from skyband.errors import InvalidInput, InvalidQuery
+
+if TYPE_CHECKING:
+    from skyband.sql.variables import Variables
 
 
 class Emit(StrEnum):
@@ -127,7 +130,7 @@ def sql(
     statement: Annotated[
         str | None,
         typer.Argument(
-            help="An SQL statement; - or none: it comes from standard input. docs/sql.md explains the language.",
+            help="An SQL statement, as docs/sql.md says. None: a shell in a terminal, else standard input, as with -.",
             show_default=False,
         ),
     ] = None,
@@ -156,7 +159,7 @@ def sql(
         ),
     ] = False,
 ) -> None:
-    """Ask a question of files: Parquet, CSV, JSON lines or Arrow.
+    """Ask a question of files: Parquet, CSV, JSON lines or Arrow. Without a statement, a shell asks for them.
 
     For example: `skyband sql "SELECT * FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] ORDER BY price DESC LIMIT 3" --input
     trades=trades.parquet`
@@ -176,6 +179,13 @@ def sql(
             )
         check_output(output)
     check_format(how or Format.table)
+    if statement is None and sys.stdin.isatty() and sys.stdout.isatty():
+        if output is not None or follow:
+            raise InvalidInput("--output and --follow are for one statement: give it.")
+        from skyband.cli.shell import Shell, run
+
+        run(Shell(open_inputs(inputs), _ask, how or Format.table, rows))
+        return
     text = sys.stdin.read() if statement is None or statement == "-" else statement
     if follow:
         if output is not None:
@@ -188,7 +198,6 @@ def sql(
             raise InvalidQuery("EXPLAIN gives a plan, which is text: leave out --format and --output.")
         typer.echo(str(answer))
         return
-    _say_what_was_dropped(answer)
     if output is None:
         show(answer, how or Format.table, rows)
         return
@@ -205,14 +214,17 @@ def _follow(text: str, inputs: list[str] | None, how: Format | None, rows: int |
         follow_statement(text, inputs, how, rows)
 
 
-def _ask(text: str, tables: dict[str, Any]) -> Any:
+def _ask(text: str, tables: dict[str, Any], elsewhere: Variables | None = None) -> Any:
     """The answer; while it is found, warnings are shown as words, and on a terminal how far it is."""
     from skyband.cli.inputs import progress
     from skyband.sql.run import answer_given
+    from skyband.sql.variables import NO_VARIABLES
 
     with warnings.catch_warnings(), progress(tables) as sources:
         warnings.showwarning = _show_warning  # type: ignore[assignment]
-        return answer_given(text, sources)
+        answer = answer_given(text, sources, elsewhere or NO_VARIABLES)
+    _say_what_was_dropped(answer)
+    return answer
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
@@ -223,6 +235,10 @@ def _say_what_was_dropped(answer: Any) -> None:
     """Warn of rows that no window could hold, if there are any."""
     import json
 
+    import pyarrow as pa
+
+    if not isinstance(answer, pa.Table):
+        return
     counts = json.loads(answer.schema.metadata[b"skyband"])
     for name, why in (
         ("rows_late", "came after all windows that would hold them had closed"),

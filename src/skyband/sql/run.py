@@ -74,15 +74,15 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     return _answer(statement, _with_variables([statement], inputs, spark, variables), spark, variables)
 
 
-def answer_given(text: str, inputs: Mapping[str, Any]) -> Any:
-    """The same of inputs that are given: no variables are looked at."""
-    return _answer(understand(text), inputs, None)
+def answer_given(text: str, inputs: Mapping[str, Any], elsewhere: Variables = NO_VARIABLES) -> Any:
+    """The same of inputs that are given: no variables are looked at. `elsewhere` says how others can be given."""
+    return _answer(understand(text), inputs, None, elsewhere)
 
 
-def plan(text: str, inputs: Mapping[str, Any]) -> Any:
+def plan(text: str, inputs: Mapping[str, Any], elsewhere: Variables = NO_VARIABLES) -> Any:
     """What EXPLAIN says of a statement, whether or not it stands in front of it."""
     statement = understand(text)
-    return _answer(replace(statement, explain=statement.explain or "PLAN"), inputs, None)
+    return _answer(replace(statement, explain=statement.explain or "PLAN"), inputs, None, elsewhere)
 
 
 def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variables: Variables = NO_VARIABLES) -> Any:

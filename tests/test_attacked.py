@@ -125,6 +125,59 @@ def test_the_last_window_closes_also_where_it_ends_beyond_every_time(algorithm: 
     assert shown["window_end"].to_pylist() == [2**62 - 2, 2**62, 2**62 + 2]
 
 
+FAR = pa.table({"t": [2**62 - 5, 2**62 - 1], "g": ["x", "x"]})
+
+
+@pytest.mark.parametrize("plan", ["late", "recompute"])
+@pytest.mark.parametrize("other", [sb.landmark(on="t"), sb.relation()], ids=["landmark", "relation"])
+def test_a_join_closes_windows_that_end_beyond_every_time(other: Any, plan: str) -> None:
+    shown = sb.join_aggregate(
+        {"a": FAR, "b": FAR},
+        inputs={"a": other, "b": sb.sliding(6, on="t")},
+        on="a.g = b.g",
+        aggregates={"n": "COUNT(*)"},
+        every=2,
+        plan=plan,
+    )
+    assert shown["window_end"].to_pylist() == [2**62 + end for end in (-4, -2, 0, 2, 4)]
+
+
+@pytest.mark.parametrize("algorithm", ["staircase", "totals", "sorted_lists", "recompute"])
+def test_across_streams_a_landmark_window_may_end_beyond_every_time(algorithm: str) -> None:
+    rows = pa.table({"t": FAR["t"], "g": ["x", "y"], "v": [0.25, 0.75]})
+    window, streams = sb.landmark(every=3, on="t"), {"p": rows, "q": rows.slice(0, 1)}
+    best = sb.top_k_across(streams, k=1, id="g", value="v", combine="sum", window=window, algorithm=algorithm)
+    assert best.select(["window_end", "score"]).to_pylist()[-1] == {"window_end": 2**62 + 2, "score": 0.75}
+
+
+def test_across_streams_nothing_is_left_to_ask_for_when_every_row_has_gone() -> None:
+    rows = pa.table({"stream": ["s", "s"], "t": [0, 1], "g": ["x", "y"], "v": [0.5, None]})
+    query = sb.TopKAcross(
+        k=1, stream="stream", streams=["s"], id="g", value="v", repeat="sum", window=sb.tumbling(1, on="t")
+    )
+    session = query.open(rows.schema)
+    session.push(rows)
+    assert session.top().num_rows == 0
+
+
+def test_a_snapshot_of_partitions_of_which_some_rows_were_cut_is_taken() -> None:
+    scores = [*range(100, 80, -1), 81.5, *range(80, 71, -1)]  # the first row of the third ten outranks one before
+    rows = pa.table({"s": pa.array(scores, pa.float64())})
+    query = sb.TopK(k=1, by="s", window=sb.sliding(1000), algorithm="partitioned(partition=10)")
+    session = query.open(rows.schema)
+    session.push(rows)
+    assert query.open(rows.schema, session.snapshot()).top()["score"].to_pylist() == [100.0]
+
+
+@pytest.mark.parametrize("nothing", [[], (), iter([])], ids=["list", "tuple", "iterator"])
+def test_a_push_of_no_batches_does_nothing(nothing: Any) -> None:
+    session = sb.TopK(k=1, by="t", window=sb.tumbling(2)).open(FAR.schema)
+    assert session.push(nothing).num_rows == 0
+    assert session.stats().rows_in == 0
+    with pytest.raises(sb.InvalidInput, match="the columns are unknown"):
+        sb.top_k([], k=1, by="t", window=sb.tumbling(2))
+
+
 @pytest.mark.parametrize("plan", ["late", "recompute"])
 def test_groups_that_no_longer_meet_having_go_before_others_come(plan: str) -> None:
     rows = pa.table({"t": [1, 2, 3, 3, 4], "g": ["y", "y", "x", "w", "x"]})

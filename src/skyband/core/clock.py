@@ -48,8 +48,8 @@ def first_ends(time: Ints, every: int) -> Ints:
 
 
 def last_ends(time: Ints, size: int, every: int) -> Ints:
-    """The end of the last window that holds each row; FOREVER for a landmark window."""
-    return np.full(len(time), FOREVER) if size >= FOREVER else (time + size) // every * every
+    """The end of the last window that holds each row; LATEST for a landmark window, of which some end after FOREVER."""
+    return np.full(len(time), LATEST) if size >= FOREVER else (time + size) // every * every
 
 
 def earliest_times(first: Ints, last: Ints, size: int, every: int) -> Ints:
@@ -146,7 +146,7 @@ class WindowClock:
     def last_moments(self, measured: Ints) -> Ints:
         """The last moment at which each row lives."""
         if self.endless:
-            return np.full(len(measured), FOREVER)
+            return np.full(len(measured), LATEST)
         if self.slides:
             return last_ends(measured, self.window.size, self.window.every)
         return measured + (self.window.size - (not self.window.by_count))

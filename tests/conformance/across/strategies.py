@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from across_oracle import Advance, Event, Row, Scoring
+from conformance.far_times import EDGES, moved
 from hypothesis import strategies as st
 from oracle import Question
 
@@ -169,4 +170,5 @@ def cases(draw: st.DrawFn, algorithm: AcrossAlgorithm, *, most: int = 40, extern
             events.append(row)
             if draw(st.integers(0, 3)) == 0:
                 events.append(Advance(row.time + draw(st.integers(-15, 15))))
+    events = moved(events, draw(st.sampled_from(EDGES)))
     return Case(question, Scoring(combine, (low,) * streams, kind.repeat), spec, events)

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from conformance.far_times import EDGES, moved
 from hypothesis import strategies as st
 from oracle import Advance
 
@@ -130,7 +131,7 @@ def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24, external_clo
         events.append(row)
         if outside and not spec.inputs[row.input].relation and draw(st.integers(0, 3)) == 0:
             events.append(Advance(row.time + draw(st.integers(-15, 15))))
-    return Case(spec, tuple(cells), events)
+    return Case(spec, tuple(cells), events if spec.by_count else moved(events, draw(st.sampled_from(EDGES))))
 
 
 def plans_for(spec: Spec) -> list[Plan]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+from conformance.far_times import EDGES, moved
 from conformance.pairs.driver import spec_of
 from conformance.pairs.scores import SCORES
 from conformance.rows.strategies import times
@@ -86,7 +87,7 @@ def cases(
         events.append(row)
         if outside and draw(st.integers(0, 3)) == 0:
             events.append(Advance(row.time + draw(st.integers(-15, 15))))
-    return Case(question, score, spec_of(question, score), events)
+    return Case(question, score, spec_of(question, score), moved(events, draw(st.sampled_from(EDGES))))
 
 
 def random_case(algorithm: PairAlgorithm, draw: random.Random) -> Case:
@@ -121,4 +122,4 @@ def random_case(algorithm: PairAlgorithm, draw: random.Random) -> Case:
         events.append(PairRow((value(i), value(i)), None if by_count else time, draw.randrange(colours)))
         if outside and draw.random() < 0.25:
             events.append(Advance(time + draw.randint(-15, 15)))
-    return Case(question, score, spec_of(question, score), events)
+    return Case(question, score, spec_of(question, score), moved(events, draw.choice(EDGES)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from conformance.far_times import EDGES, moved
 from conformance.rows.strategies import Case, Kind, question_of
 from numbers_at_the_edge import EDGES_OF_64_BITS
 from oracle import Advance, Event, Row
@@ -52,4 +53,4 @@ def random_case(kinds: list[Kind], draw: random.Random) -> Case:
         events.append(Row(score(draw, i) if i < silent_from else None, None if kind.by_count else time, group))
         if kind.external_clock and draw.random() < 0.25:
             events.append(Advance(time + draw.randint(-15, 15)))
-    return Case(question, kind.spec(question), events)
+    return Case(question, kind.spec(question), moved(events, draw.choice(EDGES)))

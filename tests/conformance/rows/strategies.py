@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
+from conformance.far_times import EDGES, moved
 from conformance.rows.driver import spec_of
 from hypothesis import strategies as st
 from numbers_at_the_edge import EDGES_OF_64_BITS
@@ -176,4 +177,4 @@ def cases(
     # An algorithm that may miss rows goes by how far scores are apart, and so by their keys.
     stream = draw(rows(kind, most, whole=algorithm.exact))
     events = draw(clock_ticks(stream)) if kind.external_clock else list(stream)
-    return Case(question, kind.spec(question), events)
+    return Case(question, kind.spec(question), moved(events, draw(st.sampled_from(EDGES))))

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from conformance.far_times import EDGES, moved
 from conformance.rows.random_streams import STEPS
 from conformance.rows.strategies import Kind, question_of
 from conformance.subscriptions.driver import SCORES, Come, Go, spec_of
@@ -23,6 +24,11 @@ VALUES: list[Callable[[random.Random, int], float]] = [
     lambda draw, i: -i / 8,
     lambda draw, i: draw.choice([NAN, 1.0, draw.random(), INFINITY, -INFINITY, 0.0, -0.0, 1e200]),
 ]
+
+
+# Queries that ask for the same few values, so that what one leaves behind is what another finds.
+FEW: Callable[[random.Random, int], float] = lambda draw, i: float(draw.randint(0, 1))  # noqa: E731
+OF_VALUES = ("by symbol", "filtered")  # scores that only some values have
 
 
 class Case(NamedTuple):
@@ -55,13 +61,14 @@ def random_case(draw: random.Random) -> Case:
         every=draw.randint(1, size),
         lateness=draw.choice([0, 0, draw.randint(0, 80)]),
     )
-    value, step = draw.choice(VALUES), draw.choice(STEPS)
+    few = draw.random() < 0.3
+    value, step = FEW if few else draw.choice(VALUES), draw.choice(STEPS)
     events: list[Event | Come | Go] = []
     time = draw.choice([0, -30, 1_000])
     number = 0
-    for _ in range(draw.randint(1, 5)):
+    for _ in range(draw.randint(4, 12) if few else draw.randint(1, 5)):
         rows: list[Event] = []
-        for _ in range(draw.choice([draw.randint(0, 4), draw.randint(0, 40)])):
+        for _ in range(draw.choice([draw.randint(0, 4), draw.randint(0, 4 if few else 40)])):
             number += 1
             time += step(draw)
             rows.append(Point((value(draw, number), value(draw, number)), None if by_count else time))
@@ -70,8 +77,10 @@ def random_case(draw: random.Random) -> Case:
         backfill = question.emit == "windows" and question.size is not None and draw.random() < 0.4
         added = [_query(draw, question, value, backfill) for _ in range(draw.choice([0, 1, 3]))]
         removed = [draw.random()] if draw.random() < 0.3 else []
-        events += [Go(removed), Come(added), *rows]
-    return Case(question, draw.choice(list(SCORES)), events, kind.external_clock)
+        changes: list[Event | Come | Go] = [Go(removed), Come(added)]  # one that goes and comes is changed
+        events += [*(draw.sample(changes, 2) if few else changes), *rows]
+    score = draw.choice(OF_VALUES if few else list(SCORES))
+    return Case(question, score, moved(events, draw.choice(EDGES)), kind.external_clock)
 
 
 def _query(

@@ -107,8 +107,9 @@ class Source(NamedTuple):
         return self._replace(batches=Held(self.batches)) if self.is_whole else self
 
 
-def read(data: Any) -> Source:
-    """The rows of `data`, none of which is read yet; of an iterator the first batch is, for its columns."""
+def read(data: Any, known: pa.Schema | None = None) -> Source:
+    """The rows of `data`, none of which is read yet; of an iterator the first batch is, for its columns. `known`: those
+    of a list or an iterator without a batch."""
     if isinstance(data, Source):
         return data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
@@ -131,9 +132,9 @@ def read(data: Any) -> Source:
         reader = _stream(data)
         return Source(reader.schema, Held(reader), is_whole=True, like=like)
     if isinstance(data, (list, tuple)):
-        return _read_list(data)
+        return _read_list(data, known)
     if isinstance(data, Iterator):
-        return _read_iterator(data)
+        return _read_iterator(data, known)
     raise InvalidInput(f"Cannot read rows from {type(data).__name__}. Possible: {POSSIBLE}, or a Spark DataFrame.")
 
 
@@ -153,28 +154,31 @@ def _stream(data: Any) -> pa.RecordBatchReader:
         raise InvalidInput(f"Cannot read this {type(data).__name__} as Arrow data: {error}") from error
 
 
-def _read_list(batches: Sequence[Any]) -> Source:
-    _check_batches(batches, "list")
+def _read_list(batches: Sequence[Any], known: pa.Schema | None) -> Source:
+    schema = _schema_of(batches, "list", known)
     for batch in batches[1:]:
-        check_same(batch.schema, batches[0].schema)
-    return Source(batches[0].schema, Held(batches), is_whole=True)
+        check_same(batch.schema, schema)
+    return Source(schema, Held(batches), is_whole=True)
 
 
-def _read_iterator(batches: Iterator[Any]) -> Source:
+def _read_iterator(batches: Iterator[Any], known: pa.Schema | None) -> Source:
     first = list(next(zip(batches, strict=False), ()))
-    _check_batches(first, "iterator")
-    return Source(first[0].schema, chain(first, batches), is_whole=False)
+    return Source(_schema_of(first, "iterator", known), chain(first, batches), is_whole=False)
 
 
-def _check_batches(batches: Sequence[Any], what: str) -> None:
-    if not batches:
+def _schema_of(batches: Sequence[Any], what: str, known: pa.Schema | None) -> pa.Schema:
+    """The columns of the first of these; `known`: where there is none."""
+    for batch in batches:
+        if not isinstance(batch, (pa.RecordBatch, pa.Table)):
+            raise InvalidInput(f"The {what} must give pyarrow record batches, got {type(batch).__name__}.")
+    if batches:
+        return batches[0].schema
+    if known is None:
         raise InvalidInput(
             f"The {what} has no batch, so the columns are unknown. A Table and a RecordBatchReader have a schema, "
             "whether or not there are rows."
         )
-    for batch in batches:
-        if not isinstance(batch, (pa.RecordBatch, pa.Table)):
-            raise InvalidInput(f"The {what} must give pyarrow record batches, got {type(batch).__name__}.")
+    return known
 
 
 def rows_for(data: Any, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
@@ -183,6 +187,6 @@ def rows_for(data: Any, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
         return fitted(data, schema)
     if is_pandas(data):
         return fitted(from_pandas(data, schema), schema)
-    source = read(data)
+    source = read(data, schema)
     check_same(source.schema, schema)
     return fitted(pa.Table.from_batches(in_batches(source.batches), source.schema), schema)

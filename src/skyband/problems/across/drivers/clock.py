@@ -122,7 +122,8 @@ class StepClock:
 
     def now(self) -> int:
         """The clock of the answer that is asked for right now: with a slide, of the window that closes next."""
-        return self._clock.answered_at(self.next_close) or 0
+        moment = self._clock.answered_at(self.next_close)
+        return self._clock.next_end if moment is None else moment  # which is empty if no row is left for it
 
     def until_now(self) -> Steps:
         """The rows that wait for the window that closes next, and one that says nothing but moves the clock there.

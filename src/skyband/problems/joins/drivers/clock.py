@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.clock import WindowClock
+from skyband.core.clock import LATEST, WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import FARTHEST, Saved
@@ -156,8 +156,8 @@ class JoinClock:
         if takes_back(self._spec.emit):
             ends = [int(rows.start[0]) for rows in self._waiting if len(rows.start)]
             ends += [int(queue.last[0]) + self._spec.every for queue in self.queues if len(queue)]
-            return min((end for end in ends if end < FOREVER), default=None)
-        found = np.array([BEFORE]), np.array([2 * FOREVER - 1])
+            return min((end for end in ends if end < LATEST), default=None)
+        found = np.array([BEFORE]), np.array([LATEST])
         for source, rows in enumerate(self._waiting):
             found = in_both(found, self._runs(source, rows))
         return int(found[0][0]) if len(found[0]) else None
@@ -203,7 +203,7 @@ class JoinClock:
     def load(self, source: int, rows: Rows) -> Moves:
         """A relation: its rows are there for good."""
         kept = np.flatnonzero(rows.cell != UNMATCHED)
-        loaded = _coming(np.full(len(kept), BEFORE), np.full(len(kept), FOREVER), rows, kept)
+        loaded = _coming(np.full(len(kept), BEFORE), np.full(len(kept), LATEST), rows, kept)
         return self.revive(
             [loaded if i == source else nothing(len(each.floats)) for i, each in enumerate(self._spec.inputs)]
         )

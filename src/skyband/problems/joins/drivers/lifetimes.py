@@ -168,7 +168,7 @@ def runs(start: Ints, last: Ints, every: int) -> tuple[Ints, Ints]:
     if not len(start):
         return start, last
     reach = np.maximum.accumulate(last)
-    breaks = np.flatnonzero(start[1:] > reach[:-1] + every)
+    breaks = np.flatnonzero(start[1:] - every > reach[:-1])  # nothing can be added to the latest time
     return start[np.concatenate([[0], breaks + 1])], reach[np.concatenate([breaks, [len(start) - 1]])]
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.clock import LATEST as NO_END
 from skyband.core.operator import Ints
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.across.algorithms.staircase.kernels import (
@@ -31,7 +32,6 @@ from skyband.problems.across.algorithms.staircase.kernels import (
 from skyband.problems.across.drivers.kernels.emit import show
 from skyband.problems.across.drivers.kernels.slots import NEVER, forget
 from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
-from skyband.windows import FOREVER
 
 RECORD = np.dtype(
     [
@@ -78,7 +78,7 @@ def new_table(places: int) -> npt.NDArray[Any]:
 
 @inlined
 def _last_moment(time, lifetime):
-    return FOREVER if lifetime.endless else (time + lifetime.span) // lifetime.every * lifetime.every
+    return NO_END if lifetime.endless else (time + lifetime.span) // lifetime.every * lifetime.every
 
 
 # -- the table --------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.clock import LATEST
 from skyband.core.operator import Arrays, Codes, Ints
 from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.across.algorithms.totals import kernels as totals_kernels
@@ -45,7 +46,6 @@ from skyband.problems.across.drivers.kernels.candidates import (
 from skyband.problems.across.drivers.kernels.slots import START
 from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import MAX, ONCE, SUM, AcrossSpec
-from skyband.windows import FOREVER
 
 ANY_NUMBER = np.iinfo(np.int64).max  # of rows of an object in a stream
 
@@ -269,7 +269,7 @@ class Totals(StepDriver):
         if not self._ends:
             code, stream = np.nonzero(values["rows"])
             rows = [np.zeros(len(code), ROW)]
-            rows[0]["code"], rows[0]["stream"], rows[0]["last"] = code, stream, FOREVER
+            rows[0]["code"], rows[0]["stream"], rows[0]["last"] = code, stream, LATEST
             rows[0]["value"] = values["value"][code, stream]
         self._reserve_nodes(sum(map(len, rows)))
         for some in rows:

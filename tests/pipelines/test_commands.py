@@ -217,8 +217,13 @@ def test_a_connector_that_is_not_in_maven() -> None:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("drivers")
-def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(tmp_path: Path) -> None:
-    """As a user starts it: Ctrl-C ends it after a batch; the next run goes on and comes to the end."""
+def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a user starts it: Ctrl-C ends it after a batch; the next run goes on and comes to the end. What its settings
+    take from the environment arrives, and no command line shows it."""
+    monkeypatch.setenv("SKYBAND_TEST_PASSWORD", "hunter2 = only: here")
+    monkeypatch.setenv("SKYBAND_TEST_PARTITIONS", "3")
     rows = pa.Table.from_batches(trades(60_000, seed=1, batch_rows=10_000))
     (tmp_path / "trades").mkdir()
     for number in range(6):
@@ -228,11 +233,23 @@ def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(tmp_path: Path
     slowly = pipeline_of_the_docs().replace(
         'path = "trades" ', 'options = { maxFilesPerTrigger = 1 }\npath = "trades" '
     )
-    file.write_text(slowly + '[spark]\n"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"\n')
+    file.write_text(
+        slowly
+        + """
+[spark]
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"spark.hadoop.some.password" = "${SKYBAND_TEST_PASSWORD}"
+"spark.sql.shuffle.partitions" = "${SKYBAND_TEST_PARTITIONS}"
+"""
+    )
     command = [sys.executable, "-m", "skyband.cli", "run", str(file)]
     process = subprocess.Popen([*command, "--log", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     commits = tmp_path / ".skyband" / "market" / "trades_1" / "commits"
     wait_until((commits / "1").exists, "a second micro-batch", process)
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert any(b"SparkSubmit" in line for line in lines)
+    assert not any(b"hunter2 = only" in line for line in lines)
+    assert '"spark.sql.shuffle.partitions":"3"' in (commits.parent / "offsets" / "0").read_text()
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, error

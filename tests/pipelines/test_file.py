@@ -11,7 +11,7 @@ from skyband.pipelines.checking import check, key_of
 from skyband.pipelines.columns import parse_schema
 from skyband.pipelines.file import load
 from skyband.pipelines.places import Places
-from skyband.pipelines.secrets import hide, resolve
+from skyband.pipelines.secrets import hide, is_exposed, resolve
 from skyband.sql.run import ask
 
 RIGHT = '''\
@@ -234,6 +234,54 @@ def test_no_file() -> None:
 def test_a_password_in_an_address(tmp_path: Path) -> None:
     text = RIGHT.replace('servers = "localhost:9092"', 'servers = "sasl://me:hunter2@localhost:9092"', 1)
     assert "hunter2" not in problem(tmp_path, text)
+
+
+def test_a_secret_whose_name_is_in_parts(tmp_path: Path) -> None:
+    said = problem(tmp_path, RIGHT.replace("spark.sql.shuffle.partitions = 4", 'spark.some.api = { key = "hunter2" }'))
+    assert "some.api.key" in said or "api.key" in said
+    assert "hunter2" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("url", "jdbc:postgresql://host/db?user=me&password=hunter2"),
+        ("url", "jdbc:postgresql://host/db?user=me&password=${HOME}hunter2"),
+        ("url", "jdbc:postgresql:db?pwd=hunter2"),
+        ("url", "redis://:hunter2${HOME}@host"),
+        ("url", "redis://:${HOME}hunter2@host"),
+        ("pwd", "hunter2"),
+        ("passphrase", "hunter2"),
+        ("api.key", "hunter2"),
+        ("X-Api-Key", "hunter2"),
+        ("password", "hunter2${HOME}"),
+        ("authorization.token", "Bearer hunter2"),
+        ("kafka.sasl.jaas.config", 'a.b.Module required username="me" password="hunter2";'),
+        ("kafka.sasl.jaas.config", 'a.b.Module required username="${ME}" password="hunter2";'),
+        ("spark.driver.extraJavaOptions", "-Djavax.net.ssl.trustStorePassword=hunter2"),
+    ],
+)
+def test_a_secret_that_the_file_holds(name: str, value: str) -> None:
+    assert is_exposed(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("url", "jdbc:postgresql://host/db?user=me&password=${PW}&ssl=true"),
+        ("url", "redis://:${PW}@host"),
+        ("password", "${PW}"),
+        ("password", "${A}${B}"),
+        ("authorization.token", "Bearer ${TOKEN}"),
+        ("kafka.sasl.jaas.config", 'a.b.Module required username="me" password="${PW}";'),
+        ("spark.hadoop.fs.s3a.aws.credentials.provider", "a.b.Provider"),
+        ("spark.kubernetes.authenticate.driver.oauthTokenFile", "/run/token"),
+        ("path", "/data/tokens"),
+        ("topic", "token=1"),
+    ],
+)
+def test_no_secret(name: str, value: str) -> None:
+    assert not is_exposed(name, value)
 
 
 def test_files_tell_their_columns(tmp_path: Path) -> None:

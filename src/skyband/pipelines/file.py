@@ -264,7 +264,10 @@ class _Reader:
         options: dict[str, str] = {}
         for name, value in table.items():
             if isinstance(value, dict):
-                options |= {f"{name}.{rest}": text for rest, text in self._options(value, *path, name).items()}
+                for rest, text in self._options(value, *path, name).items():
+                    options[f"{name}.{rest}"] = text
+                    if is_exposed(f"{name}.{rest}", text):  # api = { key = "…" }
+                        raise self.wrong(_EXPOSED.format(key=f"{name}.{rest}"), *path, name, rest)
             elif isinstance(value, bool):
                 options[name] = "true" if value else "false"
             elif isinstance(value, str | int | float):
@@ -296,7 +299,8 @@ class _Reader:
 
 
 _EXPOSED: Final = (
-    '{key} is a secret, and a file is no place for one. Write {key} = "${{NAME}}" and set NAME in the environment.'
+    '{key} holds a secret, and a file is no place for one. Write {key} = "${{NAME}}", or ${{NAME}} where the '
+    "secret stands, and set NAME in the environment."
 )
 
 

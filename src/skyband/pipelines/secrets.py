@@ -10,10 +10,14 @@ from typing import Final
 from skyband.errors import InvalidPipeline
 
 _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECRET_NAME: Final = re.compile(
-    r"password|passwd|secret|token|credential|jaas|private.?key|access.?key", re.IGNORECASE
-)
-_IN_ADDRESS: Final = re.compile(r"://[^/@:]*:(?!\$\{)[^/@]+@")  # user:password@host
+_SECRET: Final = r"password|passwd|pwd|passphrase|secret|token|credential|private.?key|access.?key|api.?key"
+_SECRET_NAME: Final = re.compile(rf"{_SECRET}|jaas", re.IGNORECASE)
+# Where a secret is, of which class, whether there is one: the name has the word in it, and the value is no secret.
+_ABOUT_SECRETS: Final = re.compile(r"(file|path|dir|location|provider|class|type|enabled|endpoint|url)$", re.IGNORECASE)
+_IN_ADDRESS: Final = re.compile(r"://[^/@:]*:([^/@]+)@")  # user:password@host
+_ASSIGNED: Final = re.compile(rf"[\w.-]*(?:{_SECRET})[\w.-]*\s*=\s*[\"']?([^\s&;,\"']*)", re.IGNORECASE)
+_HAS_ASSIGNMENTS: Final = re.compile(r"jaas|java_?options", re.IGNORECASE)  # as addresses have
+_NO_SECRET: Final = re.compile(r"((Bearer|Basic) )?(\$\{\w+\})*", re.IGNORECASE)  # all of it is elsewhere
 # What is no secret: shown without it, paths and addresses could not be read.
 _PLAIN_NAME: Final = re.compile(r"user|host|port$|path|dir|folder|home|database|topic|table|region", re.IGNORECASE)
 _SHORTEST: Final = 4  # what is shorter would be replaced in ordinary words
@@ -26,9 +30,13 @@ def references(text: str) -> list[str]:
 
 def is_exposed(name: str, value: str) -> bool:
     """Does the file itself hold what by its name, or by its form, is a secret?"""
-    if _IN_ADDRESS.search(value):
-        return True
-    return bool(_SECRET_NAME.search(name)) and bool(value) and not references(value)
+    written = _IN_ADDRESS.findall(value)
+    if "://" in value or value.startswith("jdbc:") or _HAS_ASSIGNMENTS.search(name):
+        written += _ASSIGNED.findall(value)
+    is_one = _SECRET_NAME.search(name) and not _ABOUT_SECRETS.search(name)
+    if is_one and not (_HAS_ASSIGNMENTS.search(name) and references(value)):  # which has other words besides
+        written.append(value)
+    return not all(_NO_SECRET.fullmatch(one) for one in written)
 
 
 def resolve(text: str, environment: Mapping[str, str] = os.environ) -> str:

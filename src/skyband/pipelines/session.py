@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from skyband.engines.spark import local_session
 from skyband.errors import EnvironmentProblem
 from skyband.pipelines.model import Pipeline
-from skyband.pipelines.secrets import resolve
+from skyband.pipelines.secrets import references, resolve
 
 _KAFKA: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 KAFKA: Final = f"{_KAFKA}:{pyspark.__version__}"
@@ -32,8 +32,14 @@ _ANYWHERE: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileC
 def start_session(pipeline: Pipeline, *, log_file: Path | None) -> SparkSession:
     """A session for `pipeline`, with the connectors it needs."""
     given = {name: resolve(value) for name, value in pipeline.spark.items()}
+    private = {name for name, value in pipeline.spark.items() if references(value)}
     try:
-        return local_session(f"skyband {pipeline.name}", log_file=log_file, **(settings(pipeline, given) | given))  # type: ignore[arg-type]
+        return local_session(
+            f"skyband {pipeline.name}",
+            log_file=log_file,
+            private=private,
+            **(settings(pipeline, given) | given),  # type: ignore[arg-type]
+        )
     except EnvironmentProblem as error:
         said = "" if log_file is None or not log_file.exists() else log_file.read_text(errors="replace")
         packages = connectors(pipeline, given) or given.get(_PACKAGES, "").split(",")
@@ -71,7 +77,7 @@ def settings(pipeline: Pipeline, given: dict[str, str]) -> dict[str, str]:
         # A query of ours may say much of one window; the default of 100 reports is for watching, and so is this.
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
         # Secrets that Spark might show, in its log or elsewhere.
-        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|credential",
+        "spark.redaction.regex": "(?i)secret|passw|pwd|passphrase|token|(access|private|api)[._-]?key|jaas|credential",
     }
     packages = connectors(pipeline, given)
     if packages:

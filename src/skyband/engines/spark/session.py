@@ -1,13 +1,16 @@
 """A local Spark session with the settings that stateful streaming needs, and those that make it fast."""
 
 import os
+import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any, TypeVar
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -47,16 +50,24 @@ _FAST_START_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _JARS = "spark.jars"
+_SUBMIT = "PYSPARK_SUBMIT_ARGS"
 
 
 def local_session(
-    app_name: str, *, cores: int | None = None, fast_start: bool = False, log_file: Path | None = None, **conf: str
+    app_name: str,
+    *,
+    cores: int | None = None,
+    fast_start: bool = False,
+    log_file: Path | None = None,
+    private: Collection[str] = (),
+    **conf: str,
 ) -> SparkSession:
     """The Spark session of this process, started on this machine, or where spark.master says, if there is none yet.
 
     cores       how many cores to use, and so how many partitions a shuffle has; all of them when not said.
     fast_start  start sooner and run slower, for tests: one shuffle partition, less compiling.
     log_file    where Java, Spark and its Python workers write their messages; the terminal when not said.
+    private     names of settings that are kept off the command line of Java, which everybody on the machine can read.
     conf        Spark settings by name, before all of ours; Java options and jars are added to ours.
 
     A session that runs already keeps its Java options, cores, memory and log: Spark fixes them at the start.
@@ -67,10 +78,14 @@ def local_session(
     # Said once for each call that touches pandas; what we use of pandas 3 is tested.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     builder = SparkSession.builder.appName(app_name)
-    for name, value in _settings(cores or _usable_cores(), fast_start, conf).items():
-        builder = builder.config(name, value)
+    settings = _settings(cores or _usable_cores(), fast_start, conf)
+    # A Java that runs already is told without a command line.
+    by_file = set() if SparkContext._gateway is not None else set(private) - {_JAVA_OPTIONS}
+    for name, value in settings.items():
+        if name not in by_file:
+            builder = builder.config(name, value)
     try:
-        with _messages_to(log_file):
+        with _messages_to(log_file), _told_by_file({name: settings[name] for name in by_file}):
             return builder.getOrCreate()
     except PySparkRuntimeError as error:
         place = f"Its messages are in {log_file}" if log_file else "Its messages are above"
@@ -90,6 +105,39 @@ def configure(builder: Builder) -> Builder:
         if setting.ours is not None and not setting.at_start:  # those are right unless somebody changed them
             configured = configured.config(setting.name, setting.ours)
     return configured
+
+
+@contextmanager
+def _told_by_file(settings: dict[str, str]) -> Iterator[None]:
+    """A Java that is started inside reads these settings from a file that only this user can read, and that is gone
+    afterwards."""
+    if not settings:
+        yield
+        return
+    given = os.environ.get(_SUBMIT)
+    if given is not None and "--properties-file" in given:
+        raise EnvironmentProblem(
+            f"{_SUBMIT} names a --properties-file, and Spark reads one only: {', '.join(sorted(settings))} would have "
+            "to stand on Java's command line, where everybody can read it. Put what that file says under [spark]."
+        )
+    place, path = mkstemp(prefix="skyband-", suffix=".properties")  # mode 600
+    try:
+        with os.fdopen(place, "w", encoding="utf-8") as file:
+            file.writelines(f"{_escaped(name)}={_escaped(value)}\n" for name, value in settings.items())
+        os.environ[_SUBMIT] = f"--properties-file {shlex.quote(path)} --load-spark-defaults {given or 'pyspark-shell'}"
+        yield
+    finally:
+        if given is None:
+            os.environ.pop(_SUBMIT, None)
+        else:
+            os.environ[_SUBMIT] = given
+        os.unlink(path)
+
+
+def _escaped(text: str) -> str:
+    """As files of Java's properties have it."""
+    escapes = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", **{c: f"\\{c}" for c in " :=#!"}}
+    return "".join(escapes.get(c, c) for c in text)
 
 
 @contextmanager

@@ -78,13 +78,25 @@ class Statements:
 
     def _number(self) -> str:
         return self._cased(
-            self._of("x", "i", "x + i", "r.x * 2 - i", "COALESCE(x, 1)", "ABS(i)", "CASE WHEN half THEN x ELSE i END")
+            self._of(
+                *("x", "i", "x + i", "r.x * 2 - i", "COALESCE(x, 1)", "ABS(i)", "CASE WHEN half THEN x ELSE i END"),
+                *("ROUND(x)", "LENGTH(g) + i", "GREATEST(x, i)", "CAST(half AS INT)", "FLOOR(x / 2)", "NULLIF(i, 1)"),
+                *("LENGTH(CAST(i AS VARCHAR))", "LEAST(LENGTH(g || g), x)"),
+            )
         )
 
     def _where(self) -> str:
         condition = self._of(
             *("x > 0", "half", "NOT half", "half IS NOT TRUE", "g = 'a'", "g <> 'b' OR i > 1", "x IS NOT NULL"),
             *("i IN (1, 2, NULL)", "i NOT IN (1, 2)", "x BETWEEN 0 AND 3", "g LIKE 'C%'", "g IS DISTINCT FROM 'a'"),
+            *(
+                "g ILIKE 'c%'",
+                "LEFT(g, 1) = 'b'",
+                "UPPER(g) = 'C'",
+                "CAST(i AS VARCHAR) LIKE '%2'",
+                "REPLACE(g, 'a', 'b') < 'c'",
+            ),
+            *("CONTAINS(g, 'a') OR half", "SUBSTRING(g, 1, 1) IN ('a', 'C')", "CAST(g = 'a' AS INT) + i > 1"),
         )
         return self._of("", f"WHERE {self._cased(condition)} ", f"WHERE ({condition}) AND (id <> 7 AND TRUE) ")
 

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from skyband.core.emit import MODES
 from skyband.dialect.nodes import TABLE_FUNCTIONS, Continuous, Span, Stream, StreamWindow, TableFunction
+from skyband.expressions.grammar import to_char
 
 EMITS = [mode.upper() for mode in MODES]
 
@@ -37,6 +38,7 @@ class SkybandSql(Spark):
 
     class Parser(SparkParser):
         EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
+        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char}
         _is_inside = False  # a statement: the one behind WITH has its ending read there
 
         def _parse_statement(self) -> exp.Expr | None:

@@ -10,6 +10,18 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
+_CHAR_FORMATS: Final = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "HH24": "%H", "MI": "%M", "SS": "%S"}
+
+
+def to_char(arguments: list[exp.Expr]) -> exp.Expr:
+    """TO_CHAR(ts, 'YYYY-MM-DD'): DATE_FORMAT with other words for the parts of a time."""
+    if len(arguments) != 2 or not isinstance(arguments[1], exp.Literal):
+        return exp.Anonymous(this="TO_CHAR", expressions=arguments)
+    written = str(arguments[1].this)
+    for name, code in _CHAR_FORMATS.items():
+        written = written.replace(name, code)
+    return exp.TimeToStr(this=arguments[0], format=exp.Literal.string(written))
+
 
 class RowExpressions(Spark):
     """Spark's expressions, with ** as power and with division that is always of floats."""
@@ -22,6 +34,7 @@ class RowExpressions(Spark):
 
     class Parser(SparkParser):
         EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
+        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char}
 
 
 _OPERANDS: Final = frozenset({"this", "expression"})

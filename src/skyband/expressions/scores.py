@@ -30,7 +30,9 @@ ScoreFunction = Callable[..., Any]
 _POSSIBLE: Final = (
     "+ - * / % **, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, IF, COALESCE, NULLIF, ABS, SIGN, SQRT, "
     "POWER, EXP, LN, LOG, LOG2, LOG10, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN, ATAN2, "
-    "LIKE, ||, UPPER, LOWER, LENGTH, TRIM, SUBSTRING, STARTSWITH, times and INTERVAL"
+    "LIKE, ||, UPPER, LOWER, LENGTH, TRIM, SUBSTRING, STARTSWITH, times and INTERVAL, CAST, ROUND, ILIKE, CONCAT, "
+    "REPLACE, LEFT, RIGHT, LTRIM, RTRIM, REVERSE, CONTAINS, ENDSWITH, SPLIT_PART, REGEXP_EXTRACT, EXTRACT, YEAR to "
+    "SECOND, DATE_TRUNC, DATE_FORMAT, TO_CHAR"
 )
 
 
@@ -220,11 +222,12 @@ def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Scor
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
     from skyband.expressions import tree as expression_tree
     from skyband.expressions.grammar import READ_IN_ROWS
+    from skyband.expressions.row_functions import READ
     from skyband.expressions.spark_text import condition_to_spark, to_spark
     from skyband.expressions.times import with_times
     from skyband.expressions.whole import typed
 
-    tree = expression_tree.parse(text, possible=_POSSIBLE, also=READ_IN_ROWS)
+    tree = expression_tree.parse(text, possible=_POSSIBLE, also={**READ_IN_ROWS, **READ})
     columns = expression_tree.column_names(tree)
     for name in columns:
         if name not in schema.names:

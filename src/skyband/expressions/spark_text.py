@@ -7,6 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from skyband.expressions.grammar import RowExpressions, bottom_up, cast_to, rewritten
+from skyband.expressions.row_functions import function_of, operand_of
 from skyband.expressions.times import in_spark, written_time
 from skyband.expressions.whole import (
     DIGITS,
@@ -55,6 +56,10 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
         kind = kind_of(node)
         if written_time(node) is not None:
             return in_spark(node)
+        if (function := function_of(node)) is not None:
+            value = bottom_up(rewritten(operand_of(node), rewrite), guard).sql(dialect="spark")
+            made = function.spark(value)
+            return exp.var(f"CAST({made} AS {wide})" if kind.is_whole else made)  # which is written as it is
         if isinstance(node, exp.Substring):
             return exp.Substring(**{**node.args, "this": rewritten(node.this, rewrite)})
         if isinstance(node, exp.Column):
@@ -84,6 +89,12 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
             return cast_to(node, wide)
         if isinstance(node, (exp.Floor, exp.Ceil)) and kind_of(node).is_whole:
             return exp.Paren(this=node.this)
+        if isinstance(
+            node, (exp.Floor, exp.Ceil)
+        ):  # whole numbers of 64 bits in Spark; what is beyond is whole as it is
+            return _template(
+                f"CASE WHEN ABS(x) < 4503599627370496D THEN DOUBLE({node.key.upper()}(x)) ELSE x END", node
+            )
         if isinstance(node, exp.Mod):
             return _template("CASE WHEN y <> 0 THEN x % y END", node)
         if isinstance(node, exp.Ln):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.grammar import cast_to, is_to_double
+from skyband.expressions.grammar import cast_to
 
 _TYPE: Final = "time type"  # of a part of an expression, in its meta
 _VALUE: Final = "time value"  # of a time or an interval that is written out
@@ -40,8 +40,15 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
             node.meta[_TYPE] = types[node.name]
         elif isinstance(node, exp.Interval):
             node.meta[_TYPE], node.meta[_VALUE] = _SPAN, pa.scalar(_span(node, text), _SPAN)
-        elif isinstance(node, exp.Cast) and not is_to_double(node):
-            _write(node, pa.date32() if node.to.is_type("date") else stamp, text)
+        elif isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
+            kind = pa.date32() if node.to.is_type("date") else time_of(node.this.unnest()) or stamp
+            kind = pa.timestamp("us") if node.to.is_type("timestampntz") or not _is_moment(kind, node) else kind
+            if _is_written(node):
+                _write(node, pa.date32() if node.to.is_type("date") else stamp, text)
+            else:
+                node.meta[_TYPE] = kind
+        elif isinstance(node, exp.TimestampTrunc) and (kind := time_of(node.this.unnest())) is not None:
+            node.meta[_TYPE] = kind
         elif isinstance(node, (exp.Add, exp.Sub)):
             _moved(node, text)
         for parts in _alike(node):
@@ -51,9 +58,7 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
             found = kinds[0][2] if kinds else None  # that of a column, rather than of what is written
             for part in parts if found is not None else ():
                 inner = part.unnest()
-                if (isinstance(inner, exp.Literal) and inner.is_string) or (
-                    isinstance(inner, exp.Cast) and not is_to_double(inner)
-                ):
+                if (isinstance(inner, exp.Literal) and inner.is_string) or _is_written(inner):
                     _write(inner, found, text)
             if found is not None and not isinstance(node, exp.Predicate):
                 node.meta[_TYPE] = found
@@ -106,14 +111,22 @@ def _alike(node: exp.Expr) -> Iterator[list[exp.Expr]]:
         yield [*(one.args["true"] for one in node.args["ifs"]), *([] if default is None else [default])]
 
 
+def _is_written(node: exp.Expr) -> bool:
+    """Is this a time that is written out: TIMESTAMP '2024-01-31 12:00:00'?"""
+    if not isinstance(node, exp.Cast) or not node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
+        return False
+    literal = node.this.unnest()
+    return isinstance(literal, exp.Literal) and bool(literal.is_string)
+
+
+def _is_moment(kind: pa.DataType, node: exp.Cast) -> bool:
+    """Can what a time is cast from keep its type?"""
+    return bool(node.to.is_type("date") or pa.types.is_timestamp(kind))
+
+
 def _write(node: exp.Expr, kind: pa.DataType, text: str) -> None:
     """Say that what is written here is a time of this type."""
     literal = node.this.unnest() if isinstance(node, exp.Cast) else node
-    if not isinstance(literal, exp.Literal) or not literal.is_string:
-        raise InvalidExpression(
-            f"{node.sql('spark')!r} in {text!r} converts something. Possible: a number to DOUBLE, and a time that is "
-            "written out."
-        )
     value = _read(str(literal.this), kind)
     if value is None:
         raise InvalidExpression(f"{literal.this!r} in {text!r} is not a time. Write it as '2024-01-31 12:00:00'.")

@@ -23,6 +23,7 @@ from skyband.expressions.grammar import (
     rewritten,
     too_deep,
 )
+from skyband.expressions.row_functions import GIVES_TEXT, function_of, operand_of, plain_function
 from skyband.expressions.times import time_of, written_time
 from skyband.expressions.whole import (
     DIGITS,
@@ -54,7 +55,10 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
         raise InvalidExpression(f"Expected one expression, got {text!r}.")
     if too_deep(statements[0]) is not None:
         raise InvalidExpression(f"{text[:60]!r}… {TOO_LARGE}.")
-    tree = plainly(statements[0])
+    tree = statements[0]
+    if exp.Cast in also:  # then it is about one row, of values of any type
+        tree = bottom_up(tree, plain_function).unnest()
+    tree = plainly(tree)
     for node in tree.walk():
         if isinstance(node, exp.Anonymous):
             if functions.find(node.name) is None:
@@ -83,7 +87,7 @@ _ON_NUMBERS: Final = (
 )
 
 
-_TEXTS: Final = (exp.Upper, exp.Lower, exp.Trim, exp.Substring, exp.DPipe)
+_TEXTS: Final = (exp.Upper, exp.Lower, exp.Trim, exp.Substring, exp.DPipe, *GIVES_TEXT)
 
 
 def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
@@ -95,6 +99,7 @@ def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
             column = isinstance(operand, exp.Column) and operand.name not in numeric
             truth = isinstance(operand, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
             words = (isinstance(operand, exp.Literal) and operand.is_string) or isinstance(operand, _TEXTS)
+            words = words or (isinstance(operand, exp.Cast) and operand.to.is_type("text", "varchar", "date"))
             if column or truth or words:
                 raise InvalidExpression(
                     f"{operand.sql('spark')!r} in {text!r} is not a number. CASE WHEN … THEN 1 ELSE 0 END makes one."
@@ -132,6 +137,16 @@ class Among(NamedTuple):
         return pl.when(found).then(True).otherwise(None if self.has_null else found).alias(self.name)
 
 
+class Computed(NamedTuple):
+    """A function of one value."""
+
+    name: str  # of the column with what it gives
+    value: pl.Expr
+
+    def column(self) -> pl.Expr:
+        return self.value.alias(self.name)
+
+
 class RowExpression(NamedTuple):
     """An expression of one row in polars."""
 
@@ -140,8 +155,7 @@ class RowExpression(NamedTuple):
     divisors: dict[str, float]  # by the name of their column
     times: dict[str, pa.Scalar]  # that are written out, by the name of their column
     digits: dict[str, str]  # decimals, as whole numbers of their last digit: the name of that column, and which it is
-    lists: tuple[Among, ...]  # what to look up in long lists
-    calls: tuple[Call, ...] = ()  # what to compute first, in this order: columns of their own, too
+    steps: tuple[Call | Among | Computed, ...]  # what to compute first, in this order: columns of their own, too
     kind: Kind = Kind(False)  # of what it gives
 
 
@@ -153,23 +167,27 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     """
     divisors: dict[str, float] = {}
     times: dict[str, pa.Scalar] = {}
-    calls: list[Call] = []
     digits: dict[str, str] = {}
-    lists: list[Among] = []
+    steps: list[Call | Among | Computed] = []
 
     def call_first(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Anonymous):
             return node
         function = functions.find(node.name)
         assert function is not None, "parse has found it"
-        name = f"call {len(calls)} of {tree.sql('spark')}"
-        calls.append(Call(name, function, tuple(_sql_expr(argument) for argument in node.expressions)))
+        name = f"call {len(steps)} of {tree.sql('spark')}"
+        steps.append(Call(name, function, tuple(_sql_expr(argument) for argument in node.expressions)))
         return exp.column(exp.to_identifier(name, quoted=True))
 
     def rewrite(node: exp.Expr) -> exp.Expr:
         if (time := written_time(node)) is not None:
             name = f"time {len(times)} of {tree.sql('spark')}"
             times[name] = time
+            return exp.column(exp.to_identifier(name, quoted=True))
+        if (function := function_of(node)) is not None:
+            value = bottom_up(bottom_up(rewritten(operand_of(node), rewrite), divide_by_column), call_first)
+            name = f"function {len(steps)} of {node.sql('spark')}"
+            steps.append(Computed(name, function.polars(_sql_expr(value))))
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.Substring):  # whose numbers are no values of rows
             return exp.Substring(**{**node.args, "this": rewritten(node.this, rewrite)})
@@ -180,9 +198,9 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             digits[name] = node.name
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.In) and (listed := _listed(node)) is not None:
-            name = f"list {len(lists)} of {node.this.sql('spark')}"
-            value = bottom_up(rewritten(node.this, rewrite), divide_by_column)
-            lists.append(Among(name, _sql_expr(bottom_up(value, call_first)), *listed))
+            value = bottom_up(bottom_up(rewritten(node.this, rewrite), divide_by_column), call_first)
+            name = f"list {len(steps)} of {node.this.sql('spark')}"
+            steps.append(Among(name, _sql_expr(value), *listed))
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):  # of null, polars says null
             asked = rewritten(node.this, rewrite)
@@ -213,8 +231,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             divisors,
             times,
             digits,
-            tuple(lists),
-            tuple(calls),
+            tuple(steps),
             kind_of(tree),
         )
     except pl.exceptions.PolarsError as error:
@@ -266,9 +283,9 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
     try:
         exact = [_in_digits(frame[column], text).alias(name) for name, column in expression.digits.items()]
         frame = frame.with_columns(whole.cast(pl.Int128), others.cast(pl.Float64)).with_columns(*constants, *exact)
-        frame = frame.with_columns([one.column() for one in expression.lists])
-        for call in expression.calls:
-            frame = frame.with_columns(pl.Series(call.name, _called(call, frame, text)))
+        for step in expression.steps:
+            made = pl.Series(step.name, _called(step, frame, text)) if isinstance(step, Call) else step.column()
+            frame = frame.with_columns(made)
         scores = frame.select(expression.score)["score"]
     except pl.exceptions.InvalidOperationError as error:
         if "i128" in str(error):  # a part of it that has to fit

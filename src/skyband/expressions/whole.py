@@ -23,6 +23,8 @@ from sqlglot import exp
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.grammar import cast_to, is_to_double
+from skyband.expressions.row_functions import mark_function, operand_of
+from skyband.expressions.times import time_of, written_time
 
 WIDEST: Final = 126  # bits of what is computed: what 38 digits hold
 RESULT: Final = 63  # bits of what a score is
@@ -82,6 +84,11 @@ def is_narrowed(node: exp.Expr) -> bool:
 
 
 def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
+    operand = operand_of(node) if isinstance(node, (exp.Func, exp.Cast)) else None
+    if isinstance(operand, exp.Expr) and written_time(node) is None:
+        function = mark_function(node, _category(operand.unnest(), types))
+        if function is not None:
+            return {"whole": Kind(True, bits=function.bits), "float": _A_FLOAT}.get(function.gives, _OTHER)
     parts = list(node.iter_expressions())
     match node:
         case exp.Column():
@@ -95,6 +102,8 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
         case exp.Cast() if is_to_double(node):
             _as_float(parts[0])
             return _A_FLOAT
+        case exp.Cast() if node.to.is_type("bigint") and kind_of(parts[0]).is_whole:
+            return Kind(True, bits=RESULT)
         case exp.Length():
             return Kind(True, bits=31)
         case exp.Floor() | exp.Ceil():
@@ -122,6 +131,18 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
             _as_float(part)
         return _A_FLOAT
     return _OTHER
+
+
+def _category(node: exp.Expr, types: Mapping[str, pa.DataType]) -> str:
+    """What a value is, roughly."""
+    kind, time = kind_of(node), time_of(node)
+    if time is not None:
+        return "date" if pa.types.is_date(time) else "timestamp" if pa.types.is_timestamp(time) else "span"
+    if kind.is_whole or kind.is_float:
+        return "decimal" if kind.scale else "whole" if kind.is_whole else "float"
+    column = types.get(node.name) if isinstance(node, exp.Column) else None
+    is_truth = isinstance(node, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
+    return "truth" if is_truth or (column is not None and pa.types.is_boolean(column)) else "text"
 
 
 def _of_column(column_type: pa.DataType | None) -> Kind:

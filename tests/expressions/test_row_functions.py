@@ -1,0 +1,157 @@
+"""Oracle tests: functions and casts give what DuckDB gives, and on Spark the same, whatever the zone of its session."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import skyband as sb
+from skyband import expressions
+from skyband.engines.spark import schema_of
+from skyband.sql.rows import value_in_spark
+
+WORDS = [
+    " ab/cd/e ",
+    "Xy",
+    None,
+    "12",
+    "-7.5",
+    "+3",
+    "2026-03-01",
+    "2026-03-01 10:11:12.5",
+    "",
+    "9999999999",
+    "É1",
+    "1e3",
+]
+NUMBERS = [1.5, -2.5, None, 2.675, 0.49999999999999994, 1e20, float("inf"), -0.5, 3.0, -1e10, 2147483647.5, 1e-9]
+WHOLE = [1, 2, None, -4, 5, 6, 7, 300, 9, -129, 2**40, 0]
+TIMES = [
+    None if k == 2 else datetime(2026, 3, 1, 23, 45, 59, 120_000) + timedelta(days=37 * k, microseconds=k)
+    for k in range(12)
+]
+ROWS = pa.table(
+    {
+        "s": WORDS,
+        "i": pa.array(WHOLE, pa.int64()),
+        "x": NUMBERS,
+        "b": [True, False, None] * 4,
+        "ts": pa.array(TIMES, pa.timestamp("us")),
+        "tz": pa.array(TIMES, pa.timestamp("us", "UTC")),
+        "day": [date(2025, 1, 1) + timedelta(days=40 * k) for k in range(12)],
+    }
+)
+
+# What we read, and, where it has another name or meaning there, what DuckDB reads.
+SAME = """
+CAST(i AS STRING) | CAST(b AS STRING) | CAST(day AS STRING) | CAST(ts AS STRING) | CAST(s AS DOUBLE)
+CAST(i AS TINYINT) | CAST(i AS INT) | CAST(i AS SMALLINT) + 1 | CAST(b AS INT) | CAST(b AS DOUBLE)
+CAST(ts AS DATE) | DATE(ts) | CAST(day AS TIMESTAMP) | CAST(ts AS DATE) = day
+CAST(ts AS DATE) > '2026-04-01' | EXTRACT(YEAR FROM ts) | YEAR(day) | HOUR(ts) | EXTRACT(MONTH FROM day)
+MINUTE(ts) * 60 + SECOND(ts) | QUARTER(ts) | WEEKOFYEAR(ts) | DAY(ts) | EXTRACT(DOY FROM ts)
+DATE_TRUNC('hour', ts) | DATE_TRUNC('week', ts) | DATE_TRUNC('month', ts) | DATE_TRUNC('quarter', ts)
+DATE_TRUNC('year', ts) | DATE_TRUNC('minute', ts) < ts | REPLACE(s, 'c', 'zz') | LEFT(s, 2) | RIGHT(s, 2)
+LTRIM(s) | RTRIM(s) | SPLIT_PART(s, '/', 2) | SPLIT_PART(s, '-', 1) | REVERSE(s) | CONTAINS(s, 'c')
+REGEXP_EXTRACT(s, '([a-z]+)/([a-z]*)', 2) | s ILIKE 'x%' | s NOT ILIKE '%B%' | s ILIKE '_Y' | ROUND(x)
+ROUND(x, 2) | ROUND(i) | ROUND(i / 2, 1) | ROUND(-x, 1) | CASE WHEN b THEN CAST(i AS STRING) ELSE s END
+LENGTH(CAST(i AS STRING)) + 1 | UPPER(LEFT(s, 1)) || LOWER(s) | SUBSTRING(CAST(i AS STRING), 1, 1)
+CAST(LEFT(s, 1) AS INT) IN (1, 2) | NULLIF(TRIM(s), '12') | COALESCE(CAST(LEFT(s, 1) AS INT), i, 0) * 2
+LENGTH(s) - LENGTH(REPLACE(s, 'c', '')) | s || '-' || s | LENGTH(TRIM(s)) > 2 | CAST(i AS STRING) LIKE '%0'
+GREATEST(LENGTH(s), i) | LEAST(HOUR(ts), 12) | CAST(CAST(i AS STRING) AS BIGINT) = i | IF(b, UPPER(s), s)
+CAST(REPLACE(CAST(day AS STRING), '-', '') AS INT) | ABS(ROUND(x)) | FLOOR(x) | CEIL(x)
+CAST(x > 1 AS INT) + CAST(s = 'Xy' AS INT) | LEFT(s, 1) IN ('X', ' ', '1')
+EXTRACT(HOUR FROM ts) BETWEEN 9 AND 17
+"""
+OTHERWISE = {
+    "CAST(s AS INT)": "CASE WHEN regexp_full_match(s, '[+-]?[0-9]+') THEN TRY_CAST(s AS INT) END",
+    "CAST(x AS INT)": "TRY_CAST(TRUNC(x) AS INT)",
+    "CAST(x AS BIGINT)": "TRY_CAST(TRUNC(x) AS BIGINT)",
+    "CAST(s AS DATE)": "CASE WHEN LENGTH(s) = 10 THEN TRY_CAST(s AS DATE) END",
+    "CAST(CAST(s AS TIMESTAMP) AS STRING)": (
+        "CAST(CASE WHEN s LIKE '% %:%' THEN TRY_CAST(s AS TIMESTAMP) END AS STRING)"
+    ),
+    "CAST(tz AS STRING)": "CAST(ts AS STRING)",
+    "CAST(tz AS DATE)": "CAST(ts AS DATE)",
+    "HOUR(tz)": "HOUR(ts)",
+    "CAST(DATE_TRUNC('week', tz) AS STRING)": "CAST(DATE_TRUNC('week', ts) AS STRING)",
+    "CAST(DATE_TRUNC('month', tz) AS STRING)": "CAST(DATE_TRUNC('month', ts) AS STRING)",
+    "CAST(DATE_TRUNC('day', tz) AS STRING)": "CAST(DATE_TRUNC('day', ts) AS STRING)",
+    "DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm')": "strftime(ts, '%Y-%m-%d %H:%M')",
+    "TO_CHAR(tz, 'YYYY/MM/DD HH24:MI:SS')": "strftime(ts, '%Y/%m/%d %H:%M:%S')",
+    "DATE_FORMAT(day, 'yyyy-MM')": "strftime(day, '%Y-%m')",
+    "ENDSWITH(s, 'y')": "ends_with(s, 'y')",
+    "CONCAT(s, '-', CAST(i AS STRING))": "s || '-' || CAST(i AS STRING)",
+}
+ALL = {text.strip(): text.strip() for line in SAME.strip().splitlines() for text in line.split(" | ")} | OTHERWISE
+
+
+def found(text: str) -> list[Any]:
+    return [
+        _plain(value) for value in expressions.bind_value(text, ROWS.schema).values(ROWS.to_batches()[0]).to_pylist()
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return value
+    return value.astimezone(UTC).replace(tzinfo=None)
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_gives_what_duckdb_gives(text: str) -> None:
+    connection = duckdb.connect()
+    connection.register("rows", ROWS)
+    theirs = ALL[text] if text in OTHERWISE else text.replace("CAST(", "TRY_CAST(")
+    expected = [_plain(row[0]) for row in connection.execute(f"SELECT {theirs} FROM rows").fetchall()]
+    assert found(text) == expected
+
+
+@pytest.mark.spark
+def test_gives_the_same_on_spark_in_any_zone(spark: Any) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    df = spark.createDataFrame(ROWS)
+    schema = schema_of(df)
+    try:
+        for other in (zone, "America/New_York"):
+            spark.conf.set("spark.sql.session.timeZone", other)
+            listed = [f"{value_in_spark(text, schema)} AS c{i}" for i, text in enumerate(ALL)]
+            answer = df.selectExpr("i", *listed).toArrow()
+            for i, text in enumerate(ALL):
+                assert [_plain(value) for value in answer.column(f"c{i}").to_pylist()] == found(text), (other, text)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("CAST(x AS STRING)", "engines write such numbers in different ways"),
+        ("CAST(ts AS INT)", "EXTRACT of times"),
+        ("CAST(i AS DATE)", "a date is made of a time"),
+        ("CAST(i AS DECIMAL(9, 2))", "CAST"),
+        ("CAST(i AS BINARY)", "CAST is to STRING, BIGINT"),
+        ("EXTRACT(DOW FROM ts)", "possible parts: YEAR"),
+        ("HOUR(day)", "possible parts: YEAR, QUARTER, MONTH, WEEK, DAY, DOY"),
+        ("HOUR(s)", "this is of a time"),
+        ("DATE_TRUNC('decade', ts)", "DATE_TRUNC is of a timestamp"),
+        ("DATE_FORMAT(ts, 'E')", "a format has yyyy"),
+        ("LEFT(i, 2)", "this is of a text"),
+        ("LEFT(s, i)", "how many characters"),
+        ("REPLACE(s, s, 'a')", "is written out"),
+        ("SPLIT_PART(s, '/', 0)", "from 1 on"),
+        (r"REGEXP_EXTRACT(s, '\\d+', 0)", "differ between engines"),
+        ("REGEXP_EXTRACT(s, '(a', 1)", "the pattern is wrong"),
+        ("REGEXP_EXTRACT(s, '(a)', 2)", "has 1 groups"),
+        ("s ILIKE LOWER(s)", "the pattern of ILIKE"),
+        ("ROUND(x, i)", "a whole number from 0 to 15"),
+        ("LEFT(s, 1) + 1", "is not a number"),
+        ("CAST(i AS STRING) * 2", "is not a number"),
+    ],
+)
+def test_what_engines_would_do_differently_is_refused(text: str, why: str) -> None:
+    with pytest.raises(sb.SkybandError, match=why):
+        expressions.bind_value(text, ROWS.schema)

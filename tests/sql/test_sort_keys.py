@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from sql.test_statements_duckdb import SIZE, WINDOWED, found, ordered, trades
 
@@ -115,9 +119,46 @@ def test_what_is_no_sort_key_is_refused(options: dict[str, Any], said: str) -> N
         sb.top_k(table, k=1, window=sb.sliding(1, every=1), **options)
 
 
+SPARK = (
+    "SELECT id FROM trades [WINDOW 20 EVERY 10 ON t] ORDER BY g, x DESC NULLS FIRST, id LIMIT 3",
+    "SELECT id, g FROM trades [WINDOW 20 EVERY 10 ON t] ORDER BY moment DESC NULLS LAST, d, id LIMIT 2 BY g",
+    "SELECT id FROM trades [WINDOW 20 ROWS EVERY 10 ROWS ORDER BY id] ORDER BY LEFT(g, 1) || 'z' DESC, i, id LIMIT 3",
+)
+
+
 @pytest.mark.spark
-def test_on_spark_several_sort_keys_are_refused_by_name(spark: Any) -> None:
-    statement = "SELECT id FROM rows [WINDOW 2 EVERY 2 ON t] ORDER BY name, id LIMIT 1"
-    df = spark.createDataFrame([(1, 0, "a")], "id long, t long, name string")
-    with pytest.raises(sb.InvalidQuery, match="On Spark rows are ranked by one number, not by name ASC, id ASC"):
-        sb.sql(statement, rows=df)
+def test_rows_are_ranked_the_same_on_spark(spark: Any) -> None:
+    table = rows(random.Random(5))
+    df = spark.createDataFrame(table)
+    for statement in SPARK:
+        expected, answer = sb.sql(statement, trades=table), sb.sql(statement, trades=df).toArrow()
+        assert answer.column_names == expected.column_names, statement
+        assert ordered(_values(answer)) == ordered(_values(expected)), statement
+
+
+@pytest.mark.spark
+def test_a_stream_is_ranked_by_several_keys(spark: Any, tmp_path: Path) -> None:
+    table = rows(random.Random(6)).drop_columns(["moment"])
+    times = pa.array(
+        [datetime(2026, 3, 1) + timedelta(seconds=t) for t in table["t"].to_pylist()], pa.timestamp("us", "UTC")
+    )
+    table = table.append_column("at", times)
+    for number, part in enumerate((table.slice(0, 30), table.slice(30))):
+        pq.write_table(part, tmp_path / f"{number}.parquet")
+        os.utime(tmp_path / f"{number}.parquet", (number, number))
+    df = spark.createDataFrame(table)
+    stream = spark.readStream.schema(df.schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path))
+    statement = "SELECT id FROM trades [WINDOW 20 SECONDS EVERY 10 SECONDS ON at] ORDER BY g, x DESC, id LIMIT 3"
+    query = sb.sql(statement, trades=stream).writeStream.format("memory").queryName("keyed").outputMode("append")
+    running = query.trigger(availableNow=True).start()
+    running.awaitTermination(600)
+    answer, expected = spark.table("keyed").toArrow(), sb.sql(statement, trades=table)
+    closed = pc.less_equal(expected["window_end"], pc.max(table["at"]))
+    assert ordered(_values(answer)) == ordered(_values(expected.filter(closed)))
+
+
+def _values(table: pa.Table) -> list[tuple[Any, ...]]:
+    return [
+        tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in row.values())
+        for row in table.to_pylist()
+    ]

@@ -104,7 +104,8 @@ class Rows(OneWindowProblem[TopK]):
         (rows,) = data.values()
         recipe, score = spark.resolve(rows, query, None)
         if score is None:
-            raise InvalidQuery(f"{called!r} calls a function of yours, which cannot share a stream.")
+            why = "ranks by several keys" if isinstance(query.by, tuple) else "calls a function of yours"
+            raise InvalidQuery(f"{called!r} {why}, which cannot share a stream.")
         return spark.part(rows, recipe, score)
 
     def matches(self, statement: Statement) -> bool:

@@ -70,7 +70,7 @@ class TopK(Query):
     by: Converted[str | Sequence[str] | Callable[..., Any], By] = option(
         _check_by,
         "The score of a row: a column, an SQL expression, or a function whose parameters are columns. On Spark it may "
-        'be a Column, too. In one process, also several sort keys, each the largest first unless it says "x ASC": '
+        'be a Column, too. Or several sort keys, each the largest first unless it says "x ASC": '
         '`["price", "symbol ASC NULLS LAST"]`; these may be strings, booleans, dates and timestamps.',
         sql="ORDER BY by DESC",
     )

@@ -32,11 +32,12 @@ from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_
 from skyband.engines.spark.sieving import JvmSieve, is_attached, sieve_of
 from skyband.errors import InvalidExpression, InvalidQuery, SkybandError, UnknownColumn
 from skyband.expressions import Score
+from skyband.expressions.sort_keys import bind_ranking
 from skyband.problems.rows.codec import RowsCodec, kept_schema, output_of
 from skyband.problems.rows.planning import plan, specify
 from skyband.problems.rows.problem import PROBLEM
 from skyband.problems.rows.query import TopK
-from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGatherer, group_key, weight
+from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGatherer, KeyedGatherer, group_key, weight
 from skyband.windows import Ticks
 
 
@@ -48,15 +49,20 @@ class TopKRecipe(Recipe):
     score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
     text: str = "the score"  # as the user wrote it
 
+    @property
+    def is_sieved(self) -> bool:
+        """Are rows ruled out before they are packed? Only numbers can be compared before all are in one place."""
+        return self.by_pane and not isinstance(self.query.by, tuple)
+
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
         return Session(RowsCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
 
     def gatherer(self) -> Gatherer:
-        return CandidateGatherer(self)
+        return KeyedGatherer(self) if isinstance(self.query.by, tuple) else CandidateGatherer(self)
 
     @property
     def keeps_the_latest(self) -> bool:
-        return self.by_pane
+        return self.is_sieved
 
 
 def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
@@ -90,7 +96,7 @@ def part(df: DataFrame, recipe: TopKRecipe, score: Column | None, sieve: JvmSiev
     return Part(
         recipe,
         columns=lambda buckets: _columns(df, recipe, score, buckets),
-        weigh=(lambda where: weight(df, recipe, score, where, sieve)) if recipe.by_pane else None,
+        weigh=(lambda where: weight(df, recipe, score, where, sieve)) if recipe.is_sieved else None,
     )
 
 
@@ -98,6 +104,8 @@ def jvm_sieve(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> JvmSie
     """What rules out rows in the JVM, or why Python does it, or nobody."""
     if not recipe.by_pane:
         return "none: in such a window every row may be shown"
+    if not recipe.is_sieved:
+        return "none: only rows that one number ranks can be ruled out"
     if score is None:
         return "in Python, which computes the score"
     if not df.isStreaming:
@@ -141,12 +149,10 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     ticks = query.window.ticks(schema, query.lateness)
     chosen = plan(specify(query, schema), query.algorithm, expect=query.expect)
     function, text = None, str(query.by)
+    by: Any = SCORE
     if isinstance(query.by, tuple):
-        raise InvalidQuery(
-            f"On Spark rows are ranked by one number, not by {', '.join(query.by)}. Several sort keys, strings and "
-            "times are ranked in one process."
-        )
-    if score is None:
+        by, score_type = query.by, bind_ranking(query.by, schema).type
+    elif score is None:
         bound = expressions.bind(query.by, schema)
         text, score_type = bound.text, bound.type
         if bound.spark_sql is None:
@@ -158,7 +164,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         score_type = _number_type(df, score)
     asked_of_a_bucket = TopK(
         k=query.k,
-        by=SCORE,
+        by=by,
         window=query.window,
         per=query.per,
         ascending=query.ascending,
@@ -173,8 +179,8 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     recipe = TopKRecipe(
         window=query.window,
         ticks=ticks,
-        schema=_bucket_schema(query, schema, score_type),
-        added=(SCORE,),
+        schema=schema if by is query.by else _bucket_schema(query, schema, score_type),
+        added=() if by is query.by else (SCORE,),
         output=output.schema,
         sources=(*[None] * added_first, *query.per, None, None, *others),
         changes=not gives_windows(query.emit),
@@ -203,7 +209,7 @@ def _columns(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: i
     columns.append(tie(df))
     if recipe.is_spread:
         columns.append(bucket(per, buckets))
-    if recipe.by_pane and per:
+    if recipe.is_sieved and per:
         columns.append(group_key(df, per).alias(GROUP))
     return columns
 

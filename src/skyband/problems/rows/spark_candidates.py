@@ -20,6 +20,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
+from skyband.core.encoding.schemas import plain_schema, whole_batch
 from skyband.core.encoding.scores import Comparable
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Ints, Tally
@@ -27,6 +28,7 @@ from skyband.engines.spark.part import WEIGHT
 from skyband.engines.spark.recipe import PREFIX, TIE, quoted
 from skyband.engines.spark.sieving import JvmSieve
 from skyband.engines.spark.workers import spare_the_collector
+from skyband.expressions.sort_keys import SortKeys
 from skyband.kernels.compiling import read_only
 from skyband.kernels.panes import Shape, shape_of
 from skyband.kernels.sieve import Sieve, tally_panes
@@ -185,3 +187,26 @@ class CandidateGatherer(Gatherer):
         scores = scores.but(out)
         kept = self._sieve.keep(times, scores.scores, groups, null_groups, ties)
         return kept if scores.without is None else kept | scores.without
+
+
+class KeyedGatherer(Gatherer):
+    """Rows that several sort keys rank: all go on, and those are counted that the first key does not rank."""
+
+    def __init__(self, recipe: TopKRecipe) -> None:
+        super().__init__(recipe)
+        assert isinstance(recipe.query.by, tuple)
+        self._sort = SortKeys(recipe.query.by, plain_schema(recipe.schema))
+
+    def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
+        timeless = self.timeless(table)
+        rows = self.typed(table, ~timeless)
+        unranked = np.zeros(rows.num_rows, np.bool_)
+        if self._sort.keys[0].nulls is None and rows.num_rows:
+            first = self._sort.values(whole_batch(rows.select(self._recipe.schema.names)))[0]
+            unranked = np.asarray(first.is_null())
+        tally = Tally(table.num_rows, int(timeless.sum()), int(unranked.sum()))
+        if self._recipe.by_pane:
+            shape = shape_of(self._recipe.ticks.size, self._recipe.ticks.every)
+            times = times_of(rows.column(str(self._recipe.window.on)))[~unranked]
+            tally.ends, tally.rows = pane_tally(times, np.ones(len(times), np.int32), shape)
+        return rows, tally

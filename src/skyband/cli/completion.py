@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Final
 
 import pyarrow as pa
-from sqlglot import exp
 
-from skyband.expressions.aggregates import FUNCTIONS
-from skyband.expressions.grammar import READ, READ_IN_ROWS
+from skyband.dialect.functions import known_functions
 
 KEYWORDS: Final = (
     *("SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "QUALIFY", "WITH", "AS", "AND", "OR"),
@@ -23,14 +20,6 @@ KEYWORDS: Final = (
 _WORD: Final = re.compile(r"(?:(\w+)\.)?(\w*)\Z")
 
 Schemas = Mapping[str, pa.Schema]
-
-
-@cache
-def functions() -> tuple[str, ...]:
-    """The functions that an expression may call."""
-    kinds = (kind for kind in (*READ, *READ_IN_ROWS) if issubclass(kind, exp.Func))
-    named = {name for kind in kinds for name in kind.sql_names()}
-    return tuple(sorted((named - set(KEYWORDS)) | set(FUNCTIONS)))
 
 
 def completions(before: str, after: str, tables: Schemas, commands: Iterable[str]) -> tuple[int, list[str]]:
@@ -51,7 +40,7 @@ def completions(before: str, after: str, tables: Schemas, commands: Iterable[str
 
 def _words(tables: Schemas) -> list[str]:
     columns = (name for schema in tables.values() for name in schema.names)
-    return list(dict.fromkeys([*tables, *columns, *functions(), *KEYWORDS]))
+    return list(dict.fromkeys([*tables, *columns, *known_functions(), *KEYWORDS]))
 
 
 def _beginning(word: str, names: Iterable[str]) -> list[str]:

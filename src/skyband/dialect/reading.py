@@ -13,12 +13,12 @@ from skyband import expressions
 from skyband.dialect.columns import check_name
 from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.nodes import Span, StreamWindow
+from skyband.dialect.spans import ROWS as _ROWS
+from skyband.dialect.spans import check_spans, check_units
 from skyband.dialect.statement import Input, Statement
 from skyband.errors import InvalidSql, SkybandError
 from skyband.expressions.grammar import rewritten
 from skyband.windows import Window, landmark, sliding
-
-_ROWS = ("ROW", "ROWS")
 
 
 def window_of(
@@ -38,6 +38,7 @@ def window_of(
             one.node,
             "Say how much of it counts: [WINDOW 1 HOUR EVERY 1 MINUTE], [WINDOW 1000 ROWS] or [WINDOW UNTIL NOW].",
         )
+    check_spans(statement, said, schema, one.on)
     size, every, lateness = (_span(said.args.get(name)) for name in ("this", "every", "lateness"))
     try:
         if size is None:
@@ -74,6 +75,7 @@ def _span(span: Span | None) -> str | int | None:
 
 def measured_column(statement: Statement, one: Input, said: StreamWindow, schema: pa.Schema) -> str | None:
     """The column that a window measures, among these; None: it counts rows."""
+    check_units(statement, said)
     spans = [said.args[name] for name in ("this", "every") if said.args.get(name)]
     units = {span.args["unit"].name if span.args.get("unit") else None for span in spans}
     if units & set(_ROWS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
@@ -13,6 +14,8 @@ from skyband.dialect import table_functions
 from skyband.dialect import text as texts
 from skyband.dialect.clauses import check_read
 from skyband.dialect.columns import Item
+from skyband.dialect.functions import refuse_function, unknown_function
+from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.levels import Level, parts_of, unstacked
 from skyband.dialect.nodes import StreamWindow
 from skyband.dialect.query_spec import Rows, View
@@ -87,7 +90,23 @@ class Statement:
         except InvalidSql:
             raise
         except SkybandError as error:
-            self.refuse(str(error), where)
+            if where is not None and (call := unknown_function(where)) is not None:
+                refuse_function(self, call)
+            if where is not None and "cannot be part of" in str(error):
+                self.check_rows(where)
+            # What polars says of it is about an expression that nobody wrote.
+            why = str(error).partition("': ")[0] + "'" if str(error).startswith("Cannot evaluate") else str(error)
+            self.refuse(why, where)
+
+    def check_rows(self, tree: exp.Expr) -> None:
+        """Raise at an aggregate in what is asked of each row by itself."""
+        for one in tree.find_all(exp.AggFunc):
+            if not isinstance(one.parent, exp.Window):
+                self.refuse(
+                    f"{one.key.upper()} is about several rows, but this is asked of each row by itself",
+                    one,
+                    "Groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.",
+                )
 
     def take(self, clause: str) -> Any:
         """A clause of the SELECT, or None. Whoever asks for one answers for it: see `check_taken`."""
@@ -189,8 +208,11 @@ def _emit(text: str, said: exp.Expr | None) -> str | None:
         return None
     word = said.name.lower()
     if word not in MODES:
+        near = difflib.get_close_matches(word, MODES, n=1, cutoff=0.7)
+        hint = f"Did you mean {near[0].upper()}? " if near else ""
         possible = ", ".join(f"EMIT {mode.upper()}" for mode in MODES)
-        texts.refuse(text, f"EMIT {said.name} is unknown", None, f"Possible: {possible}.")
+        places = [token.start for token in SkybandSql().tokenize(text) if token.text.upper() == said.name]
+        texts.refuse(text, f"EMIT {said.name} is unknown", places[-1], f"{hint}Possible: {possible}.")
     return word
 
 

@@ -9,6 +9,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.nodes import Continuous
+from skyband.dialect.syntax import fault, meant_word
 from skyband.errors import InvalidQuery, InvalidSql
 from skyband.expressions.grammar import TOO_LARGE, too_deep
 
@@ -20,16 +21,8 @@ def read(text: str) -> Continuous:
     try:
         statements = [statement for statement in SkybandSql().parse(text) if statement is not None]
     except ParseError as error:
-        first: dict[str, Any] = error.errors[0] if error.errors else {}
-        # What stands before the place, as far back as sqlglot shows it.
-        before = str(first.get("start_context") or "")
-        why = str(first.get("description") or error)
-        # Its own words about tokens and classes say little to who wrote the statement.
-        refuse(
-            text,
-            f"Cannot read this: {'something is missing here' if '<' in why else why}",
-            text.find(before) + len(before),
-        )
+        why, place, possible = fault(text, error)
+        refuse(text, f"Cannot read this: {why}", place, possible)
     except (SqlglotError, RecursionError) as error:
         why = "a quote is not closed" if isinstance(error, TokenError) else "it is nested too deeply"
         raise InvalidSql(f"Cannot read this: {why}.\n{_quoted(text[:1_000])}") from None
@@ -41,7 +34,10 @@ def read(text: str) -> Continuous:
     if too_deep(statement) is not None:
         raise InvalidSql(f"This statement {TOO_LARGE}:\n  {text.strip()[:100]}…")
     if not isinstance(statement, Continuous):
-        refuse(text, f"Only SELECT can be answered, not {statement.key.upper()}", 0)
+        tokens = SkybandSql().tokenize(text)
+        meant = meant_word(text, tokens, tokens[0].start)
+        possible = "" if meant is None else f"Did you mean {meant[1]}?"
+        refuse(text, f"Only SELECT can be answered, not {tokens[0].text.upper()}", tokens[0].start, possible)
     return statement
 
 

@@ -170,6 +170,9 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
         name = aggregate.columns[0].column
         there = f"IF({aggregate.argument} IS NULL, NULL, CAST(1 AS BIGINT))"
         return Argument(text, False, pa.int64(), False, there, lambda batch: _presence(batch.column(name)))
+    if column_type is not None and (pa.types.is_string(column_type) or pa.types.is_large_string(column_type)):
+        name = aggregate.columns[0].column
+        raise InvalidExpression(f"{text!r} takes numbers and times, but {name!r} is {column_type}. COUNT takes it.")
     if column_type is not None and _is_moment(column_type):
         if aggregate.function in ("SUM", "AVG"):
             raise InvalidExpression(f"{text!r} adds up {column_type}. MIN, MAX and COUNT take it.")

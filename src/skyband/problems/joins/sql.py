@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
 from skyband.dialect.computing import with_columns
+from skyband.dialect.functions import refuse_function, unknown_function
 from skyband.dialect.nodes import BOUNDS
 from skyband.dialect.query_spec import QuerySpec, Shown
 from skyband.dialect.ranking import Key, Ranking, count_of, keys_of, offset_of, ranking_of
@@ -26,7 +27,7 @@ from skyband.dialect.reading import (
 )
 from skyband.dialect.statement import Statement
 from skyband.dialect.window_bounds import bound_in, check_whole, with_bounds
-from skyband.expressions.aggregates import read_aggregate
+from skyband.expressions.aggregates import bind_argument, read_aggregate
 from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
@@ -41,10 +42,15 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The statement as a `JoinAggregate`. `schemas` by alias."""
     if statement.error is not None or statement.recall is not None:
         statement.refuse("Aggregates are exact: there is no error to allow")
+    for item in statement.items:
+        if (call := unknown_function(item.tree)) is not None:
+            refuse_function(statement, call)
     statement = _without_filters(statement)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
-    aggregates = _Aggregates(statement, [column.unnest() for column in _groups(statement)])
+    aggregates = _Aggregates(statement, schemas, [column.unnest() for column in _groups(statement)])
     having, ranking = statement.take("having"), _ranking(statement)
+    if having is not None and isinstance(having.this.unnest(), exp.AggFunc):
+        statement.refuse("HAVING must be true or false for each group", having.this, "Compare it: HAVING COUNT(*) > 3.")
     aggregates.number = ranking.number
     shown = [(item.name, aggregates.over_answer(item.tree)) for item in statement.items]
     having_tree = None if having is None else aggregates.over_answer(having.this)
@@ -152,8 +158,8 @@ def _groups(statement: Statement) -> list[exp.Expr]:
 class _Aggregates:
     """The aggregates of a statement and what it groups by, each once, with the name it has in the answer."""
 
-    def __init__(self, statement: Statement, groups: list[exp.Expr]) -> None:
-        self._statement = statement
+    def __init__(self, statement: Statement, schemas: Schemas, groups: list[exp.Expr]) -> None:
+        self._statement, self._schemas = statement, schemas
         self.groups: list[exp.Column] = [one for one in dict.fromkeys(groups) if isinstance(one, exp.Column)]
         keys = [(column.table, column.name) for column in self.groups]
         names = group_names(keys, set())
@@ -178,7 +184,14 @@ class _Aggregates:
         taken.add(name)
         self._known[aggregate] = name
         self.texts[name] = self._text(aggregate)
-        self._statement.attempt(lambda: read_aggregate(self.texts[name]), aggregate)
+        inner = aggregate.this
+        if isinstance(inner, exp.Expr) and (nested := inner.find(exp.AggFunc)) is not None:
+            self._statement.refuse("An aggregate is of rows, not of aggregates", nested)
+        read = self._statement.attempt(lambda: read_aggregate(self.texts[name]), aggregate)
+        columns = list(aggregate.find_all(exp.Column, bfs=False))
+        if read.argument is not None and len({column.table for column in columns}) == 1:
+            schema = self._schemas[columns[0].table]
+            self._statement.attempt(lambda: bind_argument(read, schema), columns[0])
 
     def _text(self, aggregate: exp.Expr) -> str:
         """An aggregate as the query writes it: with the inputs of its columns, if there is more than one."""
@@ -229,7 +242,9 @@ def _conditions(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[s
         if join.side:
             statement.refuse(f"{join.side} JOIN is not supported with GROUP BY", one.node)
     on = []
+    joined: list[set[str]] = []
     for condition in statement.conditions:
+        statement.check_rows(condition)
         owners = {column.table for column in condition.find_all(exp.Column)}
         if len(owners) < 2:  # of none: it is true of all rows, or of none
             filters[owners.pop() if owners else statement.inputs[0].alias].append(condition)
@@ -241,7 +256,24 @@ def _conditions(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[s
         if len(columns) < 2:
             statement.refuse("A join sets two columns equal", condition, _POSSIBLE)
         on.append(" = ".join(f"{side.table}.{quoted(side.name)}" for side in columns))
+        joined.append(owners)
+    _check_joined(statement, joined)
     return filters, on
+
+
+def _check_joined(statement: Statement, joined: list[set[str]]) -> None:
+    """Raise at an input that no condition connects with the first."""
+    first, *others = statement.inputs
+    reached = {first.alias}
+    for _ in others:
+        reached |= {alias for pair in joined if pair & reached for alias in pair}
+    for one in others:
+        if one.alias not in reached:
+            statement.refuse(
+                f"No condition joins {one.alias!r}, so each of its rows would match every other",
+                one.node,
+                f"Add one such as {first.alias}.id = {one.alias}.id.",
+            )
 
 
 def _inputs(

@@ -1,0 +1,140 @@
+"""Examples: no advice that does not work. What an error says to write is written, and is then accepted."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from sql.test_rejected import cases
+from sql.test_statements import INPUTS
+
+import skyband as sb
+
+MEANT = re.compile(r"Did you mean '?([^?']+)'?\?")
+LISTS = ("Columns:", "Inputs:", "Given:", "Units:", "Functions:")  # they say what there is, not what to write
+TOP, GROUPS = "ORDER BY price DESC LIMIT 3", "GROUP BY symbol"
+T = "FROM trades [WINDOW 10 EVERY 5 ON t]"
+PAIRS = "FROM trades a, trades b WHERE a.seq < b.seq ORDER BY {} LIMIT 3 WINDOW [10 EVERY 5 ON t]"
+JOIN = "SELECT a.auctionID, COUNT(*) FROM auction a [WINDOW 1 HOUR]{} GROUP BY a.auctionID"
+ACROSS = "SELECT * FROM r1 FULL JOIN r2 USING (flow) ORDER BY {} DESC LIMIT 3 WINDOW [10 ON t]"
+
+# By the advice, a statement that takes it.
+MENDED = {
+    "Name the inputs: SELECT … FROM trades [WINDOW 1 HOUR].": f"SELECT 1 AS one FROM trades [WINDOW 1 HOUR] {TOP}",
+    "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.": (
+        f"SELECT * {T} ORDER BY price DESC LIMIT 10 BY venue"
+    ),
+    "ROWS: [WINDOW 1000 ROWS]; or a column of whole numbers: [WINDOW 600 EVERY 60 ON t].": (
+        f"SELECT * FROM trades [WINDOW 600 EVERY 60 ON t] {TOP}"
+    ),
+    "Write EVERY 5 ROWS.": f"SELECT * FROM trades [WINDOW 5 ROWS EVERY 5 ROWS] {TOP}",
+    "Write 1, in the unit of the column, or ON a timestamp.": f"SELECT * FROM trades [WINDOW 1 ON t] {TOP}",
+    "Here: WITH ERROR 0.001.": f"SELECT * {T} {TOP} WITH ERROR 0.001",
+    "Leave LATENESS out.": f"SELECT * FROM trades [WINDOW 10 ROWS] {TOP}",
+    "Inputs have plain names.": f"SELECT * {T} {TOP}",
+    "Write FROM (SELECT …) AS t [WINDOW 1 HOUR].": f"SELECT * FROM (SELECT * FROM trades) AS t [WINDOW 1 HOUR] {TOP}",
+    "A common table expression (WITH name AS …) may compute columns and filter rows of one input.": (
+        f"WITH a AS (SELECT * FROM trades WHERE price > 3) SELECT * FROM a [WINDOW 10 EVERY 5 ON t] {TOP}"
+    ),
+    "Possible: one SELECT.": f"SELECT * {T} {TOP}",
+    "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10.": (
+        f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) <= 10"
+    ),
+    "Write for example WHERE a.id < b.id. Without it every pair would come twice, as (x, y) and as (y, x).": (
+        f"SELECT a.seq {PAIRS.format('a.price')}"
+    ),
+    "Write a.price.": f"SELECT a.seq {PAIRS.format('a.price')}",
+    "Write a.symbol.": f"SELECT a.symbol {PAIRS.format('a.price')}",
+    "Give one another name: FROM t AS a, t AS b.": f"SELECT a.seq {PAIRS.format('a.price')}",
+    "Add it to GROUP BY, or take MIN, MAX, SUM, AVG or COUNT of it.": f"SELECT symbol, MAX(price) {T} {GROUPS}",
+    "Say how much of a stream counts: [WINDOW 1 HOUR EVERY 1 MINUTE].": (
+        f"SELECT symbol, COUNT(*) FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] {GROUPS}"
+    ),
+    "Possible: GROUP BY columns or expressions.": f"SELECT COUNT(*) {T} GROUP BY UPPER(symbol)",
+    "Add one such as a.id = b.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] ON a.auctionID = b.auctionID"),
+    "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND.": JOIN.format(
+        ", bid b [WINDOW 1 HOUR] WHERE a.auctionID = b.auctionID AND b.price > 3"
+    ),
+    "Possible: JOIN … ON, JOIN … USING, and FULL JOIN … USING of streams.": JOIN.format(
+        " JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"
+    ),
+    "Write a.auctionID.": JOIN.format(", bid b [WINDOW 1 HOUR] WHERE a.auctionID = b.auctionID"),
+    "Leave that stream out, or add its value.": ACROSS.format("r1.size + r2.amount"),
+    "Possible: FROM r1 FULL JOIN r2 USING (id) FULL JOIN r3 USING (id), each with the same window.": ACROSS.format(
+        "r1.size + r2.amount"
+    ),
+    "WITH BOUNDS (smallest, largest) says what the smallest is.": ACROSS.format("r1.size + r2.amount")
+    + " WITH BOUNDS (0, 9)",
+    "Write one expression; rows of one input can be ranked by several.": (
+        f"SELECT seq {T} ORDER BY price, volume LIMIT 2"
+    ),
+    "Possible: EMIT WINDOWS, EMIT CHANGES, EMIT ENTRIES.": f"SELECT * {T} {TOP} EMIT ENTRIES",
+    "Leave it out, or give it a score: COALESCE(price, 0).": f"SELECT a.seq {PAIRS.format('COALESCE(a.price, 0)')}",
+    "Write 10 SECONDS.": f"SELECT * FROM trades [WINDOW 10 SECONDS ON ts] {TOP}",
+    "Write 3 SECONDS.": f"SELECT * FROM trades [WINDOW 1 HOUR EVERY 7 MINUTES LATENESS 3 SECONDS] {TOP}",
+    "Text stands in quotes: 'OAK'.": f"SELECT symbol {T} WHERE symbol = 'OAK' {TOP}",
+    "Groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.": (
+        f"SELECT symbol {T} GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10"
+    ),
+    "LIMIT says how many: ORDER BY price DESC LIMIT 3.": f"SELECT symbol {T} ORDER BY price DESC LIMIT 3",
+    "Compare it: HAVING COUNT(*) > 3.": f"SELECT symbol, SUM(price) {T} {GROUPS} HAVING COUNT(*) > 3",
+    "WHERE filters rows.": f"SELECT symbol {T} WHERE price > 3 {TOP}",
+    "Possible: GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); FROM s [WINDOW …], "
+    "queries AS q … LIMIT k BY q.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
+    "Write WHERE rn <= 10 around it, or QUALIFY.": (
+        f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (ORDER BY price DESC) <= 10"
+    ),
+    "For each window, write QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY …) <= 10.": (
+        "SELECT * FROM TUMBLE(trades, ts, INTERVAL 10 MINUTES) "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY price) <= 10"
+    ),
+}
+# They have a second mistake, which is then said.
+TWO_MISTAKES = {
+    "SELECT a.seq FROM trades a, bid b WHERE a.seq < b.price ORDER BY a.price LIMIT 3 WINDOW [10 EVERY 5 ON t]"
+}
+
+
+def advice(said: str) -> str:
+    """What stands below the statement, without lists of what there is."""
+    below = "\n".join(line for line in said.split("\n")[1:] if not line.startswith("  "))
+    for each in LISTS:
+        below = re.sub(rf"(^|\s){each}.*", "", below)
+    return below.strip()
+
+
+def is_accepted(statement: str) -> bool:
+    sb.sql(f"EXPLAIN {statement}", **INPUTS)
+    return True
+
+
+@pytest.mark.parametrize(("statement", "said"), [(text, said) for text, said in cases() if MEANT.search(said)])
+def test_the_word_that_was_meant_will_do(statement: str, said: str) -> None:
+    with pytest.raises(sb.InvalidSql) as caught:
+        sb.sql(statement, **INPUTS)
+    place, meant = caught.value.place, MEANT.search(said)
+    assert place is not None
+    assert meant is not None
+    place += len(re.match(r"(?:\w+\.)?", statement[place:])[0])  # type: ignore[index]  # the column behind its input
+    mended = statement[:place] + re.sub(r"^\w+", meant[1], statement[place:])
+    if statement in TWO_MISTAKES:
+        with pytest.raises(sb.InvalidSql) as second:
+            sb.sql(mended, **INPUTS)
+        assert second.value.why != caught.value.why
+    else:
+        assert is_accepted(mended)
+
+
+@pytest.mark.parametrize("said", sorted({advice(said) for _, said in cases() if not MEANT.search(said)} - {""}))
+def test_what_is_advised_is_accepted(said: str) -> None:
+    assert is_accepted(MENDED[said])
+
+
+def test_no_advice_is_tried_that_nobody_gives() -> None:
+    assert MENDED.keys() == {advice(said) for _, said in cases() if not MEANT.search(said)} - {""}
+
+
+def test_there_are_a_hundred_mistakes_and_most_are_pointed_at() -> None:
+    pointed = [said for _, said in cases() if re.search(r"\n +\^", said)]
+    assert len(cases()) >= 200
+    assert len(pointed) >= 0.9 * len(cases())

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sql.nexmark import ASKED, CANNOT  # run as a program, it is not on the path
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "sql-reference.md"
@@ -21,7 +26,22 @@ auctionID, price), `person` (personID, state), and the streams `r1` (flow, size,
 
 def page() -> str:
     """The page as it should be."""
-    return "\n".join([HEAD, *_accepted(), "## What is refused, and what is said", "", *_rejected()])
+    refused = ["## What is refused, and what is said", "", *_rejected()]
+    return "\n".join([HEAD, *_accepted(), *_nexmark(), *refused])
+
+
+def _nexmark() -> list[str]:
+    """The suite that engines for streams compare themselves by."""
+    lines = ["## Nexmark", ""]
+    lines += [
+        f"Of the {len(ASKED) + len(CANNOT)} questions of the suite, these {len(ASKED)} can be asked:",
+        "",
+        "```sql",
+    ]
+    for name, asked in ASKED.items():
+        lines += [f"-- {name}: {asked.about}", f"{asked.ours};"]
+    lines += ["```", "", "These cannot:", "", "| question | why |", "|---|---|"]
+    return [*lines, *(f"| {name} | {why} |" for name, why in CANNOT.items()), ""]
 
 
 def _accepted() -> list[str]:

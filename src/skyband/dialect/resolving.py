@@ -17,7 +17,7 @@ from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import Item, check_name, qualified
 from skyband.dialect.levels import put_together
 from skyband.dialect.nodes import BOUNDS, StreamWindow
-from skyband.dialect.query_spec import View
+from skyband.dialect.query_spec import Rows, View
 from skyband.dialect.reading import all_of, check_conditions, measured_column, row_text
 from skyband.dialect.sources import Step
 from skyband.dialect.statement import Input, Statement
@@ -36,6 +36,14 @@ def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[St
     made = replace(statement, select=select, items=items, inputs=tuple(one for one, _, _ in found))
     made = settle_bounds(put_together(made))
     return made, {one.alias: whole for one, _, whole in found}
+
+
+def plain_rows(statement: Statement, schema: pa.Schema) -> Rows:
+    """The rows that a statement asks for which does no more than compute columns and filter: see `is_plain`."""
+    (one,) = statement.inputs
+    step = Step(statement.select, one.alias, (), "the answer")
+    viewed, _, _ = _viewed(statement, replace(one, source=one.source.then(step)), schema)
+    return Rows(one.name, views=viewed.views)
 
 
 def _with_bounds(items: tuple[Item, ...]) -> tuple[Item, ...]:

@@ -129,6 +129,21 @@ class Statement:
         return any(not isinstance(one.parent, exp.Window) for one in aggregates)
 
     @property
+    def is_plain(self) -> bool:
+        """Does it only compute columns and filter rows, with no window? Then every row is answered by itself."""
+        clauses = ("order", "limit", "qualify", "having", "offset")
+        asked = (self.window, self.emit, self.error, self.recall, self.bounds)
+        one = self.inputs[0]
+        return (
+            len(self.inputs) == 1
+            and one.source.window is None
+            and not self.is_grouped
+            and not self.levels
+            and not any(self.select.args.get(name) for name in clauses)
+            and all(part is None for part in asked)
+        )
+
+    @property
     def function(self) -> exp.Expr | None:
         """TUMBLE, HOP or window(), where that is how the window was written."""
         return next((one.source.function for one in self.inputs if one.source.function is not None), None)

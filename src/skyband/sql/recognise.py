@@ -14,6 +14,12 @@ from skyband.dialect.statement import Statement
 
 def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The query that the statement asks; `schemas` of its inputs, by the names they were given under, in any case."""
+    if statement.is_plain:
+        statement.refuse(
+            "This neither ranks nor groups, so there is no query to keep running",
+            statement.inputs[0].node,
+            "sb.sql answers it row by row; a window makes a query of it: [WINDOW 1 HOUR EVERY 1 MINUTE].",
+        )
     by_name = {name.lower(): schema for name, schema in schemas.items()}
     statement, by_alias = resolved(statement, {one.name: by_name[one.name.lower()] for one in statement.inputs})
     problem = next((each for each in problems().values() if each.matches(statement)), None)

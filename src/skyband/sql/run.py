@@ -23,6 +23,7 @@ from skyband.engines.embedded.running import give
 from skyband.errors import InvalidInput
 from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark
 from skyband.sql.answers import Shower, projected
+from skyband.sql.plain import plain_answer
 from skyband.sql.recognise import recognise
 from skyband.sql.rows import prepared, prepared_in_spark, where_in_spark
 from skyband.sql.variables import NO_VARIABLES, Variables
@@ -100,6 +101,8 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variabl
     else:
         data = {name: read(one).plain() for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
+    if statement.is_plain and statement.explain is None:
+        return plain_answer(statement, data, schemas, on_spark=bool(on_spark))
     spec = recognise(statement, schemas)
     if statement.explain is not None:
         if not on_spark:
@@ -227,7 +230,11 @@ def _alike(statements: Mapping[str, Statement], sources: Mapping[str, Source]) -
     groups: dict[Any, list[str]] = {}
     for called, statement in statements.items():
         key = None
-        if statement.explain is None and all(one.name.lower() in schemas for one in statement.inputs):
+        if (
+            statement.explain is None
+            and not statement.is_plain
+            and all(one.name.lower() in schemas for one in statement.inputs)
+        ):
             spec = recognise(statement, schemas)
             key = _shared_by(spec, schemas)
         groups.setdefault(key or called, []).append(called)

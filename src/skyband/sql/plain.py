@@ -1,0 +1,29 @@
+"""SELECT … FROM one input WHERE …, without a window: rows that are answered one by one, as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from skyband.core.encoding.inputs import in_batches
+from skyband.dialect.resolving import plain_rows
+from skyband.dialect.statement import Statement
+from skyband.engines.embedded.running import give
+from skyband.sql.rows import prepared, prepared_in_spark
+
+
+def plain_answer(
+    statement: Statement, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema], *, on_spark: bool
+) -> Any:
+    """The rows, in the kind of the input; of a stream, a stream."""
+    (name,) = data
+    rows = plain_rows(statement, schemas[name])
+    if on_spark:
+        return prepared_in_spark(data[name], rows, schemas[name])
+    source = prepared(data[name], rows)
+    batches = in_batches(source.batches)
+    if not source.is_whole:
+        return pa.RecordBatchReader.from_batches(source.schema, batches)
+    return give(pa.Table.from_batches(batches, source.schema), source.like)

@@ -1,0 +1,122 @@
+"""The questions of the Nexmark suite in our words, those that can be asked and those that cannot, and why."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Asked(NamedTuple):
+    """A question: what it asks, our statement, and what DuckDB is asked instead."""
+
+    about: str
+    ours: str
+    duckdb: str
+    last_window: bool = False  # only the last answer of ours is about all rows
+
+
+_TEN: Final = "time_bucket(INTERVAL 10 SECONDS, date_time) + INTERVAL 10 SECONDS"
+_DAY: Final = "time_bucket(INTERVAL 1 DAY, date_time)"
+_RANGES: Final = (
+    "COUNT(*) FILTER (WHERE price < 100) AS low, COUNT(*) FILTER (WHERE price >= 100 AND price < 1000) AS mid, "
+    "MIN(price) AS least, MAX(price) AS most, AVG(price) AS mean, SUM(price) AS total"
+)
+_CHANNEL: Final = (
+    "SELECT auction, channel, CASE WHEN LOWER(channel) = 'apple' THEN '0' WHEN LOWER(channel) = 'google' THEN '1' "
+    "ELSE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) END AS channel_id FROM bid WHERE CONTAINS(url, "
+    "'channel_id=') OR LOWER(channel) IN ('apple', 'google')"
+)
+_CALCULATED: Final = (
+    "SELECT auction, 0.908 * price AS euros, CASE WHEN {hour} >= 8 AND {hour} <= 18 THEN 'day' WHEN {hour} <= 6 OR "
+    "{hour} >= 20 THEN 'night' ELSE 'other' END AS part, LENGTH(extra) - LENGTH(REPLACE(extra, 'c', '')) AS c_counts "
+    "FROM bid WHERE 0.908 * price > 400 AND 0.908 * price < 900"
+)
+
+ASKED: Final = {
+    "q0": Asked(
+        "every bid",
+        "SELECT auction, bidder, price, date_time FROM bid",
+        "SELECT auction, bidder, price, date_time FROM bid",
+    ),
+    "q1": Asked(
+        "prices in another currency",
+        "SELECT auction, 0.908 * price AS price FROM bid",
+        "SELECT auction, 0.908 * price FROM bid",
+    ),
+    "q2": Asked(
+        "bids on some auctions",
+        "SELECT auction, price FROM bid WHERE MOD(auction, 3) = 0",
+        "SELECT auction, price FROM bid WHERE auction % 3 = 0",
+    ),
+    "q5": Asked(
+        "the auction with most bids, of the last 10 seconds, every 2; of equal ones the first",
+        "SELECT auction, num, window_end FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY num DESC, "
+        "auction) AS rn FROM (SELECT auction, COUNT(*) AS num, window_end FROM HOP(bid, date_time, INTERVAL 2 SECONDS, "
+        "INTERVAL 10 SECONDS) GROUP BY auction, window_end)) WHERE rn = 1",
+        "SELECT auction, num, w FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY w ORDER BY num DESC, auction) AS rn "
+        "FROM (SELECT auction, COUNT(*) num, time_bucket(INTERVAL 2 SECONDS, date_time) + INTERVAL 2 SECONDS * n AS w "
+        "FROM bid, range(1, 6) AS s(n) GROUP BY auction, w)) WHERE rn = 1",
+    ),
+    "q7": Asked(
+        "the highest bid of every 10 seconds",
+        "SELECT auction, price, bidder, window_end FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(date_time), INTERVAL '10' "
+        "SECOND)) QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY price DESC) = 1",
+        f"SELECT auction, price, bidder, {_TEN} AS w FROM bid QUALIFY ROW_NUMBER() OVER (PARTITION BY {_TEN} ORDER BY "
+        "price DESC) = 1",
+    ),
+    "q8": Asked(
+        "who came and sold something within the same 10 seconds",
+        "SELECT p.id, p.name, window_end FROM person p, auction a WHERE p.id = a.seller GROUP BY p.id, p.name "
+        "WINDOW [10 SECONDS EVERY 10 SECONDS ON date_time]",
+        f"SELECT DISTINCT p.id, p.name, p.w FROM (SELECT *, {_TEN} AS w FROM person) p JOIN (SELECT *, "
+        f"{_TEN} AS w FROM auction) a ON p.id = a.seller AND p.w = a.w",
+    ),
+    "q10": Asked(
+        "bids with their day and time as text",
+        "SELECT auction, DATE_FORMAT(date_time, 'yyyy-MM-dd') AS day, DATE_FORMAT(date_time, 'HH:mm') AS hm FROM bid",
+        "SELECT auction, strftime(date_time, '%Y-%m-%d'), strftime(date_time, '%H:%M') FROM bid",
+    ),
+    "q14": Asked(
+        "bids, computed with", _CALCULATED.format(hour="HOUR(date_time)"), _CALCULATED.format(hour="HOUR(date_time)")
+    ),
+    "q17": Asked(
+        "figures of each auction and day",
+        f"SELECT auction, DATE_FORMAT(window_start, 'yyyy-MM-dd') AS day, COUNT(*) AS bids, {_RANGES} FROM TUMBLE(bid, "
+        "date_time, INTERVAL 1 DAY) GROUP BY auction, window_start",
+        f"SELECT auction, strftime({_DAY}, '%Y-%m-%d'), COUNT(*), {_RANGES} FROM bid GROUP BY auction, {_DAY}",
+    ),
+    "q18": Asked(
+        "the last bid of each bidder on each auction",
+        "SELECT window_end, auction, bidder, price FROM (SELECT *, window_end, ROW_NUMBER() OVER (PARTITION BY bidder, "
+        "auction ORDER BY date_time DESC) AS rn FROM bid [WINDOW UNTIL NOW EVERY 1 MINUTE ON date_time]) WHERE rn <= 1",
+        "SELECT auction, bidder, price FROM bid QUALIFY ROW_NUMBER() OVER (PARTITION BY bidder, auction ORDER BY "
+        "date_time DESC) = 1",
+        last_window=True,
+    ),
+    "q19": Asked(
+        "the ten highest bids on each auction",
+        "SELECT window_end, auction, price, rn FROM (SELECT *, window_end, ROW_NUMBER() OVER (PARTITION BY auction "
+        "ORDER BY price DESC) AS rn FROM bid [WINDOW UNTIL NOW EVERY 1 MINUTE ON date_time]) WHERE rn <= 10",
+        "SELECT auction, price, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) AS rn FROM bid "
+        "QUALIFY rn <= 10",
+        last_window=True,
+    ),
+    "q21": Asked("bids with the number of their channel", _CHANNEL, _CHANNEL),
+    "q22": Asked(
+        "the parts of an address",
+        "SELECT auction, SPLIT_PART(url, '/', 4) AS dir1, SPLIT_PART(url, '/', 5) AS dir2 FROM bid",
+        "SELECT auction, SPLIT_PART(url, '/', 4), SPLIT_PART(url, '/', 5) FROM bid",
+    ),
+}
+
+CANNOT: Final = {
+    "q3": "rows of a join; joins are counted and added up here (`GROUP BY`), or ranked",
+    "q4": "an average over auctions of the highest bid of each: an aggregate of aggregates",
+    "q6": "an average over the last ten rows of each seller, of rows that a join gives",
+    "q9": "rows of a join, ranked",
+    "q11": "sessions: windows that end with a pause",
+    "q12": "windows of the time at which rows are processed; windows here measure a column",
+    "q13": "rows of a join with a table; the same with `GROUP BY` can be asked",
+    "q15": "`COUNT(DISTINCT …)`; all else of it is as in q17",
+    "q16": "`COUNT(DISTINCT …)`",
+    "q20": "rows of a join",
+}

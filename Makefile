@@ -89,7 +89,7 @@ wheel: setup ## build the wheel, and try it in two new environments: as it is, a
 lowest: setup ## install the lowest versions that pyproject.toml allows, and run the core of the suite with them
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
 	@$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable . \
-	  'pytest>=8,<9.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'pandas>=2.2' 'duckdb>=1.1' 'numba==0.65.1'
+	  'pytest>=8,<9.2' 'pytest-rerunfailures>=15' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'pandas>=2.2' 'duckdb>=1.1' 'numba==0.65.1'
 	@build/lowest/bin/python -m pytest -q $(or $(ARGS),-m "not spark" tests/sql/test_rejected.py tests/expressions tests/test_windows.py)
 
 clean: ## remove caches and build leftovers; .venv stays

@@ -35,6 +35,15 @@ CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(checked_kernels())}
 os.environ.update(CHECKED)
 numba.config.reload_config()
 
+# Spark in the processes that tests start is as in `local_session(fast_start=True)`: for some hundred rows an optimising
+# compiler and code that is written for each query take most of the time. The demo runs it as users do, too.
+FAST_START = {
+    "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "SPARK_CONF_DIR": str(Path(__file__).parent / "servers" / "spark_conf"),
+}
+os.environ.update(FAST_START)
+
 # The planner chooses by the figures that come with the package, not by those of whoever runs the tests.
 os.environ["SKYBAND_CACHE"] = str(Path(__file__).parent / "no_such_cache")
 

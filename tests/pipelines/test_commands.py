@@ -237,7 +237,6 @@ def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(
         slowly
         + """
 [spark]
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 "spark.hadoop.some.password" = "${SKYBAND_TEST_PASSWORD}"
 "spark.sql.shuffle.partitions" = "${SKYBAND_TEST_PARTITIONS}"
 """

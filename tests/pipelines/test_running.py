@@ -149,6 +149,30 @@ def test_stopped_and_gone_on_with(spark: SparkSession, source: Path, tmp_path: P
     assert then["waits"].bytes_held == undisturbed["waits"].bytes_held
 
 
+@pytest.mark.parametrize("times", [2, 4])
+def test_a_stream_that_spark_gave_up_too_soon_is_started_again(
+    spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Up to four times in all: Spark waits 10 seconds for a Python, however busy the machine is."""
+    answers, given_up = streams.Stream.answers, []
+
+    def busy(self: streams.Stream, *given: Any) -> Any:
+        if len(given_up) < times:
+            given_up.append(self.name)
+            raise RuntimeError("Python worker failed to connect back.")
+        return answers(self, *given)
+
+    monkeypatch.setattr(streams.Stream, "answers", busy)
+    file = pipeline_file(tmp_path, source, ["best"], ALL_FILES)
+    if times == 2:
+        run(spark, file)
+        assert written(tmp_path, "best") == expected("best")
+    else:
+        with pytest.raises(PipelineFailed, match="best failed: A Python that Spark started did not answer"):
+            run(spark, file)
+    assert len(given_up) == times
+
+
 def test_a_query_that_comes_later_is_whole_and_one_that_goes_is_no_trouble(
     spark: SparkSession, source: Path, tmp_path: Path
 ) -> None:

@@ -6,13 +6,15 @@ What a micro-batch says is kept while it is written to all sinks, so that nothin
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from skyband.engines.spark.failures import readable
+from skyband.engines.spark.failures import gave_up_too_soon, readable
 from skyband.engines.spark.processor import STATE_NAME
 from skyband.engines.spark.sharing import QUESTION
 from skyband.errors import PipelineFailed, SkybandError
@@ -25,6 +27,7 @@ from skyband.pipelines.streams import Stream, streams_of
 
 _POLL_SECONDS: Final = 0.1
 _PATIENCE_SECONDS: Final = 600  # for the micro-batch that runs when a stop is asked for
+_MOST_STARTS: Final = 4  # of a stream for whose Python Spark did not wait
 
 
 class Running:
@@ -40,7 +43,9 @@ class Running:
     ) -> None:
         self._spark, self._pipeline, self._show, self._served = spark, pipeline, show, served
         self._trigger = trigger or pipeline.trigger
+        self._writers: dict[str, DataStreamWriter] = {}
         self._started: dict[str, StreamingQuery] = {}
+        self._starts: Counter[str] = Counter()
         self._outputs: dict[str, tuple[str, ...]] = {}  # the queries of a stream
         self._failed: dict[str, SkybandError] = {}  # what went wrong in our part of a micro-batch
         self.figures: dict[str, Figures] = {}
@@ -65,6 +70,7 @@ class Running:
             running = any(query.isActive for query in self._started.values())  # first: the last look is after the end
             for name in self._started:
                 yield from self._news(name)
+            running |= self._start_again()
             self._raise_failure()
             time.sleep(_POLL_SECONDS if running else 0)
 
@@ -95,6 +101,24 @@ class Running:
             if figures.up and not active:
                 figures.up = False
                 yield figures
+
+    def _start_again(self) -> bool:
+        """Start streams again that ended because Spark gave up on a Python: they go on from their checkpoints."""
+        again = [
+            name
+            for name, query in self._started.items()
+            if self._starts[name] < _MOST_STARTS and (error := query.exception()) and gave_up_too_soon(error)
+        ]
+        for name in again:
+            self._begin(name)
+        return bool(again)
+
+    def _begin(self, stream: str) -> None:
+        self._starts[stream] += 1
+        self._failed.pop(stream, None)
+        self._started[stream] = self._writers[stream].start()
+        for name in self._outputs[stream]:
+            self.figures[name].up = True
 
     def _raise_failure(self) -> None:
         for stream, query in self._started.items():
@@ -165,7 +189,8 @@ class Running:
             writer = writer.trigger(availableNow=True)
         elif self._trigger is not None:
             writer = writer.trigger(processingTime=self._trigger)
-        self._started[stream.name] = writer.start()
+        self._writers[stream.name] = writer
+        self._begin(stream.name)
 
     def _writer(self, stream: Stream, targets: Mapping[str, list[Target]]) -> Callable[[DataFrame, int], None]:
         """For foreachBatch."""

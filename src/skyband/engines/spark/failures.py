@@ -15,6 +15,11 @@ _TOO_BUSY: Final = "Python worker failed to connect back"
 _NOISE: Final = ("\n=== Streaming Query ===", "\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "== Plan ==")
 
 
+def gave_up_too_soon(error: BaseException) -> bool:
+    """Did Spark not wait for a Python to start? It waits 10 seconds, whatever the machine is busy with."""
+    return _TOO_BUSY in str(error)
+
+
 def readable(error: BaseException) -> SkybandError:
     """The same as one of our errors. What was raised as such inside Spark comes out as it was."""
     if isinstance(error, SkybandError):
@@ -22,7 +27,7 @@ def readable(error: BaseException) -> SkybandError:
     text = str(error)
     if ours := _OURS.search(text):
         return PipelineFailed(ours[2].strip())
-    if _TOO_BUSY in text:
+    if gave_up_too_soon(error):
         return PipelineFailed(
             "A Python that Spark started did not answer within 10 seconds, which is all that Spark waits: the machine "
             "is too busy. Nothing is lost: start the query again, and it goes on from its checkpoint."

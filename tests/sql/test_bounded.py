@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import cProfile
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.expressions import bind_condition
+from skyband.expressions import bind_condition, spark_text
 
 ROWS = pa.table({"t": range(8), "x": [float(i) for i in range(8)], "i": range(8), "s": list("abcdefgh")})
 BEST = "SELECT i FROM rows [WINDOW 8 EVERY 8 ON t] {} ORDER BY {} LIMIT 1"
@@ -54,3 +57,49 @@ def test_what_is_not_in_a_long_list_with_a_null_is_unknown() -> None:
         (f"i IN (-1, {listed})", [True, False, False]),
     ):
         assert bind_condition(text, batch.schema, used_as="WHERE").evaluate(batch).tolist() == met, text
+
+
+STATEMENTS: dict[str, Callable[[int], str]] = {
+    "ORs": lambda n: BEST.format("WHERE " + " OR ".join(f"i = -{k}" for k in range(1, n)), "x"),
+    "ANDs": lambda n: BEST.format("WHERE " + " AND ".join(f"x > -{k}" for k in range(1, n)), "x"),
+    "divisions": lambda n: BEST.format("WHERE " + " OR ".join(f"x / {k} = 9" for k in range(1, n)), "x"),
+    "CASE": lambda n: BEST.format("", f"CASE {' '.join(f'WHEN i = {k} THEN {k % 7}' for k in range(n))} ELSE 0 END"),
+    "IN": lambda n: BEST.format(f"WHERE i IN ({', '.join(map(str, range(n)))})", "x"),
+    "columns": lambda n: BEST.format("", "x").replace(
+        "i FROM", f"{', '.join(f'x * {1000 * n + k} AS c{k}' for k in range(n))} FROM"
+    ),
+    "WITH": lambda n: (
+        "WITH c0 AS (SELECT * FROM rows), "
+        + ", ".join(f"c{k} AS (SELECT * FROM c{k - 1} WHERE x > -{k})" for k in range(1, n))
+        + BEST.format("", "x").replace("FROM rows", f"FROM c{n - 1}").join((" ", ""))
+    ),
+}
+
+
+def calls(statement: str) -> int:
+    """How many functions are called to answer it: the work it takes, whatever else the machine does."""
+    profile = cProfile.Profile()
+    profile.runcall(sb.sql, statement, rows=ROWS)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_twice_as_long_is_twice_the_work(kind: str) -> None:
+    statement = STATEMENTS[kind]
+    sb.sql(statement(10), rows=ROWS)  # what is imported and compiled once
+    few, more, most = (calls(statement(n)) for n in (25, 50, 100))
+    assert most - more <= 2.3 * (more - few), (few, more, most)
+
+
+def test_a_case_of_many_branches_is_answered() -> None:
+    branches = " ".join(f"WHEN i = {n} THEN {n}" for n in range(7)) + " WHEN x < 0 THEN 1" * 200
+    assert best(by=f"CASE {branches} END DESC") == [6]
+
+
+def test_text_for_spark_is_made_for_spark_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> str:
+        raise AssertionError("Nobody asked for it.")
+
+    for name in ("to_spark", "condition_to_spark"):
+        monkeypatch.setattr(spark_text, name, fail)
+    assert best("WHERE x < 4.5 AND s LIKE '%'", "x * 2 + i DESC") == [4]

@@ -123,7 +123,7 @@ def _row_text(tree: exp.Expr) -> str:
     def plain(node: exp.Expr) -> exp.Expr:
         return exp.column(written(node.name)) if isinstance(node, exp.Column) else node
 
-    return rewritten(tree, plain).sql(dialect="spark")
+    return rewritten(tree, plain).sql(dialect="spark", copy=False)
 
 
 def key_text(tree: exp.Expr) -> str:

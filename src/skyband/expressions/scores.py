@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -36,6 +36,10 @@ _POSSIBLE: Final = (
 )
 
 
+def _no_text() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A value bound to a schema: knows its columns, evaluates itself on Arrow data, and prints itself for Spark. What
@@ -44,8 +48,13 @@ class Score:
     text: str
     columns: tuple[str, ...]
     type: pa.DataType  # that of the column; of an expression of numbers int64 or float64
-    spark_sql: str | None  # of this type; None: a Python function, which Spark has to call
     _evaluate: Callable[[pa.RecordBatch], Any]
+    _in_spark: Callable[[], str | None] = _no_text
+
+    @property
+    def spark_sql(self) -> str | None:
+        """The same in Spark SQL, of this type; None: a Python function, which Spark has to call."""
+        return self._in_spark()
 
     def values(self, batch: pa.RecordBatch) -> pa.Array:
         """One value a row, or null, in its own type."""
@@ -150,7 +159,7 @@ def _bind_column(name: str, schema: pa.Schema) -> Score:
     if not is_number(schema.field(name).type):
         raise InvalidExpression(f"A score must be a number, but column {name!r} is {schema.field(name).type}.")
     quoted = name.replace("`", "``")
-    return Score(name, (name,), schema.field(name).type, f"`{quoted}`", lambda batch: batch.column(name))
+    return Score(name, (name,), schema.field(name).type, lambda batch: batch.column(name), lambda: f"`{quoted}`")
 
 
 def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
@@ -176,7 +185,7 @@ def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
     def evaluate(batch: pa.RecordBatch) -> Any:
         return by(*(_as_numpy(batch.column(name)) for name in columns))
 
-    return Score(text, columns, _type_given(evaluate, schema, columns), None, evaluate)
+    return Score(text, columns, _type_given(evaluate, schema, columns), evaluate)
 
 
 def _type_given(evaluate: Callable[[pa.RecordBatch], Any], schema: pa.Schema, columns: tuple[str, ...]) -> pa.DataType:
@@ -209,7 +218,7 @@ def bind_value(text: str, schema: pa.Schema) -> Score:
     """A column or an expression over rows of `schema`, of whatever type it is: numbers, strings, times, booleans."""
     if text in schema.names:
         quoted = text.replace("`", "``")
-        return Score(text, (text,), schema.field(text).type, f"`{quoted}`", lambda batch: batch.column(text))
+        return Score(text, (text,), schema.field(text).type, lambda batch: batch.column(text), lambda: f"`{quoted}`")
     return _bind_tree(text, schema, f"the expression {text!r}")
 
 
@@ -244,15 +253,15 @@ def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Scor
         return expression_tree.evaluate(row_expression, batch, text)
 
     given = evaluate(pa.record_batch([pa.array([], kind) for kind in types.values()], names=list(types))).type
-    if expression_tree.calls_functions(tree):
-        in_spark = None
-    elif is_number(given):
-        in_spark = to_spark(tree, text)
-    else:
-        in_spark = condition_to_spark(tree, text)
-    if is_number(given):
-        given = row_expression.kind.type
-    return Score(text, columns, given, in_spark, evaluate)
+    number = is_number(given)
+
+    @cache
+    def in_spark() -> str | None:
+        if expression_tree.calls_functions(tree):
+            return None
+        return to_spark(tree, text) if number else condition_to_spark(tree, text)
+
+    return Score(text, columns, row_expression.kind.type if number else given, evaluate, in_spark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +270,13 @@ class Condition:
 
     text: str
     columns: tuple[str, ...]
-    spark_sql: str | None  # None: it calls a function of the user's
     _evaluate: Callable[[pa.RecordBatch], Any]
+    _in_spark: Callable[[], str | None]
+
+    @property
+    def spark_sql(self) -> str | None:
+        """The same in Spark SQL; None: it calls a function of the user's."""
+        return self._in_spark()
 
     def evaluate(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         met: npt.NDArray[np.bool_] = pc.fill_null(self._evaluate(batch), False).to_numpy(zero_copy_only=False)
@@ -274,7 +288,7 @@ def bind_condition(text: str, schema: pa.Schema, *, used_as: str) -> Condition:
     value = _bind_tree(text, schema, used_as)
     if not pa.types.is_boolean(value.type):
         raise InvalidExpression(f"{used_as} must be true or false for each row, but {text!r} is not.")
-    return Condition(text, value.columns, value.spark_sql, value.values)
+    return Condition(text, value.columns, value.values, value._in_spark)
 
 
 def check_text(by: object) -> None:

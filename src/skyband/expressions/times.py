@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.grammar import cast_to
+from skyband.expressions.grammar import cast_to, copied
 
 _TYPE: Final = "time type"  # of a part of an expression, in its meta
 _VALUE: Final = "time value"  # of a time or an interval that is written out
@@ -33,7 +33,7 @@ _CHOSEN: Final = (exp.Coalesce, exp.Greatest, exp.Least)
 
 def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> exp.Expr:
     """The tree with each part that is a time known as one: see `time_of` and `written_time`."""
-    root = exp.Paren(this=tree.copy())
+    root = exp.Paren(this=copied(tree))
     stamp = next(filter(pa.types.is_timestamp, types.values()), pa.timestamp("us", "UTC"))  # as the columns have it
     for node in reversed(list(root.walk())):  # parts before the whole
         if isinstance(node, exp.Column) and node.name in types and _is_time(types[node.name]):

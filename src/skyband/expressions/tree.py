@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -165,6 +165,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     Instead of dividing by a constant, polars multiplies by its reciprocal, which often differs in the last bit: rows
     could rank otherwise than on Spark.
     """
+    mark = _mark(column_names(tree))
     divisors: dict[str, float] = {}
     times: dict[str, pa.Scalar] = {}
     digits: dict[str, str] = {}
@@ -175,18 +176,18 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             return node
         function = functions.find(node.name)
         assert function is not None, "parse has found it"
-        name = f"call {len(steps)} of {tree.sql('spark')}"
+        name = f"call {len(steps)} {mark}"
         steps.append(Call(name, function, tuple(_sql_expr(argument) for argument in node.expressions)))
         return exp.column(exp.to_identifier(name, quoted=True))
 
     def rewrite(node: exp.Expr) -> exp.Expr:
         if (time := written_time(node)) is not None:
-            name = f"time {len(times)} of {tree.sql('spark')}"
+            name = f"time {len(times)} {mark}"
             times[name] = time
             return exp.column(exp.to_identifier(name, quoted=True))
         if (function := function_of(node)) is not None:
             value = bottom_up(bottom_up(rewritten(operand_of(node), rewrite), divide_by_column), call_first)
-            name = f"function {len(steps)} of {node.sql('spark')}"
+            name = f"function {len(steps)} {mark}"
             steps.append(Computed(name, function.polars(_sql_expr(value))))
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.Substring):  # whose numbers are no values of rows
@@ -199,7 +200,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.In) and (listed := _listed(node)) is not None:
             value = bottom_up(bottom_up(rewritten(node.this, rewrite), divide_by_column), call_first)
-            name = f"list {len(steps)} of {node.this.sql('spark')}"
+            name = f"list {len(steps)} {mark}"
             steps.append(Among(name, _sql_expr(value), *listed))
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):  # of null, polars says null
@@ -218,7 +219,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
         if isinstance(node, exp.Div) and not node.expression.find(exp.Column):
             divisor = pl.select(_sql_expr(node.expression)).item()
             if divisor is not None:
-                name = f"divisor {len(divisors)} of {tree.sql('spark')}"
+                name = f"divisor {len(divisors)} {mark}"
                 divisors[name] = divisor
                 node.set("expression", exp.column(exp.to_identifier(name, quoted=True)))
         return node
@@ -236,6 +237,14 @@ def to_polars(tree: exp.Expr) -> RowExpression:
         )
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
+
+
+def _mark(columns: Iterable[str]) -> str:
+    """What no column has in its name, for columns that are made on the way."""
+    mark = "of this expression"
+    while any(mark in name for name in columns):
+        mark += "'"
+    return mark
 
 
 def _constant(node: exp.Literal) -> exp.Expr:
@@ -269,7 +278,7 @@ def _listed(node: exp.In) -> tuple[pl.Series, bool] | None:
 
 
 def _sql_expr(tree: exp.Expr) -> pl.Expr:
-    return pl.sql_expr(tree.sql(dialect="", identify=True))
+    return pl.sql_expr(tree.sql(dialect="", identify=True, copy=False))
 
 
 def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.Array:

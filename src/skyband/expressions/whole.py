@@ -22,7 +22,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.grammar import cast_to, is_to_double
+from skyband.expressions.grammar import cast_to, copied, is_to_double
 from skyband.expressions.row_functions import mark_function, operand_of
 from skyband.expressions.times import time_of, written_time
 
@@ -66,7 +66,7 @@ _A_FLOAT: Final = Kind(False, True)
 
 def typed(tree: exp.Expr, types: Mapping[str, pa.DataType]) -> exp.Expr:
     """The tree with a cast wherever a whole number becomes a float, or has to fit in 64 bits; see `kind_of`."""
-    root = exp.Paren(this=tree.copy())
+    root = exp.Paren(this=copied(tree))
     decimals = any(map(pa.types.is_decimal, types.values()))
     for node in reversed(list(root.walk())):  # parts before the whole
         node.meta[_KIND] = _of_literal(node, decimals) if isinstance(node, exp.Literal) else _kind(node, types)

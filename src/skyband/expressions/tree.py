@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from skyband.errors import InvalidExpression, InvalidInput
 from skyband.expressions import functions
+from skyband.expressions.forking import use_threads
 from skyband.expressions.grammar import (
     TOO_LARGE,
     RowExpressions,
@@ -283,6 +284,7 @@ def _sql_expr(tree: exp.Expr) -> pl.Expr:
 
 def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.Array:
     """The expression on each row of `batch`: whole numbers as int64, others as float64."""
+    use_threads()
     frame: Any = _frame(batch.select(list(expression.columns)) if expression.columns else batch, text)
     whole, others = pl.selectors.integer(), pl.selectors.numeric() - pl.selectors.integer()
     rows = batch.num_rows

@@ -30,8 +30,9 @@ def test_workers_are_forked_from_a_process_that_has_imported_what_they_run() -> 
     """On this machine; elsewhere Skyband may be among the files that Spark brings, which a worker sees first."""
     daemon = _settings(2, False, {})["spark.python.daemon.module"]
     program = f"import sys, {daemon}; print({{'numba', 'pandas', 'skyband.engines.spark.bucket'}} - sys.modules.keys())"
+    program += "; from skyband.expressions import forking; print(forking.started())"  # a fork would lose threads
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout == "set()\n"
+    assert run.stdout == "set()\nFalse\n"
     assert "spark.python.daemon.module" not in _settings(2, False, {"spark.master": "spark://elsewhere:7077"})
 
 

@@ -53,8 +53,8 @@ class Checkpoint:
         self._jvm: Any = spark._jvm
         self._settings = spark._jsc.hadoopConfiguration()
         self.location = f"{folder.rstrip('/')}/{stream}"
-        self._note = f"{self.location}.json"
-        self._new = f"{self._note}.new"
+        self.note = f"{self.location}.json"
+        self._new = f"{self.note}.new"
 
     def queries(self) -> set[str]:
         """The queries that it was written by; none if there is no such checkpoint."""
@@ -104,8 +104,8 @@ class Checkpoint:
 
     def _noted(self) -> str | None:
         """Where the note is: under its new name if a run was killed between the last two steps of `_write`."""
-        if self._exists(self._note):
-            return self._note
+        if self._exists(self.note):
+            return self.note
         return self._new if self._is_known() and self._exists(self._new) else None
 
     def _read(self, place: str) -> str:
@@ -118,7 +118,7 @@ class Checkpoint:
 
     def _write(self, text: str) -> None:
         """Whole or not at all: a new file takes the name when it is done."""
-        path, new = self._path(self._note), self._path(self._new)
+        path, new = self._path(self.note), self._path(self._new)
         files = path.getFileSystem(self._settings)
         stream = files.create(new, True)
         stream.write(text.encode())

@@ -18,6 +18,8 @@ from skyband.engines.spark.failures import gave_up_too_soon, readable
 from skyband.engines.spark.processor import STATE_NAME
 from skyband.engines.spark.sharing import QUESTION
 from skyband.errors import PipelineFailed, SkybandError
+from skyband.pipelines.checkpoints import Checkpoint
+from skyband.pipelines.damage import explained
 from skyband.pipelines.figures import Figures
 from skyband.pipelines.model import AVAILABLE_NOW, Pipeline
 from skyband.pipelines.secrets import hide
@@ -48,6 +50,7 @@ class Running:
         self._starts: Counter[str] = Counter()
         self._outputs: dict[str, tuple[str, ...]] = {}  # the queries of a stream
         self._failed: dict[str, SkybandError] = {}  # what went wrong in our part of a micro-batch
+        self._checkpoints: list[Checkpoint] = []
         self.figures: dict[str, Figures] = {}
 
     def start(self) -> None:
@@ -133,6 +136,10 @@ class Running:
     def _said(self, error: BaseException) -> SkybandError:
         """The error in words, without a secret."""
         ours = readable(error)
+        if not isinstance(error, SkybandError):
+            places = [(one.location, one.note) for one in self._checkpoints]
+            said = [words for place in places if (words := explained(str(error), *place)) is not None]
+            ours = PipelineFailed("\n".join(said)) if said else ours
         hidden = hide(str(ours), self._pipeline.secret_names())
         return ours if hidden == str(ours) else PipelineFailed(hidden)
 
@@ -150,6 +157,7 @@ class Running:
         if not stream.rows.isStreaming:
             self._serve(stream, is_resumed=False)
             return targets
+        self._checkpoints.append(stream.checkpoint)
         is_resumed = stream.checkpoint.begin({name: output.asked for name, output in stream.outputs.items()})
         self._serve(stream, is_resumed=is_resumed)
         if is_resumed:

@@ -1,0 +1,80 @@
+"""Example: files of a checkpoint that are cut short, emptied or changed, and what is said of them."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+from skyband.pipelines.damage import damaged, explained
+
+PIECE = 8  # bytes that have a checksum of their own; Hadoop's are larger
+
+
+def put(path: Path, content: bytes, *, with_checksum: bool = True) -> None:
+    """As Hadoop writes a file on a local disk: its checksums are in another one beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    if with_checksum:
+        pieces = [content[at : at + PIECE] for at in range(0, len(content), PIECE)]
+        sums = b"".join(zlib.crc32(piece).to_bytes(4, "big") for piece in pieces)
+        path.with_name(f".{path.name}.crc").write_bytes(b"crc\0" + PIECE.to_bytes(4, "big") + sums)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    folder = tmp_path / "trades_1"
+    put(folder / "metadata", b'{"id":"7"}')
+    put(folder / "offsets" / "0", b'v1\n{"batchWatermarkMs":0}\n{"logOffset":0}\n-')
+    put(folder / "commits" / "0", b'v1\n{"nextBatchWatermarkMs":0}', with_checksum=False)
+    put(folder / "state" / "0" / "0" / "1.changelog", bytes(range(40)))
+    put(folder / "sources" / "0" / "0", b"v1\nanything")
+    with zipfile.ZipFile(folder / "state" / "0" / "0" / "1.zip", "w") as archive:
+        archive.writestr("000008.sst", "x" * 100)
+    return folder
+
+
+def test_a_checkpoint_as_spark_writes_it(checkpoint: Path) -> None:
+    assert list(damaged(checkpoint)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("metadata", lambda whole: b"", "it is empty"),
+        ("offsets/0", lambda whole: whole[:-3], "it does not have its checksum"),
+        ("commits/0", lambda whole: whole[:-3], "it is cut off"),
+        ("commits/0", lambda whole: whole[:2], "it is cut off"),
+        ("commits/0", lambda whole: b"\xff" + whole, "it is no text"),
+        ("commits/0", lambda whole: b"x" + whole, "it does not begin with a version"),
+        ("state/0/0/1.changelog", lambda whole: whole[:9] + b"!" + whole[10:], "it does not have its checksum"),
+        ("state/0/0/1.changelog", lambda whole: whole[:16], "it does not have its checksum"),
+        ("state/0/0/1.zip", lambda whole: whole[: len(whole) // 2], "it is no whole archive of a state"),
+        ("state/0/0/1.zip", lambda whole: whole.replace(b"xxx", b"xyx", 1), "does not have its checksum"),
+    ],
+)
+def test_the_file_is_named(checkpoint: Path, name: str, change: object, why: str) -> None:
+    path = checkpoint / name
+    path.write_bytes(change(path.read_bytes()))  # type: ignore[operator]
+    found = list(damaged(checkpoint))
+    assert [where for where, _ in found] == [path]
+    assert why in found[0][1]
+    said = explained("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error\n\tat x", str(checkpoint), "trades_1.json")
+    assert said is not None
+    assert f"{path}: " in said
+    lost = "what the query has read and held" if "state" in name else "how far it has read"
+    assert f"With it, {lost} is lost. Put a copy of the whole folder back" in said
+    assert "remove the folder and trades_1.json" in said
+    assert "\tat " not in said
+
+
+def test_errors_of_others_are_not_taken_for_damage(checkpoint: Path) -> None:
+    assert explained("Connection refused", str(checkpoint), "note") is None
+    assert explained("java.io.EOFException", str(checkpoint), "note") is None, "all of its files are whole"
+    said = explained("[CANNOT_LOAD_STATE_STORE.X] No.\nmore", "s3a://bucket/checkpoint", "note")
+    assert said is not None
+    assert "not to be seen from here: [CANNOT_LOAD_STATE_STORE.X] No." in said
+    (checkpoint / "offsets" / "0").write_bytes(b"")
+    assert "offsets/0: it is empty" in str(explained("java.io.EOFException", f"file://{checkpoint}", "note"))

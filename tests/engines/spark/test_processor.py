@@ -137,6 +137,7 @@ def test_state_in_pages_answers_as_state_in_one_value(monkeypatch: pytest.Monkey
         expected = shown(whole.test(KEY, [page(*rows)])) + shown(whole.setWatermark(10 * number + 1))
         with monkeypatch.context() as patch:
             patch.setattr(paged_state, "whole_bytes", 0)
+            patch.setattr(paged_state, "new_bytes", 0)
             found = shown(paged.test(KEY, [page(*rows)])) + shown(paged.setWatermark(10 * number + 1))
         assert found == expected
         *_, depth, root = paged.peekValueState(STATE_NAME, KEY)
@@ -147,17 +148,48 @@ def test_state_in_pages_answers_as_state_in_one_value(monkeypatch: pytest.Monkey
             paged_state._kept.clear()
 
 
-def test_a_session_is_not_trusted_where_the_committed_state_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("new_bytes", [0, 1 << 22], ids=["in pages", "in one value"])
+def test_a_session_is_not_trusted_where_the_committed_state_is_another(
+    monkeypatch: pytest.MonkeyPatch, new_bytes: int
+) -> None:
     """A micro-batch that failed after this worker had done its part is done again, from the state before it."""
     monkeypatch.setattr(paged_state, "whole_bytes", 0)
+    monkeypatch.setattr(paged_state, "new_bytes", new_bytes)
     bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
     bucket.test(KEY, [page((5, 1.0, 0))])
     value, pages = bucket.peekValueState(STATE_NAME, KEY), dict(bucket.peekMapState(PAGES_NAME, KEY))
+    assert bool(pages) == (new_bytes == 0)
     bucket.test(KEY, [page((6, 9.0, 0))])  # not committed:
     bucket.updateValueState(STATE_NAME, KEY, value)
     bucket.updateMapState(PAGES_NAME, KEY, pages)
     bucket.test(KEY, [page((6, 2.0, 0))])
     assert shown(bucket.setWatermark(10)) == [(10, 2.0)]
+
+
+@pytest.mark.parametrize("forgetful", [False, True], ids=["the worker stays", "another worker each time"])
+def test_what_is_mostly_new_is_one_value_and_what_grows_slowly_is_pages(
+    monkeypatch: pytest.MonkeyPatch, forgetful: bool
+) -> None:
+    monkeypatch.setattr(paged_state, "whole_bytes", 0)
+    bucket = bucket_of(BucketRunner(recipe(k=500), Clock(1), 16))
+    plain = bucket_of(BucketRunner(recipe(k=500), Clock(1), 16))
+    random = np.random.default_rng(1)
+    depths = []
+    for number, (start, rows) in enumerate([(0, 4_000), (0, 1), (0, 1), (40, 4_000), (40, 1), (80, 1)], start=1):
+        pushed = page(*((start + int(t), float(random.random()), 0) for t in random.integers(0, 20, rows)))
+        found = shown(bucket.test(KEY, [pushed])) + shown(bucket.setWatermark(start + number))
+        with monkeypatch.context() as patch:
+            patch.setattr(paged_state, "whole_bytes", 1 << 30)
+            assert found == shown(plain.test(KEY, [pushed])) + shown(plain.setWatermark(start + number))
+        *_, depth, root = bucket.peekValueState(STATE_NAME, KEY)
+        pages = {digest: content for (digest,), (content,) in bucket.peekMapState(PAGES_NAME, KEY).items()}
+        assert join(root, depth, pages.get)[1] == pages, "no page is left that nothing leads to"
+        depths.append(depth)
+        if forgetful:
+            paged_state._kept.clear()
+    assert depths[0] == 0
+    assert depths[2] > 0
+    assert depths[3] == 0
 
 
 def test_the_clock_rounds_up_and_knows_when_there_is_no_watermark_yet() -> None:

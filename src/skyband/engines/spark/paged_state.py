@@ -1,5 +1,7 @@
 """A bucket's snapshot in Spark's state: a small one is one value, a large one is pages, of which few are written.
 
+A large one of which most is new is one value, too: each page is a request of its own to Spark.
+
 What a worker has read or written last of a bucket it keeps, the open session too, and uses it only where the state that
 Spark has committed names the same pages: a digest says what is in a page, and the root says what is in a session.
 """
@@ -7,6 +9,7 @@ Spark has committed names the same pages: a digest says what is in a page, and t
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +19,8 @@ from skyband.core.snapshot_pages import WHOLE_BYTES, PagedSnapshot, join, split
 from skyband.engines.spark.recipe import BucketSession
 
 whole_bytes = WHOLE_BYTES  # a larger snapshot is kept in pages; tests set it to 0
-_MOST_BYTES: Final = 1 << 29  # of pages that a worker keeps
+new_bytes = 1 << 22  # up to this size one that is mostly new is not; tests set it to 0
+_MOST_BYTES: Final = 1 << 29  # of snapshots that a worker keeps
 
 
 @dataclass(slots=True)
@@ -24,12 +28,13 @@ class _Kept:
     """What a worker knows of a bucket."""
 
     root: bytes
-    pages: dict[bytes, bytes]
-    session: BucketSession | None
+    pages: dict[bytes, bytes]  # what is in the state, by digest
+    digests: Set[bytes]  # of all pages that the snapshot has, in the state or not
+    session: BucketSession
 
     @property
     def nbytes(self) -> int:
-        return sum(map(len, self.pages.values()))
+        return len(self.root) + sum(map(len, self.pages.values()))
 
 
 _kept: OrderedDict[Any, _Kept] = OrderedDict()  # by query and bucket; those used last come last
@@ -42,16 +47,22 @@ class PagedState:
         self._name, self._state, self._root, self._depth = name, pages, root, depth
         known = _kept.pop(name, None)  # what fails in between is not to be used again
         self._known = {} if known is None else known.pages
-        self.session = known.session if known is not None and depth and known.root == root else None
-        self._before: set[bytes] = set(self._known) if self.session is not None else set()
+        self._in_state: Set[bytes] = set()  # digests of pages
+        self._before: Set[bytes] = set()  # the same of the whole snapshot, in whichever way it is kept
+        self.session: BucketSession | None = None
+        if known is not None and known.root == root:
+            self.session, self._in_state, self._before = known.session, known.pages.keys(), known.digests
 
     def read(self) -> bytes | None:
         """The snapshot; None if there is none yet."""
-        if self._root is None or not self._depth:
+        if self._root is None:
+            return None
+        if not self._depth:
+            self._before = split(self._root, whole_bytes=whole_bytes).pages.keys()
             return self._root
         known = self._known or {bytes(digest): bytes(page) for (digest,), (page,) in self._state.iterator()}
         snapshot, pages = join(self._root, self._depth, lambda digest: known.get(digest) or self._fetched(digest))
-        self._before = set(pages)
+        self._in_state = self._before = pages.keys()
         return snapshot
 
     def _fetched(self, digest: bytes) -> bytes | None:
@@ -60,15 +71,21 @@ class PagedState:
 
     def write(self, session: BucketSession, snapshot: bytes) -> PagedSnapshot:
         """Write pages that are new, delete those that are gone. The root is the caller's to keep."""
-        paged = split(snapshot, whole_bytes=whole_bytes)
+        split_up = split(snapshot, whole_bytes=whole_bytes)
+        paged = PagedSnapshot(snapshot, 0, {}) if self._is_mostly_new(split_up, len(snapshot)) else split_up
         for digest, page in paged.pages.items():
-            if digest not in self._before:
+            if digest not in self._in_state:
                 self._state.updateValue((digest,), (page,))
-        for digest in self._before - paged.pages.keys():
+        if not paged.pages and self._in_state:
+            self._state.clear()
+        for digest in self._in_state - paged.pages.keys() if paged.pages else ():
             self._state.removeKey((digest,))
-        if paged.depth:
-            _keep(self._name, _Kept(paged.root, paged.pages, session))
+        _keep(self._name, _Kept(paged.root, paged.pages, split_up.pages.keys(), session))
         return paged
+
+    def _is_mostly_new(self, paged: PagedSnapshot, nbytes: int) -> bool:
+        new = sum(len(page) for digest, page in paged.pages.items() if digest not in self._before)
+        return 2 * new > nbytes <= new_bytes
 
 
 def _keep(name: Any, kept: _Kept) -> None:

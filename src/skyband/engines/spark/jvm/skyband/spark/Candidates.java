@@ -29,6 +29,7 @@ final class Candidates {
   private long rowsUnranked;
   private long latest = Long.MIN_VALUE; // the largest time met, since the task began
   private boolean empty = true; // has no row passed yet?
+  private volatile boolean ended; // is its task over?
 
   // The pane at hand has times in [low, high).
   private long low;
@@ -45,6 +46,14 @@ final class Candidates {
     this.plan = plan;
     this.slots = new Slots(plan.k(), plan.capacity());
     this.panes = new PaneCounts(plan.capacity());
+  }
+
+  void end() {
+    ended = true;
+  }
+
+  boolean hasEnded() {
+    return ended;
   }
 
   /** See {@link Sieve}. */

@@ -1,5 +1,6 @@
 package skyband.spark;
 
+import java.util.Arrays;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.api.java.UDF5;
 
@@ -17,36 +18,50 @@ public final class Sieve implements UDF5<Integer, byte[], Long, Number, Long, In
 
   private transient volatile Running[] running;
 
-  /** What one plan does in one task. */
-  private record Running(TaskContext task, byte[] plan, Candidates candidates) {}
+  /** What one plan does in one task, on one thread. */
+  private record Running(Thread thread, byte[] plan, Candidates candidates) {}
 
   @Override
   public Integer call(Integer partition, byte[] plan, Long time, Number score, Long group) {
-    TaskContext task = TaskContext.get();
-    if (task == null) { // the optimizer, on the driver: nobody would ask for counts
-      return Candidates.UNCOUNTED;
-    }
-    return candidates(task, plan).take(time, score, group);
+    Candidates candidates = candidates(plan);
+    // Without a task this is the optimizer, on the driver: nobody would ask for counts.
+    return candidates == null ? Candidates.UNCOUNTED : candidates.take(time, score, group);
   }
 
-  /** Several plans take turns in a query that answers several questions, so a few are remembered, not the last one. */
-  private Candidates candidates(TaskContext task, byte[] plan) {
+  /**
+   * What this thread has used before, if the task is still running: to ask Spark for the task costs more than all the rest. A
+   * thread works for one task until that ends. Several plans take turns in a query that answers several questions, so a few
+   * are remembered, not the last one.
+   */
+  private Candidates candidates(byte[] plan) {
     Running[] known = running;
     if (known != null) {
+      Thread thread = Thread.currentThread();
       for (Running one : known) {
-        if (one.task == task && one.plan == plan) {
+        if (one.plan == plan && one.thread == thread && !one.candidates.hasEnded()) {
           return one.candidates;
         }
       }
     }
-    Candidates found = Tasks.candidates(task, plan);
-    boolean sameTask = known != null && known[0].task == task;
-    Running[] more = new Running[sameTask ? known.length + 1 : 1];
-    if (sameTask) {
-      System.arraycopy(known, 0, more, 0, known.length);
+    TaskContext task = TaskContext.get();
+    if (task == null) {
+      return null;
     }
-    more[more.length - 1] = new Running(task, plan, found);
-    running = more;
+    Candidates found = Tasks.candidates(task, plan);
+    running = with(known, new Running(Thread.currentThread(), plan, found));
     return found;
+  }
+
+  /** Those of them whose task is running, and one more. */
+  private static Running[] with(Running[] known, Running added) {
+    Running[] more = new Running[known == null ? 1 : known.length + 1];
+    int size = 0;
+    for (int i = 0; known != null && i < known.length; i++) {
+      if (!known[i].candidates.hasEnded()) {
+        more[size++] = known[i];
+      }
+    }
+    more[size++] = added;
+    return Arrays.copyOf(more, size);
   }
 }

@@ -24,7 +24,7 @@ final class Tasks {
       plans = ATTEMPTS.putIfAbsent(attempt, added);
       if (plans == null) {
         plans = added;
-        task.addTaskCompletionListener((TaskCompletionListener) ended -> ATTEMPTS.remove(attempt));
+        task.addTaskCompletionListener((TaskCompletionListener) ended -> ATTEMPTS.remove(attempt).values().forEach(Candidates::end));
       }
     }
     return plans.computeIfAbsent(ByteBuffer.wrap(plan), key -> new Candidates(Plan.read(plan)));

@@ -184,7 +184,7 @@ class Statements:
             ours = f"SELECT window_end, window_start, {lists} FROM {input_} {where}"
         ours += f"GROUP BY {', '.join(part for part in (grouped, bound) if part)}{having}"
         theirs = f"SELECT w, w - {SIZE}, {lists} FROM {windowed.format(source)} {where}GROUP BY w, {key}{having}"
-        chosen = self._of("", "", "n > 1", "a IS NOT NULL", "best")
+        chosen = self._of("", "", "n > 1", "a IS NOT NULL", "window_end > 40 AND n < 3", "best")
         if chosen == "best":
             order = self._of("n DESC, k", "a, k", "k DESC, n")
             over = f"ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY {order})"
@@ -193,7 +193,8 @@ class Statements:
             over = f"ROW_NUMBER() OVER (PARTITION BY w ORDER BY {filled})"
             theirs = f"SELECT * EXCLUDE (rn) FROM (SELECT *, {over} AS rn FROM ({theirs})) WHERE rn <= 2"
         elif chosen:
-            ours, theirs = f"SELECT * FROM ({ours}) WHERE {chosen}", f"SELECT * FROM ({theirs}) WHERE {chosen}"
+            ours = f"SELECT * FROM ({ours}) WHERE {chosen}"
+            theirs = f"SELECT * FROM ({theirs}) WHERE {chosen.replace('window_end', 'w')}"
         return Pair(front + ours, front + theirs)
 
 

@@ -180,6 +180,15 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
             "EMIT WINDOWS",
         ),
         ("SELECT price FROM bid [WINDOW 9 SECONDS] ORDER BY price LIMIT 1 OFFSET 2", "not with EMIT CHANGES", ""),
+        ("SELECT COUNT(*) FROM bid GROUP BY window(ts, 'ten seconds')", "'ten' is no number", "GROUP BY window("),
+        (
+            (
+                f"SELECT auction FROM (SELECT auction, COUNT(*) AS n {TUMBLED} GROUP BY auction, window_end) "
+                "WHERE n > (SELECT MAX(price) FROM bid)"
+            ),
+            "A query inside a query",
+            "",
+        ),
         (f"SELECT window_time {TUMBLED} GROUP BY window_end", "There is no column 'window_time'", ""),
         (f"SELECT COUNT(*) {TUMBLED} WHERE window_end > '2026-01-01' GROUP BY window_end", "known when a window", ""),
         ("SELECT window_start, COUNT(*) FROM bid [WINDOW UNTIL NOW EVERY 10 SECONDS]", "no one window_start", ""),
@@ -218,6 +227,28 @@ def test_what_would_mean_something_else_is_refused(statement: str, why: str, adv
     with pytest.raises(sb.InvalidSql, match=why) as caught:
         rows(statement)
     assert advice in str(caught.value)
+
+
+JOINED = (
+    "SELECT a.auction, COUNT(*), a.window_end FROM TUMBLE(bid, ts, INTERVAL 10 SECONDS) a "
+    "JOIN TUMBLE(bid, ts, INTERVAL 10 SECONDS) b ON a.auction = b.auction{} GROUP BY a.auction, a.window_end"
+)
+
+
+def test_windows_are_joined_where_it_is_said_that_they_are_the_same() -> None:
+    found = rows(JOINED.format(" AND a.window_end = b.window_end AND a.window_start = b.window_start"))
+    assert found == [(1, 4, "00:10"), (2, 1, "00:10"), (1, 1, "00:20"), (2, 1, "00:20"), (2, 1, "00:30")]
+    for said in ("", " AND a.window_end = a.window_end", " AND a.window_end = b.window_start"):
+        with pytest.raises(sb.InvalidSql, match=r"same window|known when a window"):
+            rows(JOINED.format(said))
+
+
+def test_windows_can_be_chosen_around_a_query() -> None:
+    counted = f"SELECT auction, COUNT(*) AS n, window_end {TUMBLED} GROUP BY auction, window_end"
+    late = "window_end > TIMESTAMP '2026-03-01 00:00:10'"
+    assert rows(f"SELECT auction, n FROM ({counted}) WHERE {late}") == [(1, 1), (2, 1), (2, 1)]
+    numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY n DESC, auction) AS rn FROM ({counted})"
+    assert rows(f"SELECT auction, n, rn FROM ({numbered}) WHERE rn = 1 AND {late}") == [(1, 1, 1), (2, 1, 1)]
 
 
 def test_the_advice_works() -> None:

@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from skyband.dialect.columns import Item, qualified
 from skyband.dialect.nodes import Stream
-from skyband.expressions.grammar import rewritten
+from skyband.dialect.window_bounds import bound_in
+from skyband.expressions.grammar import parts_of, rewritten
 
 if TYPE_CHECKING:
     from skyband.dialect.statement import Statement
@@ -88,18 +89,6 @@ def _is_row_wise(select: exp.Select) -> bool:
     return not any(item.find(exp.AggFunc, exp.Window) for item in select.expressions)
 
 
-def parts_of(conditions: list[exp.Expr]) -> list[exp.Expr]:
-    """What these ask for, each by itself and once."""
-    waiting, found = list(reversed(conditions)), dict[exp.Expr, None]()
-    while waiting:
-        condition = waiting.pop().unnest()
-        if isinstance(condition, exp.And):
-            waiting += [condition.expression, condition.this]
-        else:
-            found.setdefault(condition)
-    return list(found)
-
-
 def put_together(statement: Statement) -> Statement:
     """The statement, resolved, with what the queries around it ask for in its own terms."""
     for level in statement.levels:
@@ -123,12 +112,16 @@ def _with_level(statement: Statement, level: Level) -> Statement:
         meant = rewritten(condition, put)
         if meant.find(exp.Window):
             _add(own, "qualify", exp.Qualify, meant)
-        elif was_ranked:
+        elif was_ranked or bound_in(meant) is not None:  # whole windows may go at any time
             kept.append(meant)
         else:
             clause, kind = ("having", exp.Having) if statement.is_grouped else ("where", exp.Where)
             _add(own, clause, kind, meant)
-    made = tuple(replace(item, tree=_plain(rewritten(item.tree, put))) for item in shown)
+    starred = {item.name for item in items if item.is_starred}  # a star over what was named shows it by its name
+    made = tuple(
+        replace(item, tree=_plain(rewritten(item.tree, put)), is_starred=item.is_starred and item.name in starred)
+        for item in shown
+    )
     return replace(statement, select=own, items=made, kept=tuple(kept))
 
 

@@ -43,10 +43,15 @@ Known = Mapping[str, Source]
 def sources_of(text: str, select: exp.Select) -> list[tuple[str, Source, exp.Expr]]:
     """The inputs of a statement, as alias, source and the place in the tree."""
     found = _from(text, select, _with(text, select, {}))
+    check_queries(text, select)
+    return found
+
+
+def check_queries(text: str, select: exp.Select) -> None:
+    """Raise at a query that stands elsewhere than in FROM and WITH."""
     for part in select.find_all(exp.Subquery, exp.Union, exp.Exists, exp.Select):
         if part is not select and not _stands_in_from(part):
             texts.refuse(text, "A query inside a query cannot be answered as a stream goes by", part, ROW_WISE)
-    return found
 
 
 def _stands_in_from(part: exp.Expr) -> bool:
@@ -100,6 +105,10 @@ def _source(text: str, holder: exp.Expr, node: exp.Expr, known: Known) -> Source
     return replace(source, window=holder.args["window"], level=len(source.steps), function=holder.args.get("function"))
 
 
+def _named(called: str) -> str:
+    return repr(called) if called else "A query in FROM"
+
+
 _NOT_ROW_WISE = ("group", "having", "joins", "order", "limit", "qualify")
 
 
@@ -107,11 +116,13 @@ def _read(text: str, body: exp.Expr, table: exp.Expr, known: Known) -> Source:
     """What a query in WITH or in FROM reads."""
     called = table.alias
     if not isinstance(body, exp.Select) or any(body.args.get(clause) for clause in _NOT_ROW_WISE):
-        texts.refuse(text, f"{called!r} does more than compute columns and filter rows of one input", table, ROW_WISE)
+        texts.refuse(
+            text, f"{_named(called)} does more than compute columns and filter rows of one input", table, ROW_WISE
+        )
     where = body.args.get("where")
     for part in (*body.expressions, *([where] if where else [])):
         if part.find(exp.AggFunc, exp.Window, exp.Subquery, exp.Exists):
-            texts.refuse(text, f"{called!r} needs more than one row at a time", table, ROW_WISE)
+            texts.refuse(text, f"{_named(called)} needs more than one row at a time", table, ROW_WISE)
     ((alias, source, _),) = _from(text, body, _with(text, body, known))
     names = tuple(column.name for column in table.args["alias"].columns) if table.args.get("alias") else ()
     return source.then(Step(body, alias, names, called))

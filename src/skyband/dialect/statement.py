@@ -16,12 +16,13 @@ from skyband.dialect.clauses import check_read
 from skyband.dialect.columns import Item
 from skyband.dialect.functions import refuse_function, unknown_function
 from skyband.dialect.grammar import SkybandSql
-from skyband.dialect.levels import Level, parts_of, unstacked
+from skyband.dialect.levels import Level, unstacked
 from skyband.dialect.nodes import StreamWindow
 from skyband.dialect.query_spec import Rows, View
-from skyband.dialect.sources import Source, sources_of
+from skyband.dialect.sources import Source, check_queries, sources_of
 from skyband.dialect.window_bounds import bound_in
 from skyband.errors import InvalidSql, SkybandError
+from skyband.expressions.grammar import parts_of
 
 T = TypeVar("T")
 
@@ -189,6 +190,7 @@ def understand(text: str) -> Statement:
         texts.refuse(text, f"{select.key.upper()} cannot be answered as a stream goes by", select, _ONE_SELECT)
     check_read(text, tree)
     table_functions.with_windows(text, tree)
+    check_queries(text, select)
     select, levels = unstacked(select)
     sources = sources_of(text, select)
     number = {name: tree.args.get(name) for name in ("error", "recall")}

@@ -120,6 +120,8 @@ def _span(text: str, node: exp.Expr | None, where: exp.Expr, name: str) -> Span:
         number, unit = node.name, ""
     else:
         texts.refuse(text, f"{name} is told how long a window is", node or where, _example(name))
+    if not number.replace(".", "", 1).isdigit():
+        texts.refuse(text, f"{number!r} is no number: {name} is told how long a window is", node, _example(name))
     literal = exp.Literal.number(number)
     if (place := texts.place_of(node)) is not None:
         literal.meta["start"] = place

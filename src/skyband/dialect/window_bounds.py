@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from skyband.core.emit import gives_windows
 from skyband.dialect.nodes import BOUNDS
-from skyband.expressions.grammar import rewritten
+from skyband.expressions.grammar import parts_of, rewritten
 
 if TYPE_CHECKING:
     from skyband.dialect.statement import Statement
+
+
+_TABLE: Final = "table"  # of a bound, in its meta: of which input it was written
 
 
 def mark_bounds(select: exp.Select, aliases: Collection[str], columns: Collection[str]) -> None:
@@ -31,6 +34,7 @@ def mark_bounds(select: exp.Select, aliases: Collection[str], columns: Collectio
             continue
         if name not in named or column.find_ancestor(exp.Order, exp.Having, exp.Qualify) is None:
             bound = exp.var(name)
+            bound.meta[_TABLE] = column.table.lower()
             if "start" in column.this.meta:
                 bound.meta["start"] = column.this.meta["start"]
             column.replace(bound)
@@ -69,6 +73,7 @@ def settle_bounds(statement: Statement) -> Statement:
     """The statement without bounds where they say what is so anyway; raises where they can mean nothing, and where
     windows are not told apart though they were written as a table function."""
     select = statement.select.copy()
+    _join_windows(statement, select)
     group, order, limit = (select.args.get(name) for name in ("group", "order", "limit"))
     rankings = list(select.find_all(exp.Window)) + [item.tree for item in statement.items if _ranks(item.tree)]
     if group is not None:
@@ -106,6 +111,38 @@ def settle_bounds(statement: Statement) -> Statement:
         if part is not None and (bound := bound_in(part)) is not None:
             statement.refuse(f"{bound.name} is known when a window has closed, and is the same for all of it", bound)
     return replace(statement, select=select)
+
+
+def _join_windows(statement: Statement, select: exp.Select) -> None:
+    """Take out a.window_end = b.window_end, which is so in a join of windows; raise if it is not said of windows that
+    were written as functions: other engines would join rows of all windows."""
+    holders = [(select, "where"), *((join, "on") for join in select.args.get("joins") or ())]
+    met: set[str] = set()
+    for holder, name in holders:
+        part = holder.args.get(name)
+        if part is None:
+            continue
+        parts = parts_of([part.this if name == "where" else part])
+        others = [one for one in parts if not _joins_windows(one)]
+        met |= {side.unnest().meta[_TABLE] for one in parts if _joins_windows(one) for side in one.iter_expressions()}
+        if len(others) < len(parts):
+            whole = exp.and_(*others, copy=False) if others else None
+            holder.set(name, None if whole is None else exp.Where(this=whole) if name == "where" else whole)
+    named = [one for one in statement.inputs if one.source.function is not None]
+    apart = next((one for one in named if len(named) > 1 and one.alias.lower() not in met), None)
+    if apart is not None:
+        statement.refuse(
+            "Nothing says that the rows of a join are of the same window",
+            apart.source.function,
+            f"Write AND {named[0].alias}.window_end = {named[1].alias}.window_end.",
+        )
+
+
+def _joins_windows(condition: exp.Expr) -> bool:
+    if not isinstance(condition, exp.EQ) or not (is_bound(condition.this) and is_bound(condition.expression)):
+        return False
+    one, other = condition.this.unnest(), condition.expression.unnest()
+    return one.name == other.name and one.meta.get(_TABLE) != other.meta.get(_TABLE)
 
 
 def _ranks(tree: exp.Expr) -> bool:

@@ -115,6 +115,18 @@ def _chained(node: exp.Connector) -> list[exp.Expr]:
     return found
 
 
+def parts_of(conditions: list[exp.Expr]) -> list[exp.Expr]:
+    """What these ask for, each by itself and once."""
+    waiting, found = list(reversed(conditions)), dict[exp.Expr, None]()
+    while waiting:
+        condition = waiting.pop().unnest()
+        if isinstance(condition, exp.And):
+            waiting += [condition.expression, condition.this]
+        else:
+            found.setdefault(condition)
+    return list(found)
+
+
 def _balanced(kind: type[exp.Expr], parts: list[exp.Expr]) -> exp.Expr:
     """The parts connected in as few levels as there can be: what evaluates them goes down level by level."""
     if len(parts) == 1:

@@ -37,8 +37,9 @@ def test_long_conditions_and_lists_are_answered() -> None:
         ("", "ABS(" * 500 + "x" + ")" * 500),
         ("WHERE " + "NOT " * 1_000 + "x > 1", "x"),
         (f"WHERE i IN ({', '.join(map(str, range(60_000)))})", "x"),
+        ("", f"CASE {'WHEN x > 0 THEN 1 ' * 1_001}END"),
     ],
-    ids=["ANDs", "terms", "parentheses", "calls", "NOTs", "list"],
+    ids=["ANDs", "terms", "parentheses", "calls", "NOTs", "list", "CASE"],
 )
 def test_what_is_too_large_is_refused(where: str, by: str) -> None:
     with pytest.raises(sb.InvalidSql, match=r"too large: .* at most 150 levels|nested too deeply") as caught:
@@ -89,6 +90,12 @@ def test_twice_as_long_is_twice_the_work(kind: str) -> None:
     sb.sql(statement(10), rows=ROWS)  # what is imported and compiled once
     few, more, most = (calls(statement(n)) for n in (25, 50, 100))
     assert most - more <= 2.3 * (more - few), (few, more, most)
+
+
+def test_as_many_queries_as_may_be_are_answered_and_one_more_is_refused() -> None:
+    assert sb.sql(STATEMENTS["WITH"](299), rows=ROWS)["i"].to_pylist() == [0]
+    with pytest.raises(sb.InvalidSql, match="a statement 300 queries"):
+        sb.sql(STATEMENTS["WITH"](300), rows=ROWS)
 
 
 def test_a_case_of_many_branches_is_answered() -> None:

@@ -143,20 +143,25 @@ def is_there(value: object) -> bool:
 
 DEEPEST: Final = 150  # levels of an expression; chains of ANDs and of ORs count as one
 LARGEST: Final = 50_000  # nodes
+MOST_BRANCHES: Final = 1_000  # of a CASE
+MOST_QUERIES: Final = 300  # of WITH and FROM together
 TOO_LARGE: Final = (
-    f"is too large: an expression has at most {DEEPEST} levels and {LARGEST:,} parts. A list (x IN (…)) and a run of "
-    "ANDs or ORs are one level; WITH computes a column in steps"
+    f"is too large: an expression has at most {DEEPEST} levels and {LARGEST:,} parts, a CASE {MOST_BRANCHES:,} "
+    f"branches, and a statement {MOST_QUERIES} queries. A list (x IN (…)) and a run of ANDs or ORs are one level; WITH "
+    "computes a column in steps"
 )
 
 
 def too_deep(tree: exp.Expr) -> exp.Expr | None:
     """The first part of a tree that lies deeper than what is evaluated, if there is one; of a tree with too many parts,
-    the first that is too many."""
-    waiting, seen = [(tree, 0)], 0
+    queries or branches, the first that is too many."""
+    waiting, seen, queries = [(tree, 0)], 0, 0
     while waiting:
         node, depth = waiting.pop()
         seen += 1
-        if depth > DEEPEST or seen > LARGEST:
+        queries += isinstance(node, exp.Select)
+        branches = len(node.args.get("ifs") or ()) if isinstance(node, exp.Case) else 0
+        if depth > DEEPEST or seen > LARGEST or queries > MOST_QUERIES or branches > MOST_BRANCHES:
             return node
         chained = isinstance(node, exp.Connector)
         waiting += [

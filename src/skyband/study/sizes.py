@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 # Named here, because bench.spark imports pyspark.
-SPARK_LINES: Final = ("spark-scan", "spark-wide", "spark-scan-groups", "spark-own", "spark-groups")
+SPARK_LINES: Final = ("spark-scan", "spark-wide", "spark-scan-groups", "spark-growth", "spark-own", "spark-groups")
 SPARK_TRIGGER_LINES: Final = ("spark-trigger", "spark-trigger-p95", "spark-empty", "spark-first")
 PIPELINE_LINES: Final = ("pipelines-rate", "pipelines-first")
 SPARK_JOIN_LINES: Final = ("joins-spark-union", "joins-spark-own")
@@ -23,7 +23,7 @@ class SparkSizes:
     triggers: int = 20  # small ones, and as many empty ones
     join_rows: int = 1_000_000  # of each of two streams
     pipeline_rows: int = 10_000_000
-    rounds: int = 2
+    rounds: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ QUICK: Final = Sizes(
         group_rows=100_000,
         own_rows=50_000,
         wide_rows=400_000,
-        triggers=8,
+        triggers=5,
         join_rows=100_000,
         pipeline_rows=1_000_000,
         rounds=1,

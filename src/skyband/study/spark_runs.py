@@ -13,10 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skyband.engines.spark.processor import STATE_NAME
@@ -44,6 +45,8 @@ class Run:
     ours: bool = False
     rounds: int = 1
     mode: str = "append"
+    per: tuple[str, ...] = ()  # what tells the answers of one window apart, besides the rank
+    checked_files: int | None = None  # the answers about so many files are compared; about all if not said
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,10 @@ def time_all(
 ) -> dict[str, Timing]:
     """Every run that a wanted line needs, taking turns, so that what else the machine does falls on all."""
     needed = {name: run for name, run in runs.items() if not set(wanted).isdisjoint(run.needed_for)}
+    for name, run in needed.items():
+        if run.ours:  # which also lets Java compile what is timed afterwards
+            say(f"Spark, {name}: checking answers")
+            check_answers(spark, folder / run.folders[0], run)
     best: dict[str, Timing] = {}
     for number in range(max((run.rounds for run in needed.values()), default=0)):
         for name, run in needed.items():
@@ -83,6 +90,26 @@ def _time(spark: SparkSession, folder: Path, run: Run) -> Timing:
         )
         used = after.since(before) if before and after else None
         return Timing(rate, _rows_held(spark, checkpoint) if run.ours else None, used)
+
+
+def check_answers(spark: SparkSession, folder: Path, run: Run) -> None:
+    """Raise unless Spark says of these files what the embedded engine says, of all windows that they have closed."""
+    columns = ["window_end", *run.per, "rank", "score", "id"]
+    order = [(name, "ascending") for name in columns[:-2]]
+    with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+        source, target, checkpoint = (Path(name, part) for part in ("rows", "answers", "checkpoint"))
+        source.mkdir()
+        for path in sorted(folder.glob("*.parquet"))[: run.checked_files]:
+            os.link(path, source / path.name)
+        asked = run.question(stream(spark, source, run.files_per_batch)).select(*columns)
+        writer = asked.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
+        writer.trigger(availableNow=True).start(str(target)).awaitTermination()
+        said = pq.read_table(target).select(columns).sort_by(order)
+        rows = pq.read_table(source, columns=["ts", "score", "id", *run.per])
+    expected: Any = run.question(rows)
+    closed = expected.filter(pc.less_equal(expected["window_end"], pc.max(rows["ts"]))).select(columns).sort_by(order)
+    if not said.equals(closed.cast(said.schema)):
+        raise AssertionError("Spark and the embedded engine say different things about the same rows")
 
 
 def stream(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFrame:

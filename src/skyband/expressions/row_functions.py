@@ -7,74 +7,25 @@ TRY_CAST. A time that has a zone is taken in UTC.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final
 
 import polars as pl
-import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.function_spec import RowFunction, quoted
+from skyband.expressions.time_functions import AS_PARTS, in_utc, moment_text, of_time, to_date, to_moment, without_zone
 from skyband.expressions.times import time_of
-
-Polars = Callable[[pl.Expr], pl.Expr]
-Spark = Callable[[str], str]
 
 _BITS: Final = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _WHOLE: Final = r"^\s*[+-]?[0-9]{1,18}\s*$"
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
-_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
-_PARTS: Final[dict[str, tuple[Polars, str]]] = {  # of a time: in polars, in Spark
-    "YEAR": (lambda x: x.dt.year(), "YEAR"),
-    "QUARTER": (lambda x: x.dt.quarter(), "QUARTER"),
-    "MONTH": (lambda x: x.dt.month(), "MONTH"),
-    "WEEK": (lambda x: x.dt.week(), "WEEKOFYEAR"),
-    "DAY": (lambda x: x.dt.day(), "DAY"),
-    "DOY": (lambda x: x.dt.ordinal_day(), "DAYOFYEAR"),
-    "HOUR": (lambda x: x.dt.hour(), "HOUR"),
-    "MINUTE": (lambda x: x.dt.minute(), "MINUTE"),
-    "SECOND": (lambda x: x.dt.second(), "SECOND"),
-}
-_OF_DATES: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY")
-_AS_PARTS: Final[dict[type[exp.Expr], str]] = {
-    exp.Year: "YEAR",
-    exp.Quarter: "QUARTER",
-    exp.Month: "MONTH",
-    exp.WeekOfYear: "WEEK",
-    exp.Day: "DAY",
-    exp.DayOfMonth: "DAY",
-    exp.DayOfYear: "DOY",
-    exp.Hour: "HOUR",
-    exp.Minute: "MINUTE",
-    exp.Second: "SECOND",
-}
-_UNITS: Final = {  # of DATE_TRUNC: in polars, and how many microseconds it has, or None
-    "SECOND": ("1s", 1_000_000),
-    "MINUTE": ("1m", 60_000_000),
-    "HOUR": ("1h", 3_600_000_000),
-    "DAY": ("1d", 86_400_000_000),
-    "WEEK": ("1w", 7 * 86_400_000_000),
-    "MONTH": ("1mo", None),
-    "QUARTER": ("1q", None),
-    "YEAR": ("1y", None),
-}
-_FORMATS: Final = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "ss"}
 _SAFE_PATTERN: Final = re.compile(r"(?:[^\\$]|\\[^\w\s])*")
-_MONDAY_US: Final = 4 * 86_400_000_000  # the first Monday of all, behind the first of January 1970
-
-
-class RowFunction(NamedTuple):
-    """A function, with all but the value that it is of."""
-
-    gives: str  # "text", "whole", "float", "truth" or "time"
-    polars: Polars
-    spark: Spark
-    bits: int = 0  # of a whole number
 
 
 READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
-    **dict.fromkeys((*_AS_PARTS, exp.TsOrDsToDate, exp.TimeStrToTime, exp.Reverse), frozenset({"this", "safe"})),
+    **dict.fromkeys((*AS_PARTS, exp.TsOrDsToDate, exp.TimeStrToTime, exp.Reverse), frozenset({"this", "safe"})),
     exp.Extract: frozenset({"this", "expression"}),
     exp.TimestampTrunc: frozenset({"this", "unit"}),
     exp.TimeToStr: frozenset({"this", "format"}),
@@ -105,7 +56,7 @@ def plain_function(node: exp.Expr) -> exp.Expr:
             return exp.Paren(this=whole)
         case exp.Round():
             return _rounded(node)
-        case exp.TsOrDsToDate() if isinstance(node.parent, tuple(_AS_PARTS)):
+        case exp.TsOrDsToDate() if isinstance(node.parent, tuple(AS_PARTS)):
             return node.this
         case exp.TsOrDsToDate():
             return exp.Cast(this=node.this.copy(), to=exp.DataType.build("DATE"))
@@ -147,7 +98,7 @@ _FUNCTION: Final = "row function"  # of a node, in its meta
 
 def mark_function(node: exp.Expr, category: str) -> RowFunction | None:
     """Say of a node which of these functions it is, if it is one; `category` says what its value is."""
-    for read in (_cast, _of_time, _of_text):
+    for read in (_cast, of_time, _of_text):
         if (found := read(node, category)) is not None:
             if isinstance(found, str):
                 raise InvalidExpression(f"{node.sql('spark')!r}: {found}.")
@@ -164,11 +115,6 @@ def function_of(node: exp.Expr) -> RowFunction | None:
 GIVES_TEXT: Final = (*(exp.Replace, exp.Left, exp.Right, exp.SplitPart, exp.RegexpExtract, exp.Reverse, exp.TimeToStr),)
 
 
-def operand_of(node: exp.Expr) -> Any:
-    """The value that a function is of."""
-    return node.expression if isinstance(node, exp.Extract) else node.args.get("this")
-
-
 def _cast(node: exp.Expr, category: str) -> RowFunction | str | None:
     if not isinstance(node, exp.Cast) or node.this is None:
         return None
@@ -183,12 +129,12 @@ def _cast(node: exp.Expr, category: str) -> RowFunction | str | None:
         return RowFunction(
             "float",
             lambda x: pl.when(x.str.contains(_NUMBER)).then(x).str.strip_chars().cast(pl.Float64, strict=False),
-            lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {_quoted(_NUMBER)} THEN {x} END AS DOUBLE)",
+            lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_NUMBER)} THEN {x} END AS DOUBLE)",
         )
     if target == "DATE":
-        return _to_date(node, category)
+        return to_date(node, category)
     if target in ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "TIMESTAMPLTZ"):
-        return _to_moment(node, category)
+        return to_moment(node, category)
     if target in ("DOUBLE", "FLOAT", "BIGINT"):
         return None
     return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DATE or TIMESTAMP"
@@ -202,20 +148,14 @@ def _to_text(node: exp.Expr, category: str) -> RowFunction | str:
         case "timestamp":
             return RowFunction(
                 "text",
-                lambda x: _moment_text(_in_utc(x, kind)),
-                lambda x: f"CAST({_without_zone(x, kind)} AS STRING)",
+                lambda x: moment_text(in_utc(x, kind)),
+                lambda x: f"CAST({without_zone(x, kind)} AS STRING)",
             )
         case "date":
             return RowFunction("text", lambda x: x.dt.strftime("%Y-%m-%d"), lambda x: f"CAST({x} AS STRING)")
         case "span":
             return "a span of time has no text"
     return RowFunction("text", lambda x: x.cast(pl.String), lambda x: f"CAST({x} AS STRING)")
-
-
-def _moment_text(x: pl.Expr) -> pl.Expr:
-    """Without the zeros at its end, and without a point before nothing."""
-    whole, rest = x.dt.strftime("%Y-%m-%d %H:%M:%S"), x.dt.strftime("%6f").str.strip_chars_end("0")
-    return pl.when(rest == "").then(whole).otherwise(pl.concat_str(whole, rest, separator="."))
 
 
 def _to_whole(target: str, category: str) -> RowFunction | str:
@@ -249,123 +189,10 @@ def _to_whole(target: str, category: str) -> RowFunction | str:
                     .str.strip_prefix("+")
                     .cast(pl.Int128, strict=False)
                 ),
-                lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {_quoted(_WHOLE)} THEN TRIM({x}) END AS {target})",
+                lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_WHOLE)} THEN TRIM({x}) END AS {target})",
                 bits,
             )
     return "FLOOR, CEIL and ROUND make whole numbers of decimals, EXTRACT of times"
-
-
-def _to_date(node: exp.Expr, category: str) -> RowFunction | str | None:
-    kind = time_of(node.this.unnest())
-    match category:
-        case "timestamp":
-            return RowFunction(
-                "time", lambda x: _in_utc(x, kind).dt.date(), lambda x: f"CAST({_without_zone(x, kind)} AS DATE)"
-            )
-        case "date":
-            return RowFunction("time", lambda x: x, lambda x: x)
-        case "text":
-            return RowFunction(
-                "time",
-                lambda x: pl.when(x.str.contains(_DATE)).then(x).str.to_date("%Y-%m-%d", strict=False),
-                lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {_quoted(_DATE)} THEN {x} END AS DATE)",
-            )
-    return "a date is made of a time, or of a text such as '2024-01-31'"
-
-
-def _to_moment(node: exp.Expr, category: str) -> RowFunction | str | None:
-    target = time_of(node)
-    zone = target.tz if target is not None else None
-    name = "TIMESTAMP_NTZ" if zone is None else "TIMESTAMP"
-    match category:
-        case "timestamp" if time_of(node.this.unnest()) == target:
-            return RowFunction("time", lambda x: x, lambda x: x)
-        case "text":
-            suffix = "" if zone is None else "Z"
-
-            def read(x: pl.Expr) -> pl.Expr:
-                plain = pl.when(x.str.contains(_MOMENT)).then(x.str.replace("T", " "))
-                moment = plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
-                return moment if zone is None else moment.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-
-            return RowFunction(
-                "time",
-                read,
-                lambda x: (
-                    f"TRY_CAST(CASE WHEN {x} RLIKE {_quoted(_MOMENT)} THEN CONCAT({x}, '{suffix}') END AS {name})"
-                ),
-            )
-        case "date":
-            if zone is None:
-                return RowFunction("time", lambda x: x.cast(pl.Datetime("us")), lambda x: f"CAST({x} AS TIMESTAMP_NTZ)")
-            return RowFunction(
-                "time",
-                lambda x: x.cast(pl.Datetime("us")).dt.replace_time_zone("UTC").dt.convert_time_zone(zone),
-                lambda x: f"TIMESTAMP_MICROS(UNIX_DATE({x}) * {_UNITS['DAY'][1]})",
-            )
-    return "a time is made of a date, or of a text such as '2024-01-31 12:00:00'"
-
-
-def _of_time(node: exp.Expr, category: str) -> RowFunction | str | None:
-    part: str | None = _AS_PARTS.get(type(node)) or (node.this.name.upper() if isinstance(node, exp.Extract) else None)
-    if part is None and not isinstance(node, (exp.TimestampTrunc, exp.TimeToStr)):
-        return None
-    kind = time_of(operand_of(node).unnest())
-    if category not in ("timestamp", "date") or kind is None:
-        return "this is of a time"
-    if part is not None:
-        if part not in _PARTS or (category == "date" and part not in _OF_DATES):
-            return f"possible parts: {', '.join(_PARTS if category == 'timestamp' else _OF_DATES)}"
-        read, name = _PARTS[part]
-        return RowFunction(
-            "whole",
-            lambda x: read(_in_utc(x, kind)).cast(pl.Int128),
-            lambda x: f"CAST({name}({_without_zone(x, kind)}) AS BIGINT)",
-            31,
-        )
-    if isinstance(node, exp.TimestampTrunc):
-        return _truncated(node, category, kind)
-    return _formatted(node, category, kind)
-
-
-def _truncated(node: exp.TimestampTrunc, category: str, kind: pa.DataType) -> RowFunction | str:
-    unit = node.args["unit"].name.upper()
-    if category != "timestamp" or unit not in _UNITS:
-        return f"DATE_TRUNC is of a timestamp, to one of {', '.join(_UNITS)}"
-    step, micros = _UNITS[unit]
-
-    def truncate(x: pl.Expr) -> pl.Expr:
-        moment = _in_utc(x, kind).dt.truncate(step)
-        return moment if kind.tz is None else moment.dt.convert_time_zone(kind.tz)
-
-    def in_spark(x: str) -> str:
-        if kind.tz is None:
-            return f"CAST(DATE_TRUNC('{unit}', {x}) AS TIMESTAMP_NTZ)"
-        if micros is None:
-            first = f"TRUNC(CAST({_without_zone(x, kind)} AS DATE), '{unit}')"
-            return f"TIMESTAMP_MICROS(UNIX_DATE({first}) * {_UNITS['DAY'][1]})"
-        shift = _MONDAY_US if unit == "WEEK" else 0
-        return f"TIMESTAMP_MICROS(UNIX_MICROS({x}) - PMOD(UNIX_MICROS({x}) - {shift}, {micros}))"
-
-    return RowFunction("time", truncate, in_spark)
-
-
-def _formatted(node: exp.Expr, category: str, kind: pa.DataType) -> RowFunction | str:
-    written = node.args["format"].name.replace("strict", "")  # as sqlglot calls two digits
-    codes = list(_codes(written))
-    if any(code is None for code in codes) or (category == "date" and re.search("%[HMS]", written)):
-        return "a format has yyyy, MM, dd, HH, mm, ss, and - / : . between them"
-    java = "".join(_FORMATS.get(str(code), str(code)) for code in codes)
-    return RowFunction(
-        "text",
-        lambda x: _in_utc(x, kind).dt.strftime(written),
-        lambda x: f"DATE_FORMAT({_without_zone(x, kind)}, '{java}')",
-    )
-
-
-def _codes(written: str) -> Iterator[str | None]:
-    for part in re.findall(r"%.|.", written):
-        yield part if part in _FORMATS or part in "-/:. _" else None
 
 
 def _of_text(node: exp.Expr, category: str) -> RowFunction | str | None:
@@ -400,9 +227,9 @@ def _found(node: exp.Expr) -> RowFunction | str:
         return "what is looked for is written out"
     if isinstance(node, exp.Contains):
         return RowFunction(
-            "truth", lambda x: x.str.contains(word, literal=True), lambda x: f"CONTAINS({x}, {_quoted(word)})"
+            "truth", lambda x: x.str.contains(word, literal=True), lambda x: f"CONTAINS({x}, {quoted(word)})"
         )
-    return RowFunction("truth", lambda x: x.str.ends_with(word), lambda x: f"ENDSWITH({x}, {_quoted(word)})")
+    return RowFunction("truth", lambda x: x.str.ends_with(word), lambda x: f"ENDSWITH({x}, {quoted(word)})")
 
 
 def _replaced(node: exp.Expr) -> RowFunction | str:
@@ -413,7 +240,7 @@ def _replaced(node: exp.Expr) -> RowFunction | str:
     return RowFunction(
         "text",
         lambda x: x.str.replace_all(word, by, literal=True),
-        lambda x: f"REPLACE({x}, {_quoted(word)}, {_quoted(by)})",
+        lambda x: f"REPLACE({x}, {quoted(word)}, {quoted(by)})",
     )
 
 
@@ -426,7 +253,7 @@ def _split(node: exp.Expr) -> RowFunction | str:
         found = x.str.split(word).list.get(place - 1, null_on_oob=True)
         return pl.when(x.is_not_null()).then(found.fill_null(""))
 
-    return RowFunction("text", part, lambda x: f"SPLIT_PART({x}, {_quoted(word)}, {place})")
+    return RowFunction("text", part, lambda x: f"SPLIT_PART({x}, {quoted(word)}, {place})")
 
 
 def _matched(node: exp.Expr) -> RowFunction | str:
@@ -445,7 +272,7 @@ def _matched(node: exp.Expr) -> RowFunction | str:
     def extract(x: pl.Expr) -> pl.Expr:
         return pl.when(x.is_not_null()).then(x.str.extract(pattern, number).fill_null(""))
 
-    return RowFunction("text", extract, lambda x: f"REGEXP_EXTRACT({x}, {_quoted(pattern)}, {number})")
+    return RowFunction("text", extract, lambda x: f"REGEXP_EXTRACT({x}, {quoted(pattern)}, {number})")
 
 
 def _trimmed(node: exp.Expr) -> RowFunction | str:
@@ -469,20 +296,3 @@ _TEXTS: Final[dict[type[exp.Expr], Callable[[exp.Expr], RowFunction | str]]] = {
     exp.Trim: _trimmed,
     exp.Reverse: _reversed,
 }
-
-
-def _in_utc(x: pl.Expr, kind: pa.DataType | None) -> pl.Expr:
-    has_zone = kind is not None and pa.types.is_timestamp(kind) and kind.tz is not None
-    return x.dt.convert_time_zone("UTC") if has_zone else x
-
-
-def _without_zone(x: str, kind: pa.DataType | None) -> str:
-    """A time in UTC, without a zone, whatever that of the session is."""
-    if kind is None or not pa.types.is_timestamp(kind) or kind.tz is None:
-        return x
-    return f"(TIMESTAMP_NTZ '1970-01-01 00:00:00' + INTERVAL '0.000001' SECOND * UNIX_MICROS({x}))"
-
-
-def _quoted(text: str) -> str:
-    """A text in Spark SQL, backslashes and all."""
-    return exp.Literal.string(text).sql(dialect="spark")

@@ -6,8 +6,9 @@ from typing import Final
 
 from sqlglot import exp
 
+from skyband.expressions.function_spec import operand_of
 from skyband.expressions.grammar import RowExpressions, bottom_up, cast_to, rewritten
-from skyband.expressions.row_functions import function_of, operand_of
+from skyband.expressions.row_functions import function_of
 from skyband.expressions.times import in_spark, written_time
 from skyband.expressions.whole import (
     DIGITS,

@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 from skyband.errors import InvalidExpression, InvalidInput
 from skyband.expressions import functions
 from skyband.expressions.forking import use_threads
+from skyband.expressions.function_spec import operand_of
 from skyband.expressions.grammar import (
     TOO_LARGE,
     RowExpressions,
@@ -24,7 +25,7 @@ from skyband.expressions.grammar import (
     rewritten,
     too_deep,
 )
-from skyband.expressions.row_functions import GIVES_TEXT, function_of, operand_of, plain_function
+from skyband.expressions.row_functions import GIVES_TEXT, function_of, plain_function
 from skyband.expressions.times import time_of, written_time
 from skyband.expressions.whole import (
     DIGITS,

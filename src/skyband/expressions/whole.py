@@ -22,8 +22,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.function_spec import operand_of
 from skyband.expressions.grammar import cast_to, copied, is_to_double
-from skyband.expressions.row_functions import mark_function, operand_of
+from skyband.expressions.row_functions import mark_function
 from skyband.expressions.times import time_of, written_time
 
 WIDEST: Final = 126  # bits of what is computed: what 38 digits hold

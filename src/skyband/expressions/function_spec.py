@@ -1,0 +1,31 @@
+"""A function of one value: what it gives, in polars and in Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import polars as pl
+from sqlglot import exp
+
+Polars = Callable[[pl.Expr], pl.Expr]
+Spark = Callable[[str], str]
+
+
+class RowFunction(NamedTuple):
+    """A function, with all but the value that it is of."""
+
+    gives: str  # "text", "whole", "float", "truth" or "time"
+    polars: Polars
+    spark: Spark
+    bits: int = 0  # of a whole number
+
+
+def operand_of(node: exp.Expr) -> Any:
+    """The value that a function is of."""
+    return node.expression if isinstance(node, exp.Extract) else node.args.get("this")
+
+
+def quoted(text: str) -> str:
+    """A text in Spark SQL, backslashes and all."""
+    return exp.Literal.string(text).sql(dialect="spark")

@@ -1,0 +1,182 @@
+"""Functions and casts of times. One that has a zone is taken in UTC, whatever the zone of a Spark session is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+import pyarrow as pa
+from sqlglot import exp
+
+from skyband.expressions.function_spec import Polars, RowFunction, operand_of, quoted
+from skyband.expressions.times import time_of
+
+_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
+_PARTS: Final[dict[str, tuple[Polars, str]]] = {  # of a time: in polars, in Spark
+    "YEAR": (lambda x: x.dt.year(), "YEAR"),
+    "QUARTER": (lambda x: x.dt.quarter(), "QUARTER"),
+    "MONTH": (lambda x: x.dt.month(), "MONTH"),
+    "WEEK": (lambda x: x.dt.week(), "WEEKOFYEAR"),
+    "DAY": (lambda x: x.dt.day(), "DAY"),
+    "DOY": (lambda x: x.dt.ordinal_day(), "DAYOFYEAR"),
+    "HOUR": (lambda x: x.dt.hour(), "HOUR"),
+    "MINUTE": (lambda x: x.dt.minute(), "MINUTE"),
+    "SECOND": (lambda x: x.dt.second(), "SECOND"),
+}
+_OF_DATES: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY")
+AS_PARTS: Final[dict[type[exp.Expr], str]] = {
+    exp.Year: "YEAR",
+    exp.Quarter: "QUARTER",
+    exp.Month: "MONTH",
+    exp.WeekOfYear: "WEEK",
+    exp.Day: "DAY",
+    exp.DayOfMonth: "DAY",
+    exp.DayOfYear: "DOY",
+    exp.Hour: "HOUR",
+    exp.Minute: "MINUTE",
+    exp.Second: "SECOND",
+}
+_UNITS: Final = {  # of DATE_TRUNC: in polars, and how many microseconds it has, or None
+    "SECOND": ("1s", 1_000_000),
+    "MINUTE": ("1m", 60_000_000),
+    "HOUR": ("1h", 3_600_000_000),
+    "DAY": ("1d", 86_400_000_000),
+    "WEEK": ("1w", 7 * 86_400_000_000),
+    "MONTH": ("1mo", None),
+    "QUARTER": ("1q", None),
+    "YEAR": ("1y", None),
+}
+_FORMATS: Final = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "ss"}
+_MONDAY_US: Final = 4 * 86_400_000_000  # the first Monday of all, behind the first of January 1970
+
+
+def moment_text(x: pl.Expr) -> pl.Expr:
+    """Without the zeros at its end, and without a point before nothing."""
+    whole, rest = x.dt.strftime("%Y-%m-%d %H:%M:%S"), x.dt.strftime("%6f").str.strip_chars_end("0")
+    return pl.when(rest == "").then(whole).otherwise(pl.concat_str(whole, rest, separator="."))
+
+
+def to_date(node: exp.Expr, category: str) -> RowFunction | str | None:
+    kind = time_of(node.this.unnest())
+    match category:
+        case "timestamp":
+            return RowFunction(
+                "time", lambda x: in_utc(x, kind).dt.date(), lambda x: f"CAST({without_zone(x, kind)} AS DATE)"
+            )
+        case "date":
+            return RowFunction("time", lambda x: x, lambda x: x)
+        case "text":
+            return RowFunction(
+                "time",
+                lambda x: pl.when(x.str.contains(_DATE)).then(x).str.to_date("%Y-%m-%d", strict=False),
+                lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_DATE)} THEN {x} END AS DATE)",
+            )
+    return "a date is made of a time, or of a text such as '2024-01-31'"
+
+
+def to_moment(node: exp.Expr, category: str) -> RowFunction | str | None:
+    target = time_of(node)
+    zone = target.tz if target is not None else None
+    name = "TIMESTAMP_NTZ" if zone is None else "TIMESTAMP"
+    match category:
+        case "timestamp" if time_of(node.this.unnest()) == target:
+            return RowFunction("time", lambda x: x, lambda x: x)
+        case "text":
+            suffix = "" if zone is None else "Z"
+
+            def read(x: pl.Expr) -> pl.Expr:
+                plain = pl.when(x.str.contains(_MOMENT)).then(x.str.replace("T", " "))
+                moment = plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
+                return moment if zone is None else moment.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+
+            return RowFunction(
+                "time",
+                read,
+                lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_MOMENT)} THEN CONCAT({x}, '{suffix}') END AS {name})",
+            )
+        case "date":
+            if zone is None:
+                return RowFunction("time", lambda x: x.cast(pl.Datetime("us")), lambda x: f"CAST({x} AS TIMESTAMP_NTZ)")
+            return RowFunction(
+                "time",
+                lambda x: x.cast(pl.Datetime("us")).dt.replace_time_zone("UTC").dt.convert_time_zone(zone),
+                lambda x: f"TIMESTAMP_MICROS(UNIX_DATE({x}) * {_UNITS['DAY'][1]})",
+            )
+    return "a time is made of a date, or of a text such as '2024-01-31 12:00:00'"
+
+
+def of_time(node: exp.Expr, category: str) -> RowFunction | str | None:
+    part: str | None = AS_PARTS.get(type(node)) or (node.this.name.upper() if isinstance(node, exp.Extract) else None)
+    if part is None and not isinstance(node, (exp.TimestampTrunc, exp.TimeToStr)):
+        return None
+    kind = time_of(operand_of(node).unnest())
+    if category not in ("timestamp", "date") or kind is None:
+        return "this is of a time"
+    if part is not None:
+        if part not in _PARTS or (category == "date" and part not in _OF_DATES):
+            return f"possible parts: {', '.join(_PARTS if category == 'timestamp' else _OF_DATES)}"
+        read, name = _PARTS[part]
+        return RowFunction(
+            "whole",
+            lambda x: read(in_utc(x, kind)).cast(pl.Int128),
+            lambda x: f"CAST({name}({without_zone(x, kind)}) AS BIGINT)",
+            31,
+        )
+    if isinstance(node, exp.TimestampTrunc):
+        return _truncated(node, category, kind)
+    return _formatted(node, category, kind)
+
+
+def _truncated(node: exp.TimestampTrunc, category: str, kind: pa.DataType) -> RowFunction | str:
+    unit = node.args["unit"].name.upper()
+    if category != "timestamp" or unit not in _UNITS:
+        return f"DATE_TRUNC is of a timestamp, to one of {', '.join(_UNITS)}"
+    step, micros = _UNITS[unit]
+
+    def truncate(x: pl.Expr) -> pl.Expr:
+        moment = in_utc(x, kind).dt.truncate(step)
+        return moment if kind.tz is None else moment.dt.convert_time_zone(kind.tz)
+
+    def in_spark(x: str) -> str:
+        if kind.tz is None:
+            return f"CAST(DATE_TRUNC('{unit}', {x}) AS TIMESTAMP_NTZ)"
+        if micros is None:
+            first = f"TRUNC(CAST({without_zone(x, kind)} AS DATE), '{unit}')"
+            return f"TIMESTAMP_MICROS(UNIX_DATE({first}) * {_UNITS['DAY'][1]})"
+        shift = _MONDAY_US if unit == "WEEK" else 0
+        return f"TIMESTAMP_MICROS(UNIX_MICROS({x}) - PMOD(UNIX_MICROS({x}) - {shift}, {micros}))"
+
+    return RowFunction("time", truncate, in_spark)
+
+
+def _formatted(node: exp.Expr, category: str, kind: pa.DataType) -> RowFunction | str:
+    written = node.args["format"].name.replace("strict", "")  # as sqlglot calls two digits
+    codes = list(_codes(written))
+    if any(code is None for code in codes) or (category == "date" and re.search("%[HMS]", written)):
+        return "a format has yyyy, MM, dd, HH, mm, ss, and - / : . between them"
+    java = "".join(_FORMATS.get(str(code), str(code)) for code in codes)
+    return RowFunction(
+        "text",
+        lambda x: in_utc(x, kind).dt.strftime(written),
+        lambda x: f"DATE_FORMAT({without_zone(x, kind)}, '{java}')",
+    )
+
+
+def _codes(written: str) -> Iterator[str | None]:
+    for part in re.findall(r"%.|.", written):
+        yield part if part in _FORMATS or part in "-/:. _" else None
+
+
+def in_utc(x: pl.Expr, kind: pa.DataType | None) -> pl.Expr:
+    has_zone = kind is not None and pa.types.is_timestamp(kind) and kind.tz is not None
+    return x.dt.convert_time_zone("UTC") if has_zone else x
+
+
+def without_zone(x: str, kind: pa.DataType | None) -> str:
+    """A time in UTC, without a zone, whatever that of the session is."""
+    if kind is None or not pa.types.is_timestamp(kind) or kind.tz is None:
+        return x
+    return f"(TIMESTAMP_NTZ '1970-01-01 00:00:00' + INTERVAL '0.000001' SECOND * UNIX_MICROS({x}))"

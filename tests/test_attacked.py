@@ -150,6 +150,14 @@ def test_across_streams_a_landmark_window_may_end_beyond_every_time(algorithm: s
     assert best.select(["window_end", "score"]).to_pylist()[-1] == {"window_end": 2**62 + 2, "score": 0.75}
 
 
+@pytest.mark.parametrize("size", [2**62 - 1, 2**61])
+def test_a_window_whose_end_would_not_fit_in_64_bits_is_refused(size: int) -> None:
+    """Across streams it never ended; elsewhere ends came out negative."""
+    with pytest.raises(sb.InvalidQuery, match=r"size must be less than 2\*\*61"):
+        sb.sliding(size, every=size, on="t")
+    sb.sliding(2**61 - 1, on="t")
+
+
 def test_across_streams_nothing_is_left_to_ask_for_when_every_row_has_gone() -> None:
     rows = pa.table({"stream": ["s", "s"], "t": [0, 1], "g": ["x", "y"], "v": [0.5, None]})
     query = sb.TopKAcross(

@@ -18,6 +18,7 @@ from skyband.errors import InvalidQuery, UnknownColumn
 
 FOREVER: Final = 2**62  # a size that is never reached, with room to add to it
 NEVER: Final = FOREVER  # a time that never comes
+LONGEST: Final = 2**61  # spans are shorter, so that a time, a size and a slide add up to a number of 64 bits
 
 Span = int | str | timedelta
 
@@ -247,8 +248,8 @@ def parse_span(span: Span, what: str) -> int | timedelta:
     value: Any = _parse_duration(span, what) if isinstance(span, str) else span if number is None else number
     if (value <= timedelta(0)) if isinstance(value, timedelta) else (value <= 0):
         raise InvalidQuery(f"{what} must be more than 0, got {span!r}.")
-    if isinstance(value, int) and value >= FOREVER:
-        raise InvalidQuery(f"{what} must be less than 2**62, got {span!r}; landmark() has no end.")
+    if isinstance(value, int) and value >= LONGEST:
+        raise InvalidQuery(f"{what} must be less than 2**61, got {span!r}; landmark() has no end.")
     return value
 
 
@@ -331,6 +332,6 @@ def span_ticks(span: int | timedelta, on: str | None, column_type: pa.DataType |
     ticks, rest = divmod(whole_us * _TICKS_PER_SECOND[column_type.unit], 1_000_000)
     if rest:
         raise InvalidQuery(f"{what}={span} is finer than the unit of column {on!r} ({column_type}).")
-    if ticks >= FOREVER:
+    if ticks >= LONGEST:
         raise InvalidQuery(f"{what}={span} is too long for column {on!r} ({column_type}).")
     return ticks

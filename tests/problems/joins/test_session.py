@@ -349,7 +349,7 @@ def ask(**changed: Any) -> pa.Table:
         ({"aggregates": {"s": "SUM(A.ts + B.ts)"}}, "must be about columns of one input"),
         ({"aggregates": {"s": "MEDIAN(B.bidPrice)"}}, "is not an aggregate"),
         ({"aggregates": {"s": "COUNT(DISTINCT B.bidPrice)"}}, "DISTINCT is not supported"),
-        ({"aggregates": {"s": "SUM(P.name)"}}, "must be a number"),
+        ({"aggregates": {"s": "SUM(P.name)"}}, "takes numbers and times, but .name. is string"),
         ({"aggregates": {"rank": "COUNT(*)"}}, "cannot be called 'rank'"),
         ({"aggregates": {}}, "aggregates must be"),
         ({"having": "bids"}, "must be true or false"),

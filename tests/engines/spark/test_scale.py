@@ -26,7 +26,7 @@ def rows(groups: Any) -> pa.Table:
     return pa.table({"ts": times, "id": pa.array(groups), "value": pa.array(np.random.default_rng(2).random(count))})
 
 
-def test_a_hundred_thousand_groups_are_few_values_of_state_and_not_a_key_each(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_hundred_thousand_groups_are_few_values_of_state(spark: SparkSession, tmp_path: Path) -> None:
     table = rows(np.random.default_rng(1).permutation(100_000))
     options: dict[str, Any] = {"k": 1, "by": "value", "window": WINDOW, "per": "id"}
     outcome = run_stream(spark, write_batches(tmp_path / "in", split(table, 2)), lambda df: sb.top_k(df, **options))

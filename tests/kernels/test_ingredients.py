@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from typing import Any
 
+import numpy as np
 import pytest
 
 from skyband import core, kernels, problems
@@ -93,6 +94,14 @@ def test_what_a_class_brings_counts() -> None:
     after = number_of(setting)
     scope["step"].__code__ = scope["beside"].__code__
     assert len({before, after, number_of(setting)}) == 3
+
+
+def test_where_packages_lie_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of the tree share compiled code, whichever environment they run in."""
+    before = number(KERNEL)
+    monkeypatch.setattr(np.__spec__, "origin", "elsewhere")
+    assert "elsewhere" in repr(np)
+    assert number(KERNEL) == before
 
 
 def test_code_with_something_unknown_is_never_used_again() -> None:

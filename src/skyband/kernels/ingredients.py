@@ -70,6 +70,8 @@ class Ingredients:
             self.add_function(thing.py_func, thing.targetoptions)
         elif hasattr(thing, "_defn"):  # an intrinsic
             self.add_function(thing._defn, {})
+        elif isinstance(thing, ModuleType):  # of others; where it lies does not count
+            self._write(thing.__name__)
         elif _package(thing) in _FOREIGN and " at 0x" not in repr(thing):
             self._write(repr(thing))
         elif _package(thing) in _FOREIGN and hasattr(thing, "__qualname__"):

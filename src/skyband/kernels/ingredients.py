@@ -39,9 +39,7 @@ class Ingredients:
     """What is found so far, each thing once."""
 
     def __init__(self) -> None:
-        self.unknown: list[
-            Any
-        ] = []  # what may change without being seen: code with it is compiled anew in each process
+        self.unknown: list[Any] = []  # it may change unseen: code with it is compiled anew in each process
         self._digest = hashlib.blake2b(digest_size=8)
         self._seen: dict[int, tuple[int, Any]] = {}  # by id: when it was found; kept, so that no other gets its id
 

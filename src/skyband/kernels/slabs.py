@@ -42,7 +42,9 @@ def grown_pool(pool: Pool, more: int) -> Pool:
     """The same pool with room for at least `more` entries, at least doubled."""
     used = int(pool.free[CLASSES])
     grown = new_pool(max(2 * len(pool.rows), used + more), pool.rows.dtype)
-    grown.rows[:used] = pool.rows[:used]
+    # As bytes: numpy copies records field by field, which takes many times as long.
+    size = used * pool.rows.itemsize
+    grown.rows.view(np.uint8)[:size] = pool.rows.view(np.uint8)[:size]
     grown.free[:] = pool.free
     return grown
 

@@ -57,10 +57,10 @@ def setting(
 
 
 BATCH_ROWS = 5_000  # whatever the window and the operator: what a push costs by itself counts the same
+MOST = 20  # times the measurement itself, for the rows of one round
 BATCH_SHOWN = 500_000  # rows of answers: beyond that a batch is smaller, or memory is what costs
 FILLED = 1.25  # windows pushed until what a row costs has settled
-PATIENCE = 60  # times the measurement itself, for filling the window
-SOON = 0.5  # of the measurement itself: until then it is too early to give up
+PATIENCE = 200  # times the measurement itself, for filling the window
 
 
 def cost(
@@ -74,9 +74,11 @@ def cost(
 ) -> Cost:
     """What a row costs once the window is full: the best of some rounds of so many seconds, a slide each at least.
 
-    All batches count: what an operator does now and then, such as closing a window, is not in the one in the middle.
-    An operator so slow that the window takes too long to fill, or that a row costs `hopeless_ns` until then, is judged
-    by what it did until then.
+    A round has a third of a window's rows, unless that takes too long, and all its batches count: an operator puts
+    its lists in order now and then, and closes windows.
+    An operator so slow that the window takes too long to fill is judged by what it did until then. Otherwise the rows
+    that fill the window say nothing: an operator may take twenty times as long for them, since its arrays grow. One
+    round is enough for an operator that takes more than `hopeless_ns` a row.
     """
     operator, window = open_operator(spec), spec.window
     shown = spec.k / window.every if window.every and spec.emit == WINDOWS else 0.0
@@ -93,16 +95,18 @@ def cost(
         first += len(rows)
         return took
 
-    filling, is_steady = 0.0, True
+    filling = 0.0
     while first <= FILLED * window.size:
         filling += push()
-        is_steady = filling <= PATIENCE * seconds and (filling < SOON * seconds or 1e9 * filling / first < hopeless_ns)
-        if not is_steady:
-            return Cost(1e9 * filling / first, operator.rows_held(), is_steady)
+        if filling > PATIENCE * seconds:
+            return Cost(1e9 * filling / first, operator.rows_held(), is_steady=False)
     best = math.inf
     for _ in range(rounds):
         begun, spent = first, 0.0
-        while spent < seconds or (first - begun < max(window.every, 5 * batch) and spent < 5 * seconds):
+        enough = max(window.every, 5 * batch, window.size // 3)
+        while spent < seconds or (first - begun < enough and spent < MOST * seconds):
             spent += push()
         best = min(best, 1e9 * spent / (first - begun))
-    return Cost(best, operator.rows_held(), is_steady)
+        if best > hopeless_ns:
+            break
+    return Cost(best, operator.rows_held(), is_steady=True)

@@ -7,6 +7,7 @@ import pytest
 
 from skyband.core.emit import CHANGES, WINDOWS
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK
+from skyband.problems.rows.algorithms.partitioned.state import Partitioned
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.operator import Batch, RowOperator, Spec
 from skyband.windows import Ticks
@@ -78,3 +79,14 @@ def test_relaxed_holds_little_more_than_the_skyband() -> None:
         arrived = push_random(operator, 100, 100, arrived, random)
         held.append(operator.rows_held())
     assert expected_skyband(n, k) * 0.9 <= np.mean(held) <= expected_skyband(n, k) * 2 + 64 + 2 * k
+
+
+def test_partitioned_asks_for_no_more_memory_than_its_rows_may_need() -> None:
+    """A list may move to a slab of four times its rows. It asked for 32 times: gigabytes for a million rows."""
+    k, window = 5, 40_000
+    operator = Partitioned(Spec(k, Ticks(window, 8, 0, by_count=True), WINDOWS))
+    for first in range(0, window, 5_000):  # falling scores: every row may still be shown
+        operator.push(Batch(-np.arange(first, first + 5_000.0), NO_TIMES, NO_GROUPS, first))
+    assert operator.rows_held() > 0.99 * window
+    assert len(operator._pool.rows) <= 32 * operator.rows_held()
+    operator.check()

@@ -36,6 +36,9 @@ _QUIET_LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     # Workers are forked from a process that has imported what they need: a first answer comes seconds sooner.
     "spark.python.daemon.module": "skyband.engines.spark.daemon",
+    # Spark sets this for functions of columns but not for stateful operators, and starts such a process for each
+    # environment: with it off, one process serves both.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 
 # Tests start often and run briefly: no optimising compiler, no parallel collector, no re-planning, no code written

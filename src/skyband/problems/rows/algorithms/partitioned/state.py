@@ -28,7 +28,10 @@ class Partitioned(StepDriver):
         forgets = not spec.window.endless
         kind = Partitions(forgets or spec.ad_hoc, forgets, max(slack, 1), partition, np.empty(spec.k, np.float64))
         fields = {**FIELDS, "partition": partition}
-        super().__init__(spec, kind, lists=4, fields=fields, initial_room=initial_room)
+        # In one step the store and the list of partitions may each move once, to a slab of four times their rows. The
+        # ranked rows and their queue stay short: k + 2 slack rows, whatever the window holds.
+        room = 64 * (spec.k + max(slack, 1) + 8), 8
+        super().__init__(spec, kind, lists=4, fields=fields, room=room, initial_room=initial_room)
 
     def rows_held(self) -> int:
         lists, shown = self._state.lists["length"], self._state.shown["length"]

@@ -5,13 +5,11 @@ A worker runs compiled loops as users do, without checks of indices: a stray wri
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
 import sys
 import warnings
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +17,7 @@ import skyband as sb
 from torture.campaign import Result
 from torture.corpus import MADE, Case, cases
 from torture.crafted import craft, drive
+from torture.processes import environment
 
 PATIENCE_S = 120  # for one snapshot: far more than any takes
 MEMORY = 8 << 30  # bytes of address space: what asks for more has no bounds
@@ -89,9 +88,7 @@ def run(first: int, count: int) -> Result:
 def _run_until_it_dies(first: int, count: int, result: Result) -> int:
     """The seed to go on with."""
     command = [sys.executable, "-m", "torture.damage", str(first), str(count)]
-    tests = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), os.environ.get("PYTHONPATH", "")])}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     assert process.stdout is not None
     seed, done = first, first
     watch = subprocess.Popen([sys.executable, "-c", _WATCH, str(process.pid), str(PATIENCE_S)], stdin=subprocess.PIPE)
@@ -131,4 +128,7 @@ os.kill(int(sys.argv[1]), 9)
 """
 
 if __name__ == "__main__":
-    worker(int(sys.argv[1]), int(sys.argv[2]))
+    from torture.planted import planted_here
+
+    with planted_here():
+        worker(int(sys.argv[1]), int(sys.argv[2]))

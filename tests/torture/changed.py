@@ -1,0 +1,84 @@
+"""Line 9: a snapshot is opened by another query, or for rows of another schema. It goes on rightly, or is refused.
+
+Each seed is one cell of the matrix: a query whose session was saved, and what is different when it is opened again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import skyband as sb
+from torture.campaign import Result
+from torture.corpus import MADE, SCHEMA, Case, cases
+
+SAVED_AFTER = 4  # batches
+
+
+def _schemas() -> Iterator[tuple[str, pa.Schema]]:
+    """What becomes of tables: columns come, go, move, and change their names and types."""
+    fields = list(SCHEMA)
+    yield "a column more", SCHEMA.append(pa.field("new", pa.int64()))
+    yield "columns in another order", pa.schema(fields[::-1])
+    for at, field in enumerate(fields):
+        others = fields[:at], fields[at + 1 :]
+        yield f"{field.name} gone", pa.schema([*others[0], *others[1]])
+        yield f"{field.name} renamed", pa.schema([*others[0], field.with_name("other"), *others[1]])
+        for kind in (pa.int64(), pa.float64(), pa.string(), pa.decimal128(20, 2), pa.timestamp("us")):
+            if kind != field.type:
+                yield f"{field.name} as {kind}", pa.schema([*others[0], field.with_type(kind), *others[1]])
+
+
+SCHEMAS = tuple(_schemas())
+
+
+@cache
+def _cases(problem: str) -> tuple[Case, ...]:
+    return tuple(cases(f"{problem}/").values())
+
+
+def one(seed: int) -> tuple[str, str | None]:
+    rng, problem = np.random.default_rng(seed), list(MADE)[seed % len(MADE)]
+    saved = _cases(problem)[int(rng.integers(len(_cases(problem))))]
+    state = saved.snapshot(SAVED_AFTER)
+    if rng.random() < 0.5:
+        asked, what = _cases(problem)[int(rng.integers(len(_cases(problem))))], "another query"
+    else:
+        what, schema = SCHEMAS[int(rng.integers(len(SCHEMAS)))]
+        several = isinstance(saved.schema, dict)
+        asked = replace(saved, schema=dict.fromkeys(saved.schema, schema) if several else schema)
+    try:
+        session = asked.open(state)
+    except sb.SkybandError:
+        return "refused by name", None
+    told = f"{saved.name} opened as {asked.name}, {what}"
+    right, said = _rest(saved, saved.open(state)), _rest(replace(saved, schema=asked.schema), session)
+    return "went on", None if said == right else f"{told}: {said[:2]} and not {right[:2]}"
+
+
+def _rest(case: Case, session: Any) -> list[Any]:
+    """What comes of the rows behind the snapshot, in the columns that both have."""
+    found: list[Any] = []
+    for batch, options in case.pushes[SAVED_AFTER:]:
+        schema = case.schema[options["input"]] if isinstance(case.schema, dict) else case.schema
+        columns = [batch[name] if name in SCHEMA.names else pa.nulls(len(batch), pa.int64()) for name in schema.names]
+        rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+        found += session.push(rows, **options).to_pylist()
+    found += session.finish().to_pylist()
+    return [sorted((name, repr(value)) for name, value in row.items() if not name.endswith("new")) for row in found]
+
+
+def run(first: int, count: int) -> Result:
+    result = Result()
+    for seed in range(first, first + count):
+        try:
+            outcome, wrong = one(seed)
+        except Exception as error:
+            outcome, wrong = "raw error", f"{type(error).__name__}: {error}"
+        result.note(seed, outcome if wrong is None else "wrong", wrong)
+    return result

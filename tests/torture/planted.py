@@ -1,0 +1,109 @@
+"""`make torture ARGS=--planted`: a bug is planted for each line of the campaign, and the line has to find it.
+
+A zero proves little if a line cannot fail. A line that works in processes of its own plants the bug there, too:
+`TORTURE_PLANTED` is its number.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+from skyband.core import clock, codec, snapshots, store
+from skyband.core.session import Session
+from skyband.core.validation import Saved
+from skyband.expressions import tree
+from torture.campaign import Line, Result
+
+PLANTED = "TORTURE_PLANTED"
+
+
+@dataclass(frozen=True)
+class Bug:
+    words: str
+    seeds: int  # so many have to be enough to find it
+    plant: Callable[[], AbstractContextManager[Any]]
+
+
+def _save_in_place(self: Any, state: bytes) -> None:
+    self._file(0).write_bytes(self._digest(state) + state[: len(state) // 2])
+    self._file(0).write_bytes(self._digest(state) + state)
+
+
+def _write_silently(place: Any, *parts: Any) -> None:
+    try:
+        _write(place, *parts)
+    except OSError:
+        place.touch()
+
+
+def _restore_later(self: Any, state: Any) -> None:
+    _restore(self, state)
+    if self.waits:
+        self.closed += self.window.every
+
+
+def _push_less(self: Any, rows: Any, source: Any = None) -> Any:
+    return _push(self, rows.slice(0, min(rows.num_rows, 100)), source)
+
+
+def _parse_raw(text: str, **options: Any) -> Any:
+    raise KeyError(text)
+
+
+def _parse_from_file(text: str, **options: Any) -> Any:
+    with open(os.devnull, "w") as file:
+        file.write(text)
+    return _parse(text, **options)
+
+
+_write, _restore, _push, _parse = store._write, clock.WindowClock.restore, Session._push, tree.parse
+
+BUGS = {
+    1: Bug("a store writes over its last snapshot", 12, lambda: patch.object(store.Store, "save", _save_in_place)),
+    3: Bug("a store passes over errors of the disk", 60, lambda: patch.object(store, "_write", _write_silently)),
+    4: Bug(
+        "a clock is restored a window too late", 60, lambda: patch.object(clock.WindowClock, "restore", _restore_later)
+    ),
+    6: Bug("promises of a snapshot are not checked", 80, lambda: patch.object(Saved, "promise", lambda *_: None)),
+    7: Bug("reading an expression raises KeyError", 30, lambda: patch.object(tree, "parse", _parse_raw)),
+    9: Bug(
+        "a snapshot of another query is taken",
+        8,
+        lambda: patch.object(snapshots, "read_of", lambda data, *_: snapshots.read(data)),
+    ),
+    10: Bug("groups that are gone are not forgotten", 6, lambda: patch.object(codec.Codec, "compact", lambda *_: None)),
+    11: Bug("of a batch only 100 rows are taken", 7, lambda: patch.object(Session, "_push", _push_less)),
+    12: Bug("late rows count", 8, lambda: patch.object(clock.WindowClock, "in_time", lambda *_: None)),
+    13: Bug(
+        "a session that failed goes on",
+        9,
+        lambda: patch.object(Session, "_failure", property(lambda _: None, lambda *_: None), create=True),
+    ),
+    14: Bug("reading an expression opens a file", 9, lambda: patch.object(tree, "parse", _parse_from_file)),
+}
+
+
+@contextmanager
+def planted_here() -> Iterator[None]:
+    """In a process that a line has started: its bug, if one is planted."""
+    if number := os.environ.get(PLANTED):
+        with BUGS[int(number)].plant():
+            yield
+    else:
+        yield
+
+
+def find(line: Line) -> str | None:
+    """Run a line with its bug: the first failure, or None if it found nothing."""
+    bug = BUGS[line.number]
+    with bug.plant(), patch.dict(os.environ, {PLANTED: str(line.number)}):
+        try:
+            result = line.run(0, bug.seeds)
+        except Exception as error:  # a line that cannot go on has found it, too
+            result = Result(failures=[(0, f"{type(error).__name__}: {error}")])
+    return result.failures[0][1] if result.failures else None

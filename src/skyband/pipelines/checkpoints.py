@@ -1,4 +1,4 @@
-"""What a checkpoint belongs to: written beside it, so that another question is refused in words and not by chance."""
+"""The description of a query beside its checkpoint, so that a changed query is refused with a clear message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be wrong with a machine: Java, Spark, its Python workers, ports, disk; each with its fix."""
+"""Finds problems of a machine (Java, Spark, its Python workers, ports, disk), each with its fix."""
 
 from __future__ import annotations
 
@@ -179,7 +179,9 @@ def _reached(what: str, host: str, port: int) -> Finding:
             return Finding(f"{what} answers at {host}:{port}")
     except OSError as error:
         why = error.strerror or str(error) or "no answer"
-        return Finding(f"{what} does not answer at {host}:{port}: {why}", "Start it, or mend the address in the file.")
+        return Finding(
+            f"{what} does not answer at {host}:{port}: {why}", "Start it, or correct the address in the file."
+        )
 
 
 def _spark(pipeline: Pipeline | None) -> Finding:

@@ -1,4 +1,4 @@
-"""One loop runs any session over rows: what it says of them, and what is said of rows that came too late."""
+"""The loop that runs a session over rows, collects its answers, and warns about late rows."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class InvalidSql(InvalidQuery):
     >>> import pyarrow as pa, skyband as sb
     >>> sb.sql("SELECT DISTINCT x FROM rows [WINDOW 10]", rows=pa.table({"x": [1]}))
     Traceback (most recent call last):
-    skyband.errors.InvalidSql: DISTINCT is not supported: equal rows are rows of their own.
+    skyband.errors.InvalidSql: DISTINCT is not supported: equal rows stay separate rows.
       SELECT DISTINCT x FROM rows [WINDOW 10]
              ^
     """

@@ -1,4 +1,6 @@
-"""The checks of options that several queries share: each takes what the user gave and returns what the query keeps."""
+"""The checks of options that several queries share. A check takes the user's value and returns the value that the query
+keeps.
+"""
 
 from __future__ import annotations
 

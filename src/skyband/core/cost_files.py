@@ -1,5 +1,5 @@
-"""Files of measured costs: they come with the package, measured on some machine; `skyband calibrate` measures them on
-this one and keeps them in the user's cache. Only their ratios matter for a choice.
+"""Files of measured costs. The package contains files from another machine; `skyband calibrate` measures on this one
+and saves them in the user's cache. Only their ratios matter for a choice.
 """
 
 from __future__ import annotations

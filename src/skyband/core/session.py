@@ -365,7 +365,7 @@ class Session(Observed):
         except Exception as problem:  # a part is not there, or is not what this version would have written
             raise SnapshotMismatch(
                 f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps other "
-                f"things ({type(problem).__name__}: {problem}). Read it with that version, or start afresh."
+                f"things ({type(problem).__name__}: {problem}). Read it with that version, or start without it."
             ) from problem
 
     # -- inside ------------------------------------------------------------------------------------------------------

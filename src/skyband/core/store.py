@@ -99,7 +99,7 @@ class Store:
                 return state
             problems.append(f"{self._file(number)} is damaged{', or was saved with another key' if self._key else ''}")
         if problems:
-            raise SnapshotCorrupt(f"{' and '.join(problems)}. No other snapshot is there: start afresh.")
+            raise SnapshotCorrupt(f"{' and '.join(problems)}. There is no other snapshot: start without one.")
         return None
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ def window_of(
         statement.refuse(
             f"{one.name!r} has no window, so its answer would need every row there ever was",
             one.node,
-            "Say how much of it counts: [WINDOW 1 HOUR EVERY 1 MINUTE], [WINDOW 1000 ROWS] or [WINDOW UNTIL NOW].",
+            "Give it a window: [WINDOW 1 HOUR EVERY 1 MINUTE], [WINDOW 1000 ROWS] or [WINDOW UNTIL NOW].",
         )
     check_spans(statement, said, schema, one.on)
     size, every, lateness = (_span(said.args.get(name)) for name in ("this", "every", "lateness"))

@@ -1,4 +1,4 @@
-"""Polars computes with threads, which a fork does not copy: in the new process, what waits for them waits for ever."""
+"""Polars computes with threads, which a fork does not copy: the child process would wait for them forever."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
 def _mixed(text: str, schema: pa.Schema) -> InvalidExpression:
     """What to say of values that cannot be compared or computed with one another."""
     types = ", ".join(f"{field.name} is {field.type}" for field in schema)
-    return InvalidExpression(f"In {text!r} values of different types meet{f': {types}' if types else ''}.")
+    return InvalidExpression(f"{text!r} mixes values of different types{f': {types}' if types else ''}.")
 
 
 def _frame(batch: pa.RecordBatch, text: str) -> Any:

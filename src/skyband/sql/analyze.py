@@ -1,4 +1,4 @@
-"""EXPLAIN and EXPLAIN ANALYZE: what would run, and what it does when it runs."""
+"""EXPLAIN and EXPLAIN ANALYZE: the plan, and what it does when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows that a query takes of an input: what WITH, FROM and WHERE do to them one by one, here and on Spark."""
+"""The rows that a query reads of an input: WITH, FROM and WHERE, row by row, in this process and on Spark."""
 
 from __future__ import annotations
 

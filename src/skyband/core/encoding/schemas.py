@@ -1,4 +1,4 @@
-"""What columns an engine can work with, and in which form it keeps them."""
+"""The column types that an engine supports, and the form in which it keeps them."""
 
 from __future__ import annotations
 

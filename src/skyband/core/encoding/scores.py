@@ -1,7 +1,7 @@
-"""Scores as operators compare them, float64, and as users see them: in their own type, none of them rounded.
+"""Scores in the form that operators compare (float64), and in the user's own type, without rounding.
 
-Floats and whole numbers of up to 32 bits are float64 as they are. Numbers of 64 bits, and decimals, which are whole
-numbers of their last digit, get keys in the same order.
+Floats and whole numbers of up to 32 bits convert to float64 exactly. Numbers of 64 bits, and decimals (whole multiples
+of their last digit), get keys in the same order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Top-k across streams over Arrow data, in this process: one input, or several that are put together by time."""
+"""Top-k across streams over Arrow data, in this process: one input, or several that are merged by time."""
 
 from __future__ import annotations
 

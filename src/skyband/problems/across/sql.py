@@ -89,7 +89,7 @@ def _window(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Win
                 "All streams have one window", one.node, "Write it once, at the end: WINDOW [100 EVERY 1 ON t]."
             )
         if window[0].on is None:
-            statement.refuse("Streams are put together by time, so their window measures a column", one.node)
+            statement.refuse("Streams are merged by time, so their window must measure a column", one.node)
     return windows[0]
 
 
@@ -138,7 +138,7 @@ def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: b
             if item.is_named and tree == score:
                 continue  # the score itself
             if not isinstance(tree, exp.Column) or (tree.name != key and values.get(tree.table) != tree.name):
-                statement.refuse("What can be shown is the object and its value in each stream", tree)
+                statement.refuse("You can select the object and its value in each stream", tree)
             column = key if tree.name == key else tree.table
             plain = key if tree.name == key else f"{tree.table}_{tree.name}"
             listed = [(item.name if item.is_named else plain, column)]

@@ -1,4 +1,4 @@
-"""The columns of rows as loops over pairs read them: 64 bits each, floats, whole numbers or labels of strings."""
+"""The columns of rows as loops over pairs read them, 64 bits each: floats, whole numbers or labels of strings."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
                 raise InvalidInput(f"These are not values of the key {names[0]!r} ({field.type}): {error}") from None
         table = as_table(keys)
         if missing := [name for name in names if name not in table.column_names]:
-            raise InvalidInput(f"Queries are told apart by {', '.join(names)}; {missing[0]!r} is missing.")
+            raise InvalidInput(f"These columns identify a query: {', '.join(names)}; {missing[0]!r} is missing.")
         return table.select(names).cast(self._keys_schema)
 
     def find(self, queries: pa.Table | pa.RecordBatch) -> Ints:
@@ -150,8 +150,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
             codes = self._keys.encode(batch)
             if len(self._keys) != before + len(codes):
                 raise InvalidQuery(
-                    f"Queries are told apart by {', '.join(self.query.key)}, and two of these have the same. Give "
-                    "key=, or remove() the one that is there first."
+                    f"These columns identify a query: {', '.join(self.query.key)}; two of these queries have the same "
+                    "values. Set key=, or remove() the first query before."
                 )
             answer = self._operator.add(self._with_parameters(numbers, batch, backfill), backfill=backfill)
         except SkybandError:

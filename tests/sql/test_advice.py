@@ -63,7 +63,7 @@ MENDED = {
     "Possible: FROM r1 FULL JOIN r2 USING (id) FULL JOIN r3 USING (id), each with the same window.": ACROSS.format(
         "r1.size + r2.amount"
     ),
-    "WITH BOUNDS (smallest, largest) says what the smallest is.": ACROSS.format("r1.size + r2.amount")
+    "Set the smallest value with WITH BOUNDS (smallest, largest).": ACROSS.format("r1.size + r2.amount")
     + " WITH BOUNDS (0, 9)",
     "Write one expression; rows of one input can be ranked by several.": (
         f"SELECT seq {T} ORDER BY price, volume LIMIT 2"

@@ -175,7 +175,7 @@ def sql(
     if output is not None:
         if how is not None:
             raise InvalidInput(
-                f"--format is for what is printed; the ending of {output.name!r} says how it is written."
+                f"--format is for printing; the ending of {output.name!r} chooses the format of the file."
             )
         check_output(output)
     check_format(how or Format.table)

@@ -64,7 +64,7 @@ def read(path: Path, grid: Mapping[str, Any], command: str) -> tuple[str, Any]:
             raise ValueError("it was written by another version of Skyband")
         return str(described["machine"]), described["ns"]
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise SkybandError(f"Cannot use the figures in {path}: {error}. `{command}` measures them anew.") from None
+        raise SkybandError(f"Cannot use the costs in {path}: {error}. `{command}` measures them again.") from None
 
 
 def shipped_file(problem: str) -> Path:

@@ -68,9 +68,9 @@ def explain(
         raise InvalidQuery(f"explain takes a query such as sb.TopK(…), got {type(query).__name__}.")
     has_one_window = problem_of(query).has_one_window
     if statistics is not None and has_one_window:
-        raise InvalidQuery("statistics= says what the inputs of a join are like; of this query, give window_rows=.")
+        raise InvalidQuery("statistics= is for the inputs of a join; for this query, pass window_rows=.")
     if window_rows is not None and not has_one_window:
-        raise InvalidQuery("window_rows= is for queries over one window; of a join, give statistics= of each input.")
+        raise InvalidQuery("window_rows= is for queries over one window; for a join, pass statistics= for each input.")
     return explained(Draft(query, window_rows=window_rows, statistics=statistics))
 
 

@@ -343,7 +343,7 @@ class Session(Observed):
         except InvalidQuery as error:
             if saved is None:
                 raise
-            raise SnapshotMismatch(f"This snapshot was taken by {saved!r}, which cannot go on here. {error}") from error
+            raise SnapshotMismatch(f"This snapshot was taken by {saved!r}, which cannot run here. {error}") from error
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
         """Continue from a snapshot of this query."""

@@ -94,7 +94,7 @@ def measured_column(statement: Statement, one: Input, said: StreamWindow, schema
     if len(moments) != 1:
         what = f"{', '.join(moments)} are timestamps" if moments else "it has no timestamp column"
         statement.refuse(
-            f"Which column of {one.name!r} the window measures must be said: {what}", one.node, "Write ON column."
+            f"Which column of {one.name!r} the window measures is unclear: {what}", one.node, "Write ON column."
         )
     return moments[0]
 

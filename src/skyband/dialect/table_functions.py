@@ -93,7 +93,7 @@ def _refuse(
     if name == "CUMULATE":
         texts.refuse(
             text,
-            "CUMULATE begins anew with every window, and is not supported",
+            "CUMULATE is not supported: Skyband has no cumulating windows",
             where,
             f"From the start of the stream on, write FROM {of} [WINDOW UNTIL NOW EVERY {_said(slide)} {on}]; for whole "
             f"windows, FROM {of} [WINDOW {_said(size)} EVERY {_said(size)} {on}].",

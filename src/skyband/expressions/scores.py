@@ -146,7 +146,7 @@ def check_exact(values: pa.Array | pa.ChunkedArray, text: str) -> None:
     if wrong is not None:
         raise InvalidInput(
             f"{text} is {wrong} for a row, and is computed with in float64, which cannot tell this {kind} from its "
-            "neighbours. Cast the column to float64 to accept rounding. Nothing of this batch was taken."
+            "neighbours. Cast the column to float64 to accept rounding. The batch was not taken."
         )
 
 

@@ -74,7 +74,7 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
                 "A Python function of the columns, or on Spark a Column, can do the rest."
             )
         if isinstance(node, exp.Substring) and not all(_is_count(node.args.get(part)) for part in ("start", "length")):
-            raise InvalidExpression(f"{node.sql('spark')!r} in {text!r}: SUBSTRING counts from 1, and says so.")
+            raise InvalidExpression(f"{node.sql('spark')!r} in {text!r}: SUBSTRING counts from 1.")
     return tree
 
 
@@ -349,7 +349,7 @@ def _in_digits(decimals: pl.Series, text: str) -> pl.Series:
         if len(wide):
             raise InvalidInput(
                 f"{text!r} computes with {decimals.name}, which is {wide[0]} for a row: a decimal of more than "
-                f"{DIGITS} digits. Nothing of this batch was taken. CAST({decimals.name} AS DOUBLE) is computed with "
+                f"{DIGITS} digits. The batch was not taken. CAST({decimals.name} AS DOUBLE) is computed with "
                 "in float64, which rounds."
             )
     return numbers

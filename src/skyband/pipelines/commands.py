@@ -116,7 +116,7 @@ def _where_to_serve(pipeline: Pipeline, address: str | None, *, asked: bool) -> 
     if address is None:
         return pipeline.serve or (HERE if asked else None)
     if not asked and pipeline.serve is None:
-        raise InvalidInput("--address says where answers are served: add --serve or --ui.")
+        raise InvalidInput("--address sets where answers are served: add --serve or --ui.")
     found = Address.read(address)
     if found is None:
         raise InvalidInput(f"--address takes a host and a port, such as 127.0.0.1:8765; got {address!r}.")

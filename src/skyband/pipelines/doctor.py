@@ -84,7 +84,7 @@ def _workers_python() -> Finding:
         return Finding(f"Python {sys.version.split()[0]}, for the driver and its workers")
     found = shutil.which(named)
     if found is None:
-        return Finding(f"PYSPARK_PYTHON is {named}, which is not there", "unset PYSPARK_PYTHON")
+        return Finding(f"PYSPARK_PYTHON is {named}, which does not exist", "unset PYSPARK_PYTHON")
 
     said = subprocess.run(
         [found, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=False

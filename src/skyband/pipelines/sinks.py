@@ -50,7 +50,7 @@ class FileTarget:
         """Micro-batches are numbered from 0 on with each new checkpoint: old ones would be mixed with new ones."""
         if checkpoint.exists_in(self._path, BATCH):
             raise PipelineChanged(
-                f"{self._path} has answers already, but there is no checkpoint at {checkpoint.location} to go on from. "
+                f"{self._path} has answers already, but there is no checkpoint at {checkpoint.location}. "
                 "Delete those answers, name another path, or bring the checkpoint back."
             )
 

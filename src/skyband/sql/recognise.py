@@ -38,7 +38,7 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySp
             "Only rows of one input and groups can be ranked and then chosen from, or shown without the rest of the "
             "answer",
             statement.kept[0] if statement.kept else statement.function,
-            "Leave out what stands around the query, and window_start and window_end, which are shown anyway.",
+            "Leave out the outer query, and window_start and window_end, which the answer has anyway.",
         )
     spec = problem.ask(statement, by_alias)
     statement.check_taken()

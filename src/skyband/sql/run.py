@@ -146,7 +146,7 @@ def start(text: str, inputs: Mapping[str, Any], *, batch_rows: int) -> Started:
     """Begin a statement over Arrow data; tables are taken `batch_rows` at a time."""
     statement = understand(text)
     if statement.explain is not None:
-        statement.refuse("EXPLAIN says how a statement would run; here it is run", None, "Leave EXPLAIN out.")
+        statement.refuse("EXPLAIN does not run a statement, but this call does", None, "Leave EXPLAIN out.")
     data = {name: _cut(read(one).plain(), batch_rows) for name, one in _find(statement, inputs, None).items()}
     spec = recognise(statement, {name: source.schema for name, source in data.items()})
     return Started(_start(spec, data), spec)

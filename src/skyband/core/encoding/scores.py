@@ -84,7 +84,7 @@ class Scores:
             raise InvalidInput(
                 f"{self._text} is {largest} for a row, too large a {self.type} to be ranked exactly for subscriptions: "
                 f"up to ±{NEAR} is possible, for a decimal without its point. Cast the column to float64 to "
-                "accept rounding. Nothing of this batch was taken."
+                "accept rounding. The batch was not taken."
             )
         if nothing is not None:
             keys[nothing] = np.nan
@@ -201,6 +201,6 @@ def _unscaled(values: pa.Array, text: str) -> npt.NDArray[np.int64]:
         wrong = values.filter(pa.array(~fits))[0]
         raise InvalidInput(
             f"{text} is {wrong} for a row, a decimal that takes more than 64 bits, so that it cannot be ranked "
-            f"exactly. {_CAST} Nothing of this batch was taken."
+            f"exactly. {_CAST} The batch was not taken."
         )
     return in_last_digits(values)

@@ -62,8 +62,8 @@ def _check_max_repeats(max_repeats: object, repeat: str | None) -> int | None:
         raise InvalidQuery(f"max_repeats must be a whole number, at least 1, or None; got {max_repeats!r}.")
     if repeat is None:
         raise InvalidQuery(
-            f"max_repeats={max_repeats} says how often an object may come again, but repeat=None says that none does. "
-            f"Say what several values make: repeat={', '.join(map(repr, get_args(Repeat)))}."
+            f"max_repeats={max_repeats} limits how often an object may come again, but with repeat=None none does. "
+            f"Set how to combine several values: repeat={', '.join(map(repr, get_args(Repeat)))}."
         )
     return number
 

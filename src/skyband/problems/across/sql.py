@@ -115,9 +115,9 @@ def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
             said = node.expressions[0] if len(node.expressions) == 1 else None
             if said is None or not said.is_number or float(said.to_py()) != smallest:
                 statement.refuse(
-                    f"A value that is missing counts as the smallest, {smallest:g}, not as what COALESCE says",
+                    f"A missing value counts as the smallest, {smallest:g}, not as the value in COALESCE",
                     node.this,
-                    "WITH BOUNDS (smallest, largest) says what the smallest is.",
+                    "Set the smallest value with WITH BOUNDS (smallest, largest).",
                 )
             return rename(node.this)
         return exp.column(exp.to_identifier(node.table, quoted=True)) if isinstance(node, exp.Column) else node

@@ -40,7 +40,7 @@ class JoinSession(Session):
         rows = rows_for(rows, self.schema[name])
         if self._codec.is_too_late(i):
             raise InvalidInput(
-                f"{name!r} is a relation: its rows come before the first row of a stream. Nothing was taken."
+                f"{name!r} is a relation: its rows come before the first row of a stream. The rows were not taken."
             )
         return self._push(rows, i)
 

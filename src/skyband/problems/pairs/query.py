@@ -25,7 +25,7 @@ MOST_PAIRS: Final = 1_000_000  # as k: room is made for so many before the first
 def _check_k(k: object) -> int:
     number = checks.check_k(k)
     if number > MOST_PAIRS:
-        raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs, of which there are so many; got {number:,}.")
+        raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs; got {number:,}.")
     return number
 
 

@@ -133,7 +133,7 @@ class TopK(Query):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.by, tuple) and self.ascending:
-            raise InvalidQuery(f"Of several sort keys each says its own way: by=['{self.by[0]} ASC', …].")
+            raise InvalidQuery(f"Each of several sort keys has its own direction: by=['{self.by[0]} ASC', …].")
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by`."""

@@ -204,7 +204,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         refused: dict[int, SkybandError] = {}
         for i, kind in enumerate(kinds):
             if kind not in (*ADDS, *REMOVES, *PASSED_OVER):
-                refused[i] = InvalidInput(f"{CHANGE} says what a change does: {KINDS}; got {kind!r}.")
+                refused[i] = InvalidInput(f"{CHANGE} must be {KINDS}; got {kind!r}.")
         coming = [i for i, kind in enumerate(kinds) if kind in ADDS]
         try:
             self.in_numbers(batch.take(pa.array(coming, pa.int64())))
@@ -252,7 +252,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         """In ticks."""
         column = batch.column(name)
         if column.null_count:
-            raise InvalidQuery(f"{what}=q.{name} must be said by each query; one is null.")
+            raise InvalidQuery(f"{what}=q.{name} must have a value for each query; one is null.")
         if (
             pa.types.is_duration(column.type)
             or pa.types.is_string(column.type)
@@ -294,7 +294,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
             return None
         return InvalidExpression(
             f"A function that {self._score.text!r} calls failed: {type(error).__name__}: {error}. The session "
-            "cannot go on: open the query again with its last snapshot."
+            "cannot continue: open the query again with its last snapshot."
         )
 
     # -- answers go out ----------------------------------------------------------------------------------------------

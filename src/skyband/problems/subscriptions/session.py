@@ -95,7 +95,7 @@ class SubscriptionsSession(Session):
         """
         table = as_table(changes)
         if CHANGE not in table.column_names:
-            raise InvalidInput(f"Of changes of queries, the column {CHANGE!r} says what each does: {KINDS}.")
+            raise InvalidInput(f"Changes of queries need the column {CHANGE!r}: {KINDS}.")
         kinds = np.array(table.column(CHANGE).to_pylist(), dtype=object)
         batch = self._codec.queries_in(table.select([name for name in table.column_names if name not in FEED]))
         refused = self._codec.refusals(batch, kinds)

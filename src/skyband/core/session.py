@@ -56,7 +56,7 @@ class Session(Observed):
     [30, 20]
     >>> session.top(k=1, size=1)["score"].to_pylist()  # the best of the last row alone
     [20]
-    >>> resumed = query.open(schema, session.snapshot())  # goes on where the session stopped
+    >>> resumed = query.open(schema, session.snapshot())  # continues where the session stopped
     >>> resumed.push(pa.table({"price": [5, 6, 7]}))["score"].to_pylist()
     [7, 6]
     """

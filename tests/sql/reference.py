@@ -14,9 +14,9 @@ PAGE = HERE.parents[1] / "docs" / "sql-reference.md"
 
 HEAD = """# SQL, statement by statement
 
-`python tests/sql/reference.py` generates this page from the tests. The tests run every statement of the first part on both
-engines and compare the answer with recomputation; they compare each error of the second part word for word. [SQL](sql.md)
-explains the language and shows answers.
+`python tests/sql/reference.py` generates this page from the tests. The tests run every statement of the first part on
+both engines and compare the answer with recomputation; they compare each error of the second part word for word.
+[SQL](sql.md) explains the language and shows answers.
 
 The inputs: `trades` (seq, t, ts, symbol, venue, price, volume), `auction` (ts, auctionID, sellerID), `bid` (ts,
 auctionID, price), `person` (personID, state), and the streams `r1` (flow, size, t), `r2` (flow, amount, t) and `r3`

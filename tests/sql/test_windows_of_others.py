@@ -186,7 +186,7 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
                 f"SELECT auction FROM (SELECT auction, COUNT(*) AS n {TUMBLED} GROUP BY auction, window_end) "
                 "WHERE n > (SELECT MAX(price) FROM bid)"
             ),
-            "A query inside a query",
+            "A subquery here",
             "",
         ),
         (f"SELECT window_time {TUMBLED} GROUP BY window_end", "There is no column 'window_time'", ""),

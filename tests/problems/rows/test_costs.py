@@ -196,7 +196,7 @@ def test_an_approximate_one_is_chosen_only_where_errors_are_allowed() -> None:
     assert plan(setting(9, 40_000, 0), costs=costs).algorithm == "relaxed"
     chosen = plan(setting(9, 40_000, 0, error=0.001), costs=costs)
     assert chosen.algorithm == "budgeted"
-    assert "no row go in the first 1,000 windows" in chosen.why
+    assert "it drops no row in the first 1,000 windows" in chosen.why
 
 
 @pytest.mark.parametrize("expect", ["falling", "rising", "bursty"])

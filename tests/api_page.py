@@ -18,8 +18,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "api.md"
 
 HEAD = """# Functions and classes
 
-`python tests/api_page.py` makes this page from the docstrings, and the tests run every example. [Errors](errors.md)
-have a page of their own; [every option of every query](options.md) is also in one table, with its SQL clause.
+`python tests/api_page.py` generates this page from the docstrings, and the tests run every example. [Errors](errors.md)
+have their own page, and [one table](options.md) lists every option of every query with its SQL clause.
 """
 CHAPTERS = {
     "Ask a question": ["top_k", "top_k_pairs", "top_k_across", "join_aggregate", "sql", "run_all", "explain"],

@@ -19,7 +19,7 @@ HEAD = """# Errors: what each means, and what to do
 
 Every error that Skyband raises on purpose is a subclass of `sb.SkybandError`, and its message says what was wrong, what
 was given and what is possible. Search this page for the name in front of the message. `python tests/error_index.py`
-makes the page from the classes, and the tests run every example.
+generates the page from the classes, and the tests run every example.
 """
 
 

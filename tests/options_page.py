@@ -12,11 +12,11 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "options.md"
 
 HEAD = """# Every option of every query
 
-`python tests/options_page.py` makes this page from the declarations of the queries. The functions, such as `sb.top_k`,
-take the same options under the same names; `help(sb.top_k)` shows them with examples.
+`python tests/options_page.py` generates this page from the declarations of the queries. Functions such as `sb.top_k`
+take the same options; `help(sb.top_k)` shows them with examples.
 
-A statement can say every option that has an SQL clause: with `sb.sql`, with `skyband sql`, and in a pipeline file,
-whose queries have it as their `sql`. The other options are for Python; a pipeline file refuses them by name.
+In a statement you can set every option that has an SQL clause: with `sb.sql`, with `skyband sql`, and as the `sql` of a
+query in a pipeline file. The other options are for Python; a pipeline file refuses them by name.
 """
 PROBLEMS: dict[type[Query], str] = {
     sb.TopK: "The best rows: `sb.TopK`, `sb.top_k`",

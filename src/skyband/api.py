@@ -1,7 +1,7 @@
-"""The functions users call. Each builds a frozen query, and runs it on the engine that the data belongs to.
+"""The functions that users call. Each builds a frozen query, and runs it on the engine of its data.
 
-The queries declare the options; this module repeats none of their checks, defaults and texts. Two functions take more
-than the options of one query: `TopKOptions` and `JoinOptions` tell type checkers what.
+The queries declare the options; this module does not repeat their checks, defaults and texts. Two functions take more
+than the options of one query: `TopKOptions` and `JoinOptions` describe them to type checkers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
     class OfRows(Protocol[P]):
-        """A function of rows: a frame gives a frame of its own kind, a stream a reader, other rows a pyarrow Table."""
+        """A function over rows: a frame gives a frame of the same type, a stream a reader, other rows a Table."""
 
         @overload
         def __call__(self, data: Frame, *args: P.args, **options: P.kwargs) -> Frame: ...
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         def __call__(self, data: Rows, *args: P.args, **options: P.kwargs) -> pa.Table: ...
 
     class OfInputs(Protocol[P]):
-        """The same of one input, or of several by name."""
+        """The same for one input, or for several inputs by name."""
 
         @overload
         def __call__(self, data: Frame | Mapping[str, Frame], *args: P.args, **options: P.kwargs) -> Frame: ...
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 
 class TopKOptions(TypedDict, total=False):
-    """What `top_k` takes: the options of `TopK` and, with `for_each`, those of `TopKForEach`."""
+    """The options of `top_k`: those of `TopK` and, with `for_each`, those of `TopKForEach`."""
 
     k: Required[int | str]
     by: Required[str | Sequence[str] | Column | Callable[..., Any]]
@@ -90,7 +90,7 @@ class TopKOptions(TypedDict, total=False):
 
 
 class JoinOptions(TypedDict, total=False):
-    """What `join_aggregate` takes: the options of `JoinAggregate`, or instead of `inputs` a window."""
+    """The options of `join_aggregate`: those of `JoinAggregate`, or a window instead of `inputs`."""
 
     inputs: Inputs | None
     aggregates: Required[Mapping[str, str]]
@@ -113,17 +113,17 @@ _QUERIES: Final = replace(
     _FOR_EACH.pop("queries"),
     name="for_each",
     default=None,
-    doc="A table of queries, one a row, whose columns `by` and others call `q.name`. The answer has a ranking for each "
-    "query, and begins with the queries' key columns; the options are those of `TopKForEach`. On Spark the queries may "
-    "be a DataFrame; a streaming one adds and removes queries, as its column `_change_type` says.",
+    doc="A table of queries, one per row. `by` and other expressions read its columns as `q.name`. The answer has a "
+    "ranking for each query and begins with the queries' key columns; the options are those of `TopKForEach`. On Spark "
+    "the queries may be a DataFrame; a streaming one adds and removes queries by its column `_change_type`.",
 )
 _ONLY_FOR_EACH: Final = {name: each for name, each in _FOR_EACH.items() if name not in _ONE_RANKING}
 _ONLY_ONE_RANKING: Final = {name: each for name, each in _ONE_RANKING.items() if name not in _FOR_EACH}
 _TOP_K: Final = (*_ONE_RANKING.values(), _QUERIES, *_ONLY_FOR_EACH.values())
 _JOIN: Final = (
     *(replace(each, default=None) if each.name == "inputs" else each for each in options_of(JoinAggregate)),
-    QueryOption("window", "Instead of `inputs`: the window of the rows, which are one input.", default=None),
-    QueryOption("where", "With `window`: the rows that count are those that meet this condition.", default=None),
+    QueryOption("window", "Instead of `inputs`: the window over a single input.", default=None),
+    QueryOption("where", "With `window`: only rows that meet this condition count.", default=None),
 )
 _TYPES: Final[Mapping[object, Mapping[str, Any]]] = {
     TopKOptions: {**given_types(TopK), **given_types(TopKForEach), "by": given_types(TopK)["by"], "for_each": Any},
@@ -132,12 +132,12 @@ _TYPES: Final[Mapping[object, Mapping[str, Any]]] = {
 
 
 def _of_rows(takes: Callable[P, Any], *options: QueryOption) -> Callable[[Callable[..., Any]], OfRows[P]]:
-    """Show a function with the options that it takes, behind its rows. They are those of a query, or as given."""
+    """Give a function a signature and docstring with its options: those of a query, or the given ones."""
     return lambda function: _shown(function, takes, options)
 
 
 def _of_inputs(takes: Callable[P, Any], *options: QueryOption) -> Callable[[Callable[..., Any]], OfInputs[P]]:
-    """The same of a function that takes several inputs by name, too."""
+    """The same for a function that also takes several inputs by name."""
     return lambda function: _shown(function, takes, options)
 
 
@@ -150,29 +150,29 @@ def _shown(function: Any, takes: Any, options: Iterable[QueryOption]) -> Any:
 
 @_of_rows(TopKOptions, *_TOP_K)
 def top_k(data: Any, **options: Any) -> Any:
-    """The k best rows of a window, as it slides over `data`.
+    """Rank the k best rows of a window, as it slides over `data`.
 
-    `data` and the answer are of one kind:
+    The type of the answer follows the type of `data`:
 
-    - a pandas or polars DataFrame, a polars LazyFrame or a Spark DataFrame, batch or streaming, gives the same;
+    - a pandas or polars DataFrame, a polars LazyFrame or a Spark DataFrame, batch or streaming, gives the same type;
     - a pyarrow Table, RecordBatch or Dataset, a list of batches or anything else with the Arrow C stream interface
       gives a pyarrow Table;
     - a stream (a RecordBatchReader, a Scanner, an iterator of record batches) gives a RecordBatchReader.
 
-    Rows that are not a stream are first put in the order of the window's column, so no row is late. If rows of a stream
-    are late, a `LateRows` warning says so.
+    Skyband sorts data that is not a stream by the window's column first, so no row is late. If rows of a stream are
+    late, Skyband drops them and warns with `LateRows`.
 
     The answer has the columns `window_start, window_end, <per>, rank, score, <the other columns>`; with emit="changes"
     `at, change, <per>, rank, score, …`; with emit="entries" `at, <per>, rank, score, …`.
 
     Returns
     -------
-    The ranked rows, as the same kind of data.
+    The ranked rows, as the same type of data.
 
     Raises
     ------
     InvalidQuery
-        An option is out of range, or options do not go together. No row has been read then.
+        An option is out of range, or two options contradict each other. Skyband has not read any row.
     UnknownColumn
         The query names a column that the rows do not have.
     InvalidExpression
@@ -234,7 +234,7 @@ def _top_k_for_each(data: Any, queries: Any, options: dict[str, Any]) -> Any:
 def _without(
     options: dict[str, Any], others: Mapping[str, QueryOption], why: str, *, with_queries: bool = True
 ) -> dict[str, Any]:
-    """The options without those of the other kind of query; raises if one of these says anything."""
+    """The options without those of the other kind of query; raises if one of these is set."""
     for name, other in others.items():
         value = options.pop(name, other.default)
         if value is not None and value != other.default and value != []:
@@ -245,21 +245,21 @@ def _without(
 
 @_of_rows(TopKPairs)
 def top_k_pairs(data: Any, **options: Any) -> Any:
-    """The k best pairs of rows of a window, as it slides over `data`.
+    """Rank the k best pairs of rows of a window, as it slides over `data`.
 
-    `data` and the answer are of one kind, as in `top_k`.
+    The type of the answer follows the type of `data`, as in `top_k`.
 
     The answer has the columns `window_start, window_end, rank, score, a_<column>…, b_<column>…`, where a is the earlier
     row; with emit="changes" `at, change, rank, score, …`; with emit="entries" `at, rank, score, …`.
 
     Returns
     -------
-    The ranked pairs, as the same kind of data.
+    The ranked pairs, as the same type of data.
 
     Raises
     ------
     InvalidQuery
-        An option is out of range, or options do not go together. No row has been read then.
+        An option is out of range, or two options contradict each other. Skyband has not read any row.
     UnknownColumn
         The query names a column that the rows do not have.
     InvalidExpression
@@ -285,24 +285,24 @@ def top_k_pairs(data: Any, **options: Any) -> Any:
 
 @_of_inputs(TopKAcross)
 def top_k_across(data: Any, **options: Any) -> Any:
-    """The k best objects of a window, each scored by the values that several streams give it, each at its own time.
+    """Rank the k best objects of a window, whose scores combine values from several streams.
 
-    `data` is a mapping of the streams' names to their rows, or one stream as in `top_k`, whose column `stream` names
-    the stream of each row. The answer is of the same kind. Whole tables are first put in the order of the window's
-    column.
+    The streams need not be in step. `data` is a mapping from the streams' names to their rows, or one input as in
+    `top_k`, whose column `stream` names the stream of each row. The answer has the same type. Skyband sorts whole
+    tables by the window's column first.
 
     The answer has the columns `window_start, window_end, rank, score, <id>, <a column for each stream>`, where null
-    says that the object has no value there; with emit="changes" `at, change, rank, score, <id>, …`; with `recall` a
-    column `recall` at the end.
+    means that the stream has no value for the object; with emit="changes" `at, change, rank, score, <id>, …`; with
+    `recall` a column `recall` at the end.
 
     Returns
     -------
-    The ranked objects, as the same kind of data.
+    The ranked objects, as the same type of data.
 
     Raises
     ------
     InvalidQuery
-        An option is out of range, or options do not go together. No row has been read then.
+        An option is out of range, or two options contradict each other. Skyband has not read any row.
     UnknownColumn
         The query names a column that the rows do not have.
     InvalidInput
@@ -334,22 +334,22 @@ def top_k_across(data: Any, **options: Any) -> Any:
 
 @_of_inputs(JoinOptions, *_JOIN)
 def join_aggregate(data: Any, **options: Any) -> Any:
-    """Aggregates by group over a join of windows, as they slide; or, without a join, over one window.
+    """Aggregate by group over a join of windows, as they slide; or, without a join, over one window.
 
-    `data` has the rows of each input, by its name, each as in `top_k`. Over one window, `data` is the rows, and
-    `window` and `where` stand for `inputs`. The answer is of the same kind as the rows.
+    For a join, `data` is a mapping from the inputs' names to their rows, each as in `top_k`. For one window, `data` is
+    the rows, and you pass `window` and `where` instead of `inputs`. The answer has the same type as the rows.
 
-    The answer has the columns `window_end, <group_by>, <aggregates>`, and with `order_by` a `rank` behind `window_end`;
+    The answer has the columns `window_end, <group_by>, <aggregates>`, and with `order_by` a `rank` after `window_end`;
     with emit="changes" `at, change, <group_by>, <aggregates>`, where `change` is upsert or delete.
 
     Returns
     -------
-    The groups of each window, or what changed, as the same kind of data.
+    The groups of each window, or their changes, as the same type of data.
 
     Raises
     ------
     InvalidQuery
-        An option is out of range, or options do not go together. No row has been read then.
+        An option is out of range, or two options contradict each other. Skyband has not read any row.
     UnknownColumn
         The query names a column that the rows do not have.
     InvalidExpression
@@ -392,7 +392,7 @@ def join_aggregate(data: Any, **options: Any) -> Any:
 
 
 def _answer(data: Any, query: Query, given: Any = None) -> Any:
-    """Run a query on the engine that its data belongs to. `given` is what only Spark has of the query."""
+    """Run a query on the engine of its data. `given` is a part of the query that only Spark has, such as a Column."""
     problem = problem_of(query)
     if any(map(is_spark, data.values() if isinstance(data, Mapping) else (data,))):
         return problem.run_on_spark(data, query, given)

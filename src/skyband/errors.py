@@ -1,4 +1,4 @@
-"""Everything Skyband raises on purpose: one base class, one subclass for each thing a caller can mend."""
+"""The errors that Skyband raises on purpose: one base class, and one subclass for each problem a caller can fix."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class SkybandError(Exception):
 
 
 class InvalidQuery(SkybandError):
-    """The question itself cannot be asked: a bad k, window or emit mode, or options that do not go together.
+    """The query is not valid: a bad k, window or emit mode, or options that contradict each other.
 
-    What to do: change the option that the message names. The query was refused before any row was read, so nothing is
-    lost.
+    What to do: change the option that the message names. Skyband refused the query before it read any row, so nothing
+    is lost.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class InvalidQuery(SkybandError):
 class UnknownColumn(InvalidQuery):
     """The query names a column that the input does not have.
 
-    What to do: correct the name. The message lists the columns, and suggests the one that is spelled most alike.
+    What to do: correct the name. The message lists the columns, and suggests the one with the most similar name.
 
     Examples
     --------
@@ -63,8 +63,8 @@ class UnknownColumn(InvalidQuery):
 class InvalidExpression(InvalidQuery):
     """An expression cannot be parsed, or does not give one number for each row.
 
-    What to do: rank by a number. Cast a text column first, or compute a number from it; the page of each problem lists
-    the functions that an expression may use.
+    What to do: rank by a number. Cast a string column first, or compute a number from it; the page of each problem
+    lists the functions that an expression may use.
 
     Examples
     --------
@@ -76,16 +76,16 @@ class InvalidExpression(InvalidQuery):
 
 
 class InvalidSql(InvalidQuery):
-    """A statement cannot be read, or asks what no stream can answer as it goes by. The message shows the place.
+    """A statement cannot be parsed, or Skyband cannot answer it on a stream. The message shows the place.
 
-    What to do: rewrite the part above the mark. The page on SQL has a working statement for each kind of question.
+    What to do: rewrite the part above the mark. The page on SQL has a working statement for each kind of query.
 
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
     >>> sb.sql("SELECT DISTINCT x FROM rows [WINDOW 10]", rows=pa.table({"x": [1]}))
     Traceback (most recent call last):
-    skyband.errors.InvalidSql: DISTINCT is not supported: equal rows are rows of their own.
+    skyband.errors.InvalidSql: DISTINCT is not supported: equal rows stay separate rows.
       SELECT DISTINCT x FROM rows [WINDOW 10]
              ^
     """
@@ -97,8 +97,8 @@ class InvalidSql(InvalidQuery):
 class InvalidInput(SkybandError):
     """The data does not fit the query: its schema differs from the first batch, or a value is out of range.
 
-    What to do: push batches with the schema that the session was opened with. The batch was refused whole, and the
-    session is as it was before.
+    What to do: push batches with the schema with which you opened the session. Skyband took nothing of the batch, and
+    the session is as it was before.
 
     Examples
     --------
@@ -111,10 +111,10 @@ class InvalidInput(SkybandError):
 
 
 class LateRows(UserWarning):
-    """A warning: rows came after every window that would hold them had closed, and were dropped.
+    """A warning: Skyband dropped rows that arrived after all their windows had closed.
 
-    What to do: give `lateness=` the time by which rows may be out of order. `Session.stats().rows_late` counts what
-    was dropped.
+    What to do: set `lateness=` to the time by which rows may be out of order. `Session.stats().rows_late` counts the
+    dropped rows.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class AggregateOverflow(SkybandError):
 
 
 class TooManyGroups(SkybandError):
-    """A join gives more groups than Skyband can hold, whatever the plan.
+    """A join has more groups than Skyband allows.
 
     What to do: group by fewer columns, filter an input with `where=`, or use smaller windows.
 
@@ -166,7 +166,7 @@ class TooManyGroups(SkybandError):
 
 
 class SessionFailed(SkybandError):
-    """An earlier call failed in the middle of its work, so the rows that the session holds are incomplete.
+    """An earlier call failed in the middle of its work, so the state of the session is incomplete.
 
     What to do: open the query again with its last snapshot, and push the rows that came after it. The cause of this
     error is the first failure.
@@ -189,7 +189,7 @@ class SessionFailed(SkybandError):
 
 
 class SnapshotError(SkybandError):
-    """A snapshot cannot be restored. Nothing was read from it.
+    """A snapshot cannot be restored.
 
     What to do: pass the bytes that `Session.snapshot()` returned, unchanged. The three subclasses say what is wrong
     with them.
@@ -207,9 +207,9 @@ class SnapshotError(SkybandError):
 
 
 class SnapshotCorrupt(SnapshotError):
-    """The bytes are not a whole, unchanged snapshot.
+    """The bytes are not a complete, unchanged snapshot.
 
-    What to do: read the file again, or go back to the snapshot before. `sb.Store` keeps the last two, and survives a
+    What to do: read the file again, or go back to the previous snapshot. `sb.Store` keeps the last two, and survives a
     crash while it writes.
 
     Examples
@@ -224,9 +224,10 @@ class SnapshotCorrupt(SnapshotError):
 
 
 class SnapshotMismatch(SnapshotError):
-    """The snapshot belongs to another query or another schema.
+    """The snapshot belongs to another query or another schema, or to an older snapshot format.
 
-    What to do: open it with the query and the columns that took it. A query that changed has to start anew.
+    What to do: open it with the query, the columns and the version that took it. If the query has changed, start it
+    without the snapshot.
 
     Examples
     --------
@@ -242,7 +243,7 @@ class SnapshotMismatch(SnapshotError):
 class SnapshotTooNew(SnapshotError):
     """A newer version of Skyband wrote the snapshot.
 
-    What to do: install that version, or one with the same format of snapshots.
+    What to do: install that version, or one with the same snapshot format.
 
     Examples
     --------
@@ -261,8 +262,7 @@ class SnapshotTooNew(SnapshotError):
 class EnvironmentProblem(SkybandError):
     """The machine lacks something that the engine needs, such as a Java runtime for Spark.
 
-    What to do: do what the message says. `skyband doctor` looks for all such problems at once, and says how to mend
-    each.
+    What to do: follow the message. `skyband doctor` looks for all such problems at once, and explains how to fix each.
 
     Examples
     --------
@@ -276,7 +276,7 @@ class EnvironmentProblem(SkybandError):
 
 
 class InvalidPipeline(SkybandError):
-    """A pipeline file cannot be run as it stands. The message names the line.
+    """A pipeline file has a mistake. The message names the line.
 
     What to do: correct that line. `skyband check pipeline.toml` finds all such mistakes without starting anything.
 
@@ -291,14 +291,14 @@ class InvalidPipeline(SkybandError):
 
 
 class PipelineChanged(SkybandError):
-    """A pipeline is not the one that wrote the checkpoint it would go on from.
+    """A query of a pipeline has changed since it wrote its checkpoint.
 
-    What to do: give the changed query another name, so that it starts anew, or undo the change that the message names.
+    What to do: give the changed query another name, so that it starts again, or undo the change that the message names.
     """
 
 
 class PipelineFailed(SkybandError):
-    """A running pipeline stopped because something it needs stopped: a source, a sink, or Spark.
+    """A running pipeline stopped because a source, a sink or Spark failed.
 
-    What to do: mend what the message names, and run the pipeline again. It goes on where it stopped.
+    What to do: fix what the message names, and run the pipeline again. It continues where it stopped.
     """

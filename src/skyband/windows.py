@@ -1,7 +1,7 @@
-"""Windows: which rows are live, and when an answer is due.
+"""Windows: which rows count, and when an answer is due.
 
-A `Window` is what the user wrote; `Window.ticks(schema)` is the same window in whole numbers of the unit of its
-column, which is all that operators see.
+A `Window` has the sizes as the user wrote them. `Window.ticks(schema)` converts them to whole numbers in the unit of
+its column; operators see only these.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TICKS_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_00
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """A window in whole numbers: arrivals when `by_count`, else units of its column."""
+    """A window in whole numbers: arrivals if `by_count`, else units of its column."""
 
     size: int  # FOREVER for a landmark window
     every: int  # 0: an answer with each arrival
@@ -56,12 +56,12 @@ class Ticks:
 
     @property
     def endless(self) -> bool:
-        """Does nothing ever leave it?"""
+        """Is it a landmark window, which no row ever leaves?"""
         return self.size >= FOREVER
 
     @property
     def slides(self) -> bool:
-        """Are answers due when windows close? Else they are due with each arrival."""
+        """Are answers due when windows close? Otherwise they are due with each arrival."""
         return self.every > 0
 
     @property
@@ -71,37 +71,38 @@ class Ticks:
 
     @property
     def moves_by_value(self) -> bool:
-        """Does each row move the window on to its time?"""
+        """Does each row move the end of the window to its own time?"""
         return not self.slides and not self.by_count
 
     @property
     def known_rows(self) -> int | None:
-        """How many rows a full window holds; None: that depends on the rows."""
+        """How many rows a full window contains; None if that depends on their times."""
         return self.size if self.by_count and not self.endless else None
 
     def with_outside_watermark(self) -> Ticks:
-        """The same window, where somebody else says how far the watermark has come."""
+        """The same window, with a watermark that the caller moves."""
         return replace(self, lateness=FOREVER)
 
     def over_numbers(self) -> Ticks:
-        """The same window for who is told the numbers of arrivals as their times, and when a window has closed."""
+        """The same window for an operator whose times are arrival numbers, and whose caller closes the windows."""
         return replace(self, by_count=False, lateness=FOREVER if self.slides else 0) if self.by_count else self
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which rows are live, and when answers are due. `sliding`, `tumbling` and `landmark` make one, and check it.
+    """Which rows count, and when answers are due. `sliding`, `tumbling` and `landmark` create and check a window.
 
     Parameters
     ----------
     size
-        How much is live: arrivals, or a span of the column `on`. None: all since the start.
+        The length of the window: a number of arrivals, or a span of the column `on`. None: from the start of the
+        stream.
     every
-        How often the window slides and answers are due. None: with each arrival.
+        How often the window slides and gives an answer. None: with each arrival.
     on
-        The column that the window measures. None: it counts arrivals.
+        The column that the window measures. None: the window counts arrivals.
     order
-        The column that says which row came first, for Spark, which has no arrival order.
+        The column that defines the order of the rows. Spark needs it for windows of arrivals.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class Window:
         return self.on is None
 
     def check_columns(self, columns: list[str]) -> None:
-        """Raise `UnknownColumn` unless the window's columns are all there."""
+        """Raise `UnknownColumn` unless `columns` has all columns of the window."""
         for name, used_as in ((self.on, "the window's on="), (self.order, "the window's order=")):
             if name is not None and name not in columns:
                 raise UnknownColumn.named(name, columns, used_as=used_as)
@@ -144,20 +145,21 @@ class Window:
 
 
 def sliding(size: Span, *, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
-    """The last `size` arrivals, or the last `size` of the column `on`, refreshed `every` so often.
+    """A window over the last `size` arrivals, or the last `size` of the column `on`, that slides by `every`.
 
-    Without `every`, the window slides with each arrival. On Spark, `order` names the column that orders the rows.
+    Without `every`, the window slides with each arrival.
 
     Parameters
     ----------
     size
-        How much is live: a whole number of arrivals or of units of `on`, a duration such as "1 hour", or a timedelta.
+        The length of the window: a whole number of arrivals or of units of `on`, a duration such as "1 hour", or a
+        timedelta.
     every
         How often the window slides. None: with each arrival.
     on
-        The column that the window measures. None: it counts arrivals.
+        The column that the window measures. None: the window counts arrivals.
     order
-        The column that says which row came first. Spark needs it for windows of arrivals.
+        The column that defines the order of the rows. Spark needs it for windows of arrivals.
 
     Returns
     -------
@@ -181,16 +183,17 @@ def sliding(size: Span, *, every: Span | None = None, on: str | None = None, ord
 
 
 def tumbling(size: Span, *, on: str | None = None, order: str | None = None) -> Window:
-    """Windows side by side: each row is in exactly one.
+    """Windows that do not overlap: each row is in exactly one.
 
     Parameters
     ----------
     size
-        How much is live: a whole number of arrivals or of units of `on`, a duration such as "1 hour", or a timedelta.
+        The length of the window: a whole number of arrivals or of units of `on`, a duration such as "1 hour", or a
+        timedelta.
     on
-        The column that the window measures. None: it counts arrivals.
+        The column that the window measures. None: the window counts arrivals.
     order
-        The column that says which row came first. Spark needs it for windows of arrivals.
+        The column that defines the order of the rows. Spark needs it for windows of arrivals.
 
     Returns
     -------
@@ -211,16 +214,16 @@ def tumbling(size: Span, *, on: str | None = None, order: str | None = None) -> 
 
 
 def landmark(*, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
-    """From the start of the stream until now.
+    """A window from the start of the stream until now.
 
     Parameters
     ----------
     every
-        How often the window slides. None: with each arrival.
+        How often the window gives an answer. None: with each arrival.
     on
-        The column that the window measures. None: it counts arrivals.
+        The column that the window measures. None: the window counts arrivals.
     order
-        The column that says which row came first. Spark needs it for windows of arrivals.
+        The column that defines the order of the rows. Spark needs it for windows of arrivals.
 
     Returns
     -------
@@ -241,7 +244,7 @@ def landmark(*, every: Span | None = None, on: str | None = None, order: str | N
 
 
 def parse_span(span: Span, what: str) -> int | timedelta:
-    """A positive count or duration, from what a user may write: 600, "10 minutes", "1 hour 30 min", a timedelta."""
+    """A positive count or duration, as a user may write it: 600, "10 minutes", "1 hour 30 min", a timedelta."""
     number = whole_number(span)
     if number is None and not isinstance(span, (str, timedelta)):
         raise InvalidQuery(f"{what} must be a whole number, a duration or a timedelta, got {span!r}.")
@@ -254,7 +257,7 @@ def parse_span(span: Span, what: str) -> int | timedelta:
 
 
 def whole_number(value: object) -> int | None:
-    """The whole number that a value is, Python's or numpy's; None: it is none. True and False are none."""
+    """`value` as an int, if it is a whole number of Python or numpy; None otherwise, and for True and False."""
     if isinstance(value, bool):
         return None
     try:

@@ -82,7 +82,7 @@ def test_explain_a_window_of_rows_that_slides_with_each() -> None:
 
 def test_explain_names_the_algorithm_asked_for() -> None:
     shown = skyband("explain", "--size", "40_000", "--every", "100", "--algorithm", "recompute").output
-    assert "recompute: asked for by name" in shown
+    assert "recompute: named in the query" in shown
 
 
 # -- bench ------------------------------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_a_stream_of_arrow_that_was_printed_is_an_input(trades: str, tmp_path: P
     ("options", "said"),
     [
         (["--output", "best.xlsx"], "Possible endings: .parquet, .csv, .json, .jsonl, .arrow, .feather, .md."),
-        (["--output", "best.csv", "--format", "json"], "--format is for what is printed"),
+        (["--output", "best.csv", "--format", "json"], "--format is for printing"),
         (["--output", "no/such/best.csv"], "There is no folder 'no/such'"),
     ],
 )
@@ -250,7 +250,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         ("trades=none.csv", "There is no file and no folder 'none.csv'"),
         ("trades=README.md", "Cannot tell what kind of file 'README.md' is"),
         ("no-name.csv", "--input takes a name and a file"),
-        ("t=none/*.csv", "No file is called as 'none/*.csv' says"),
+        ("t=none/*.csv", "No file matches 'none/*.csv'"),
     ],
 )
 def test_what_is_wrong_with_an_input_is_said(given: str, said: str) -> None:

@@ -136,7 +136,7 @@ def test_a_folder_is_enough_for_an_algorithm() -> None:
     query = sb.TopK(k=2, by="x", window=sb.sliding(4, every=2))
     said = str(sb.explain(query))
     assert "toy" in registry.algorithms_of("rows")
-    assert "algorithm  toy: the window slides by panes; a row costs least" in said
+    assert "algorithm  toy: the window slides by panes; lowest cost per row" in said
     assert "costs      0.001 ns a row" in said
     table = pa.table({"x": [3.0, 1.0, 2.0, 5.0, 4.0, 0.0]})
     assert query.open(table.schema).algorithm == "toy"

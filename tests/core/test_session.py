@@ -303,7 +303,7 @@ def test_a_batch_with_another_schema_changes_nothing() -> None:
         batch("t v g\n2 9 5"),
         pa.record_batch({"t": [2], "v": [9], "g": ["x"]}),
     ):
-        with pytest.raises(sb.InvalidInput, match=r"another schema than the first one.*Nothing of it was taken"):
+        with pytest.raises(sb.InvalidInput, match=r"another schema than the first one.*The batch was not taken"):
             session.push(wrong)
     assert session.snapshot() == before
     session.push(rows((2, 3.0, "a")))

@@ -119,7 +119,7 @@ def test_one_that_is_damaged_is_passed_over_with_a_warning(tmp_path: Path, place
         with pytest.warns(UserWarning, match=r"is damaged: the snapshot before is used"):
             assert store.load() == b"first"
         min(tmp_path.glob("*.state")).write_bytes(b"")
-        with pytest.raises(sb.SnapshotCorrupt, match="No other snapshot is there: start afresh"):
+        with pytest.raises(sb.SnapshotCorrupt, match="There is no other snapshot: start without one"):
             store.load()
 
 

@@ -252,7 +252,7 @@ def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, error
-    assert error == "Stopped. `skyband run` again goes on from here.\n"
+    assert error == "Stopped. The next `skyband run` continues from here.\n"
     read = sum(json.loads(line)["rows_in"] for line in out.splitlines()[-1:])
     assert 0 < read < 60_000
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)

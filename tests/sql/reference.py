@@ -14,9 +14,9 @@ PAGE = HERE.parents[1] / "docs" / "sql-reference.md"
 
 HEAD = """# SQL, statement by statement
 
-Made from the tests of the language by `python tests/sql/reference.py`: every statement of the first part is run on both
-engines and compared with recomputation, and each error of the second is compared word for word. [SQL](sql.md) explains,
-with answers.
+`python tests/sql/reference.py` generates this page from the tests. The tests run every statement of the first part on
+both engines and compare the answer with recomputation; they compare each error of the second part word for word.
+[SQL](sql.md) explains the language and shows answers.
 
 The inputs: `trades` (seq, t, ts, symbol, venue, price, volume), `auction` (ts, auctionID, sellerID), `bid` (ts,
 auctionID, price), `person` (personID, state), and the streams `r1` (flow, size, t), `r2` (flow, amount, t) and `r3`
@@ -26,7 +26,7 @@ auctionID, price), `person` (personID, state), and the streams `r1` (flow, size,
 
 def page() -> str:
     """The page as it should be."""
-    refused = ["## What is refused, and what is said", "", *_rejected()]
+    refused = ["## Refused statements, and their errors", "", *_rejected()]
     return "\n".join([HEAD, *_accepted(), *_nexmark(), *refused])
 
 
@@ -34,13 +34,13 @@ def _nexmark() -> list[str]:
     """The suite that engines for streams compare themselves by."""
     lines = ["## Nexmark", ""]
     lines += [
-        f"Of the {len(ASKED) + len(CANNOT)} questions of the suite, these {len(ASKED)} can be asked:",
+        f"Skyband answers {len(ASKED)} of the {len(ASKED) + len(CANNOT)} queries of the suite:",
         "",
         "```sql",
     ]
     for name, asked in ASKED.items():
         lines += [f"-- {name}: {asked.about}", f"{asked.ours};"]
-    lines += ["```", "", "These cannot:", "", "| question | why |", "|---|---|"]
+    lines += ["```", "", "It cannot answer these:", "", "| query | why |", "|---|---|"]
     return [*lines, *(f"| {name} | {why} |" for name, why in CANNOT.items()), ""]
 
 

@@ -47,7 +47,7 @@ MENDED = {
     "Write a.symbol.": f"SELECT a.symbol {PAIRS.format('a.price')}",
     "Give one another name: FROM t AS a, t AS b.": f"SELECT a.seq {PAIRS.format('a.price')}",
     "Add it to GROUP BY, or take MIN, MAX, SUM, AVG or COUNT of it.": f"SELECT symbol, MAX(price) {T} {GROUPS}",
-    "Say how much of a stream counts: [WINDOW 1 HOUR EVERY 1 MINUTE].": (
+    "Give a stream a window: [WINDOW 1 HOUR EVERY 1 MINUTE].": (
         f"SELECT symbol, COUNT(*) FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] {GROUPS}"
     ),
     "Possible: GROUP BY columns or expressions.": f"SELECT COUNT(*) {T} GROUP BY UPPER(symbol)",
@@ -63,7 +63,7 @@ MENDED = {
     "Possible: FROM r1 FULL JOIN r2 USING (id) FULL JOIN r3 USING (id), each with the same window.": ACROSS.format(
         "r1.size + r2.amount"
     ),
-    "WITH BOUNDS (smallest, largest) says what the smallest is.": ACROSS.format("r1.size + r2.amount")
+    "Set the smallest value with WITH BOUNDS (smallest, largest).": ACROSS.format("r1.size + r2.amount")
     + " WITH BOUNDS (0, 9)",
     "Write one expression; rows of one input can be ranked by several.": (
         f"SELECT seq {T} ORDER BY price, volume LIMIT 2"
@@ -72,7 +72,7 @@ MENDED = {
     "Leave it out, or give it a score: COALESCE(price, 0).": f"SELECT a.seq {PAIRS.format('COALESCE(a.price, 0)')}",
     "Write 10 SECONDS.": f"SELECT * FROM trades [WINDOW 10 SECONDS ON ts] {TOP}",
     "Write 3 SECONDS.": f"SELECT * FROM trades [WINDOW 1 HOUR EVERY 7 MINUTES LATENESS 3 SECONDS] {TOP}",
-    "Text stands in quotes: 'OAK'.": f"SELECT symbol {T} WHERE symbol = 'OAK' {TOP}",
+    "Put strings in quotes: 'OAK'.": f"SELECT symbol {T} WHERE symbol = 'OAK' {TOP}",
     "Groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.": (
         f"SELECT symbol {T} GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10"
     ),

@@ -100,7 +100,7 @@ def test_other_columns_and_bad_values_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="has other columns now: x; before: t"):
         rows_of(path, lambda: path.write_text("x\n"))
     path.write_text("t\n1\n")
-    with pytest.raises(InvalidInput, match=r"Cannot read what came to .*live\.csv.*: .*invalid value 'x'"):
+    with pytest.raises(InvalidInput, match=r"Cannot read the new rows of .*live\.csv.*: .*invalid value 'x'"):
         rows_of(path, appended(path, "x\n"))
 
 

@@ -108,7 +108,7 @@ def test_a_column_that_ranks_is_shown_by_its_name_where_it_is_asked_for() -> Non
     [
         ({"by": []}, "by names no sort key"),
         ({"by": ["x", 3]}, "A sort key is a text such as 'price'"),
-        ({"by": ["x ASC"], "ascending": True}, "each says its own way"),
+        ({"by": ["x ASC"], "ascending": True}, "has its own direction"),
         ({"by": ["many"]}, r"Rows cannot be ordered by 'many', which is list<item: int64>"),
         ({"by": ["x", "nothing"]}, "nothing"),
     ],

@@ -160,7 +160,7 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
         ),
         (
             "SELECT COUNT(*) FROM HOP(bid, ts, INTERVAL 3 SECONDS) GROUP BY window_end",
-            "HOP is told how long",
+            "HOP needs the length",
             "FROM HOP(",
         ),
         (
@@ -186,7 +186,7 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
                 f"SELECT auction FROM (SELECT auction, COUNT(*) AS n {TUMBLED} GROUP BY auction, window_end) "
                 "WHERE n > (SELECT MAX(price) FROM bid)"
             ),
-            "A query inside a query",
+            "A subquery here",
             "",
         ),
         (f"SELECT window_time {TUMBLED} GROUP BY window_end", "There is no column 'window_time'", ""),
@@ -194,7 +194,7 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
         ("SELECT window_start, COUNT(*) FROM bid [WINDOW UNTIL NOW EVERY 10 SECONDS]", "no one window_start", ""),
         (
             "SELECT *, ROW_NUMBER() OVER (ORDER BY price) AS rn FROM bid [WINDOW 9 SECONDS EVERY 9 SECONDS]",
-            "Nothing says how many rows are first",
+            "The number of rows is missing",
             "WHERE rn <= 10",
         ),
         (

@@ -23,7 +23,7 @@ def test_a_baseline_is_asked_for_by_name_and_never_weighed() -> None:
     asked = sb.top_k(TABLE, k=2, by="x", window=WINDOW, algorithm="mintopk_published")
     assert asked.equals(sb.top_k(TABLE, k=2, by="x", window=WINDOW))
     said = str(sb.explain(sb.TopK(k=2, by="x", window=WINDOW, algorithm="mintopk_published")))
-    assert "mintopk_published: asked for by name" in said
+    assert "mintopk_published: named in the query" in said
 
 
 def test_a_name_that_is_not_there_is_told_those_that_are() -> None:

@@ -43,7 +43,7 @@ def limits(
         ),
     ] = None,
 ) -> None:
-    """Measure how close Skyband comes to what this machine can do, as ratios of one run.
+    """Measure how close Skyband comes to the limits of this machine, as ratios.
 
     The embedded engine is compared with one numpy pass over the same scores, Spark with a plain scan of the same files
     and with Spark's own way to ask the same question, and a fresh process with the clock. Beside each: how many rows
@@ -94,7 +94,7 @@ def papers(
         ),
     ] = None,
 ) -> None:
-    """Repeat the experiments of the papers that Skyband is built on, and see whether what they claim holds here.
+    """Repeat the experiments of the papers behind Skyband, and check their claims on this machine.
 
     *objects*: MinTopK (2011), k-skybands with an answer for each arrival (2015), questions of any size (2014).
     *pairs*: K-skybands and staircases of pairs (2014).
@@ -153,7 +153,7 @@ def serving(
     turns: Annotated[int, typer.Option(min=1, help="How often it is measured, with readers and without.")] = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """What readers over HTTP cost: how late answers reach them, how many get lost, and how much slower a session is.
+    """Measure what HTTP readers cost: the delay of answers, skipped answers, and the slowdown of a session.
 
     One answer changes ten times a second while a session is pushed to as fast as it takes rows. Readers are in a
     process of their own, each with its own connection.

@@ -1,4 +1,4 @@
-"""What the shell offers to complete: commands, tables, columns, functions and words of the language."""
+"""The completions of the shell: commands, tables, columns, functions and keywords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skyband ui`: the console over files, or over a stream of trades that is made up as it goes."""
+"""`skyband ui`: the console over files, or over a generated stream of trades."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ DEMO_ROWS_PER_SECOND: Final = 1_500.0
 
 def ui(
     statement: Annotated[
-        str | None, typer.Argument(help="What to run at the start, as docs/sql.md says.", show_default=False)
+        str | None, typer.Argument(help="A statement to run at the start (see docs/sql.md).", show_default=False)
     ] = None,
     inputs: Inputs = None,
     rows_per_second: Annotated[
         float | None,
-        typer.Option(min=0, help="How fast rows come; 0: as fast as they can. [default: 1500]", show_default=False),
+        typer.Option(
+            min=0, help="How many rows a second to replay; 0: as fast as possible. [default: 1500]", show_default=False
+        ),
     ] = None,
     address: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where to serve. On any other host a token is required.")
+        str, typer.Option(metavar="HOST:PORT", help="Where to serve. Any host but 127.0.0.1 requires a token.")
     ] = "127.0.0.1:8765",
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open it in the browser.")] = True,
 ) -> None:
-    """Look at continuous queries in the browser: who leads, what is held, and why; ask others while rows come.
+    """Watch continuous queries in the browser, see which rows are kept and why, and run more queries.
 
     For example: `skyband ui --input trades=trades.parquet`. Without `--input` there is a stream of trades that never
     ends.

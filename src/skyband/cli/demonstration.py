@@ -26,7 +26,7 @@ def demo(
         Engine, typer.Option(help="Where to run: a local Spark session, or just this Python process.")
     ] = Engine.spark,
     rows: Annotated[
-        int, typer.Option(min=50_000, help="How many trades to make. 20,000 are about a minute of trading.")
+        int, typer.Option(min=50_000, help="How many trades to generate. 20,000 are about a minute of trading.")
     ] = 1_000_000,
     output: Annotated[
         Path | None,
@@ -36,9 +36,7 @@ def demo(
             show_default=False,
         ),
     ] = None,
-    ui: Annotated[
-        bool, typer.Option("--ui", help="Look at the stream of trades in the console, in the browser, until Ctrl-C.")
-    ] = False,
+    ui: Annotated[bool, typer.Option("--ui", help="Watch the stream of trades in the browser, until Ctrl-C.")] = False,
     seed: Annotated[
         int, typer.Option(min=0, help="The seed of the generator. The same seed makes the same trades.")
     ] = 1,
@@ -49,9 +47,9 @@ def demo(
 ) -> None:
     """Rank a stream of trades, live: the ten largest of the last ten minutes, every minute.
 
-    Makes a stream of trades, some of them out of order, and asks for the top 10 by `price * volume` over the last 10
-    minutes of event time, refreshed each minute. Writes the answers as Parquet, and at the end checks every window
-    against recomputing it from all trades.
+    The demo generates a stream of trades, some of them out of order, and ranks the top 10 by `price * volume` over the
+    last 10 minutes of event time, every minute. It writes the answers as Parquet, and at the end checks every window
+    by recomputing it from all trades.
     """
     if ui:
         if output is not None or pause is not None:

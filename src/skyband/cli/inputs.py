@@ -1,4 +1,4 @@
-"""What `--input` names: tables from files, and on a terminal how far they have been read."""
+"""The tables of `--input`, and on a terminal the progress of reading them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skyband calibrate` and `skyband version`: about the machine that Skyband runs on."""
+"""`skyband calibrate` and `skyband version`: the machine that Skyband runs on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEASURED_BY: Final = {
 def calibrate(
     file: Annotated[
         Path | None,
-        typer.Option("--file", help="Write the figures to this file instead of the cache.", show_default=False),
+        typer.Option("--file", help="Write the costs to this file instead of the cache.", show_default=False),
     ] = None,
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Measure the algorithms for pairs instead of those for rows.")
@@ -35,10 +35,10 @@ def calibrate(
         bool, typer.Option("--subscriptions", help="Measure the algorithms for subscriptions instead.")
     ] = False,
 ) -> None:
-    """Measure what a row costs each algorithm on this machine, so that the planner chooses by that.
+    """Measure the cost of each algorithm on this machine, for the planner.
 
-    Takes some minutes, and is worth doing on a machine that has nothing else to do. The figures are kept in the user's
-    cache ($SKYBAND_CACHE, or skyband in $XDG_CACHE_HOME or ~/.cache); until then those of some other machine are used.
+    This takes some minutes. Run it on an idle machine. It saves the costs in the user's cache ($SKYBAND_CACHE, or
+    skyband in $XDG_CACHE_HOME or ~/.cache); without it, the planner uses costs that were measured on another machine.
     """
     from rich.progress import Progress
 
@@ -57,7 +57,7 @@ def calibrate(
 
 
 def version() -> None:
-    """Print the versions of Skyband and of what it runs on."""
+    """Print the versions of Skyband and of its main dependencies."""
     found = {"Skyband": _installed("skyband"), "Python": platform.python_version()}
     found |= {package: _installed(package) for package in ("numba", "numpy", "pyarrow", "polars", "pyspark")}
     found["Java"] = _java()

@@ -13,8 +13,8 @@ Inputs = Annotated[
         "--input",
         "-i",
         metavar="NAME=FILE",
-        help="A table: a file, a folder or a pattern such as 'day=*/*.csv', and the name that statements give it. "
-        "Without a name it is called as the file. May be repeated.",
+        help="A table: a file, a folder or a pattern such as 'day=*/*.csv', and its name in statements. "
+        "Without a name, the table has the name of the file. May be repeated.",
         show_default=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""`skyband explain` and `skyband sql`: questions about a query, and of files."""
+"""`skyband explain` and `skyband sql`: plan a query, and query files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def explain(
     statement: Annotated[
         str | None,
         typer.Argument(
-            help="An SQL statement, asked of the tables that --input names. It stands for all other options.",
+            help="An SQL statement over the tables of --input. Use it instead of the other options.",
             show_default=False,
         ),
     ] = None,
@@ -47,7 +47,7 @@ def explain(
     size: Annotated[
         str | None,
         typer.Option(
-            help="How much the window holds: a number of rows (1000000) or a duration ('10 minutes'). Default: all.",
+            help="The size of the window: a number of rows (1000000) or a duration ('10 minutes'). Default: all.",
             show_default=False,
         ),
     ] = None,
@@ -57,21 +57,19 @@ def explain(
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(help="The column that the window measures. Default: it counts rows.", show_default=False),
+        typer.Option(help="The column that the window measures. Default: the window counts rows.", show_default=False),
     ] = None,
     per: Annotated[
         list[str] | None,
         typer.Option(help="Keep a ranking for each value of this column. May be repeated.", show_default=False),
     ] = None,
     emit: Annotated[
-        Emit | None, typer.Option(help="Give whole rankings, only what changed, or each row once.", show_default=False)
+        Emit | None, typer.Option(help="Emit whole rankings, only the changes, or each row once.", show_default=False)
     ] = None,
-    ad_hoc: Annotated[
-        bool, typer.Option("--ad-hoc", help="Keep the rows that questions about any smaller window need.")
-    ] = False,
+    ad_hoc: Annotated[bool, typer.Option("--ad-hoc", help="Let ad-hoc queries use any smaller window.")] = False,
     window_rows: Annotated[
         float | None,
-        typer.Option(min=1, help="How many rows a window by time holds, if you know.", show_default=False),
+        typer.Option(min=1, help="How many rows a window by time contains, if you know.", show_default=False),
     ] = None,
     algorithm: Annotated[
         str | None, typer.Option(help="Run this algorithm instead of the planner's choice.", show_default=False)
@@ -81,10 +79,10 @@ def explain(
         typer.Option(help="How many rows a window may miss on average, such as 0.001.", show_default=False),
     ] = None,
     expect: Annotated[
-        Order | None, typer.Option(help="The order in which scores come, if you know it.", show_default=False)
+        Order | None, typer.Option(help="The order of the scores, if you know it.", show_default=False)
     ] = None,
 ) -> None:
-    """Show which algorithm would answer a query, why, how many rows it would hold, and what a row would cost.
+    """Show which algorithm the planner chooses for a query, why, how many rows it keeps, and what a row costs.
 
     For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`, or
     `skyband explain "SELECT symbol FROM trades [WINDOW 1 HOUR] ORDER BY price DESC LIMIT 3" --input trades.csv`
@@ -130,23 +128,25 @@ def sql(
     statement: Annotated[
         str | None,
         typer.Argument(
-            help="An SQL statement, as docs/sql.md says. None: a shell in a terminal, else standard input, as with -.",
+            help="An SQL statement (see docs/sql.md). Without it: a shell in a terminal, else standard input, like -.",
             show_default=False,
         ),
     ] = None,
     inputs: Inputs = None,
     how: Annotated[
         Format | None,
-        typer.Option("--format", help="How the answer is printed. [default: table]", show_default=False),
+        typer.Option("--format", help="The output format. [default: table]", show_default=False),
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option(min=1, help="Give at most this many rows. [default: 50 in a table, else all]", show_default=False),
+        typer.Option(
+            min=1, help="Print at most this many rows. [default: 50 in a table, else all]", show_default=False
+        ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write the answer to this file instead, as its ending says: .parquet, .csv, .jsonl, .arrow or .md.",
+            help="Write the answer to this file instead. Its ending is .parquet, .csv, .jsonl, .arrow or .md.",
             show_default=False,
         ),
     ] = None,
@@ -154,17 +154,17 @@ def sql(
         bool,
         typer.Option(
             "--follow",
-            help="Go on with the rows that come: the lines that are added to a CSV or JSON file, the files that are "
-            "added to a folder. Answers are given as windows close, until Ctrl-C or --rows.",
+            help="Wait for more rows: lines appended to a CSV or JSON file, files added to a folder. Print answers as "
+            "windows close, until Ctrl-C or --rows.",
         ),
     ] = False,
 ) -> None:
-    """Ask a question of files: Parquet, CSV, JSON lines or Arrow. Without a statement, a shell asks for them.
+    """Query Parquet, CSV, JSON lines or Arrow files with SQL. Without a statement, open a shell.
 
     For example: `skyband sql "SELECT * FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] ORDER BY price DESC LIMIT 3" --input
     trades=trades.parquet`
 
-    The exit code is 0 if there is an answer, also one without rows, 2 if the question or a file is wrong, and 130 after
+    The exit code is 0 on success, 2 if the statement, an option or a file is wrong, and 130 after
     Ctrl-C.
     """
     import pyarrow as pa
@@ -175,7 +175,7 @@ def sql(
     if output is not None:
         if how is not None:
             raise InvalidInput(
-                f"--format is for what is printed; the ending of {output.name!r} says how it is written."
+                f"--format is for printing; the ending of {output.name!r} chooses the format of the file."
             )
         check_output(output)
     check_format(how or Format.table)

@@ -1,6 +1,6 @@
-"""The shell: statements one after the other, over tables that stay open. It is `skyband sql` without a statement.
+"""The shell, `skyband sql` without a statement: it runs one statement after the other over tables that stay open.
 
-`Shell` says what each line does; `run` reads lines from a terminal, with history and completion.
+`Shell` executes a line; `run` reads lines from a terminal, with history and completion.
 """
 
 from __future__ import annotations

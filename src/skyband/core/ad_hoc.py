@@ -1,4 +1,4 @@
-"""Ad-hoc questions to the rows an operator holds: one by one from a search tree, or many in one pass.
+"""Ad-hoc queries on the rows that an operator holds: one by one with a search tree, or many in one pass.
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, sections 4.1 (Algorithms 1 and 2) and 6.3 (Algorithm 7).
 """

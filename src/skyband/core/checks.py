@@ -1,4 +1,6 @@
-"""The checks of options that several queries share: each takes what the user gave and returns what the query keeps."""
+"""The checks of options that several queries share. A check takes the user's value and returns the value that the query
+keeps.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def texts(option: str) -> Callable[[object], tuple[str, ...]]:
             if not isinstance(each, str) or not each.strip():
                 raise InvalidQuery(f"{option} must be a text or a list of texts, got {given!r}.")
         if len(set(several)) != len(several):
-            raise InvalidQuery(f"{option} says the same twice: {', '.join(several)}.")
+            raise InvalidQuery(f"{option} has a name twice: {', '.join(several)}.")
         return several
 
     return check_texts

@@ -1,7 +1,7 @@
-"""The chooser: every algorithm's refusal and cost, the cheapest, and why. EXPLAIN prints what it chose.
+"""The chooser collects every algorithm's refusal and cost, and chooses the cheapest. EXPLAIN prints its decision.
 
-What a row costs is what `skyband calibrate` has measured or, of an algorithm that nobody has measured, what the
-algorithm says itself (`expected_ns`). Of algorithms that cost about the same, the one that holds fewest rows is chosen.
+The cost of a row comes from `skyband calibrate` or, if nobody has measured the algorithm, from the algorithm's own
+`expected_ns`. If several algorithms cost about the same, the chooser takes the one that holds the fewest rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skyband.windows import Ticks
 S = TypeVar("S")  # what the problem calls a query in numbers
 AnyAlgorithm: TypeAlias = Algorithm[Any, Any]
 
-BY_NAME = "asked for by name"
+BY_NAME = "named in the query"
 
 
 class WindowRows(NamedTuple):

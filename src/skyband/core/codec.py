@@ -1,9 +1,9 @@
-"""What a problem tells the one session: how its rows become an operator's arrays, and how answers become tables.
+"""The interface between a problem and the one session: rows to an operator's arrays, and answers to tables.
 
     rows ─ arrange ─ (times, jumps) ─ read ─ encode ─ operator ─ decode ─ table
 
-`read` may refuse a batch, and remembers nothing of it. `encode` may remember: it gives new keys their codes. Everything
-else about a running query is in `core/session.py`, once for all problems.
+`read` may refuse a batch, and then keeps nothing of it. `encode` may change state: it gives new keys their codes.
+Everything else about a running query is in `core/session.py`, once for all problems.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Files of measured costs: they come with the package, measured on some machine; `skyband calibrate` measures them on
-this one and keeps them in the user's cache. Only their ratios matter for a choice.
+"""Files of measured costs. The package contains files from another machine; `skyband calibrate` measures on this one
+and saves them in the user's cache. Only their ratios matter for a choice.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def read(path: Path, grid: Mapping[str, Any], command: str) -> tuple[str, Any]:
             raise ValueError("it was written by another version of Skyband")
         return str(described["machine"]), described["ns"]
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise SkybandError(f"Cannot use the figures in {path}: {error}. `{command}` measures them anew.") from None
+        raise SkybandError(f"Cannot use the costs in {path}: {error}. `{command}` measures them again.") from None
 
 
 def shipped_file(problem: str) -> Path:

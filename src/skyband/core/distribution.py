@@ -1,4 +1,4 @@
-"""How the work is distributed on Spark: over buckets by a key whose rows belong together, or in one place."""
+"""How Skyband distributes a query on Spark: over buckets by a key whose rows belong together, or in one bucket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Distribution:
 
 # A bucket by itself knows neither when the last row of all comes nor that others have rows where it has none.
 FROM_THE_START: Final = Distribution(
-    False, "in one place: a window from the start on is shown as long as rows come, of whatever key"
+    False, "in one bucket: a window from the start on is shown as long as rows come, of whatever key"
 )
 
 
@@ -45,5 +45,5 @@ def shows_without_rows(ticks: Ticks, emit: str | None) -> bool:
 def merged_by_window(ticks: Ticks, emit: str | None, how: str) -> Distribution:
     """Over buckets, as `how` says, if what they answer about each window can be merged."""
     if not by_pane(ticks) or not gives_windows(emit):
-        return Distribution(False, "in one place: answers do not come window by window")
+        return Distribution(False, "in one bucket: answers do not come window by window")
     return FROM_THE_START if shows_without_rows(ticks, emit) else Distribution(True, how)

@@ -1,4 +1,4 @@
-"""A query on its way to a plan: what is known of its inputs, and the steps that the planner has taken so far."""
+"""A query on its way to a plan: what the planner knows about its inputs, and the steps so far."""
 
 from __future__ import annotations
 

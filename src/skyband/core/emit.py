@@ -1,11 +1,11 @@
-"""Emit: what is said of each answer.
+"""The emit modes: which part of each answer a query emits.
 
     windows    all of it, when its window closes
-    changes    what entered it, and what left the answer before
+    changes    the rows that enter it, and the rows that leave the previous answer
     entries    each row once, when it first enters
 
-This is the only place that knows the modes by name. Queries keep the word, operators its code, and both ask the same
-three questions. A loop that compares two answers is in `kernels/showing.py`.
+Only this module knows the modes by name. Queries keep the name and operators its code; both ask the same three
+questions. `kernels/showing.py` has the loop that compares two answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The calls of a session: one at a time, none after one that failed in the middle, and no raw error after a restart."""
+"""The calls of a session: one at a time, none after one that failed midway, and no raw error after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan in words: the steps that the planner took, as a tree."""
+"""EXPLAIN: the planner's steps as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skyband.errors import InvalidQuery
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What will run and why; `str` of it is for reading."""
+    """A query's plan and the reasons for it; print it to read it."""
 
     query: Query
     plan: Plan
@@ -35,19 +35,16 @@ class Explanation:
 def explain(
     query: Any, *, window_rows: float | None = None, statistics: Mapping[str, Any] | None = None
 ) -> Explanation:
-    """Which algorithm the planner chooses for `query`, why, and what it expects it to hold and to cost.
-
-    `window_rows` says how many rows a window by value holds; a window of arrivals knows. For a join, `statistics` says
-    what each input is like, by its name: `sb.Statistics`, as `statistics()` of a running session gives them.
+    """Show which algorithm the planner chooses for `query`, why, and how many rows and how much time it expects.
 
     Parameters
     ----------
     query
         A query, such as `TopK(…)`.
     window_rows
-        How many rows a window by value holds.
+        How many rows a window by value contains. For a window of arrivals the planner knows this.
     statistics
-        For a join: what each input is like, by its name.
+        For a join: a mapping from the inputs' names to `sb.Statistics`, such as `session.statistics()` returns.
 
     Returns
     -------
@@ -71,14 +68,14 @@ def explain(
         raise InvalidQuery(f"explain takes a query such as sb.TopK(…), got {type(query).__name__}.")
     has_one_window = problem_of(query).has_one_window
     if statistics is not None and has_one_window:
-        raise InvalidQuery("statistics= says what the inputs of a join are like; of this query, give window_rows=.")
+        raise InvalidQuery("statistics= is for the inputs of a join; for this query, pass window_rows=.")
     if window_rows is not None and not has_one_window:
-        raise InvalidQuery("window_rows= is for queries over one window; of a join, give statistics= of each input.")
+        raise InvalidQuery("window_rows= is for queries over one window; for a join, pass statistics= for each input.")
     return explained(Draft(query, window_rows=window_rows, statistics=statistics))
 
 
 def explained(draft: Draft) -> Explanation:
-    """The same, with all that is known of the inputs, and of how the query ran."""
+    """The same for a draft, which may also have the inputs' schemas and the measurements of a run."""
     done = planned(draft)
     assert done.plan is not None
     steps = done.steps
@@ -88,7 +85,7 @@ def explained(draft: Draft) -> Explanation:
 
 
 def analyzed(draft: Draft, measured: Measured) -> Explanation:
-    """The same, with what was measured beside what was estimated."""
+    """The same, with measurements beside the estimates."""
     return explained(replace(draft, measured=measured))
 
 

@@ -1,4 +1,4 @@
-"""How plans, queries, sessions and stats look in a notebook: HTML with its pictures inline, readable dark and light."""
+"""The HTML of plans, queries, sessions and stats in a notebook, with inline pictures, for dark and light themes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks on while a session works: the HTTP server, the console, a widget. It is told of each push."""
+"""Observers of a session: the HTTP server, the console and the widget. The session calls them after each push."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Observer = Callable[[int, pa.RecordBatch | None, pa.Table], None]
 
 
 class Observed:
-    """The part of a session that lets others look on."""
+    """The part of a session that has observers."""
 
     query: Any
     plan: Plan
@@ -29,10 +29,10 @@ class Observed:
 
     @abstractmethod
     def stats(self) -> Stats:
-        """Counts of rows so far, and of what is held now."""
+        """Counts of the rows so far, and of the rows held now."""
 
     def observe(self, observer: Observer) -> Callable[[], None]:
-        """Have `observer` called after each push, until the function that is returned is called."""
+        """Call `observer` after each push. Call the returned function to stop."""
         with self._turn:
             self._observers = (*self._observers, observer)
 
@@ -43,17 +43,17 @@ class Observed:
         return end
 
     def serve(self, **options: Any) -> Any:
-        """Answer over HTTP, with a console to look at, until `close()` of what this returns.
+        """Serve the answers and the console over HTTP, until you call `close()` of the returned server.
 
-        `skyband.serving.serve` says which options there are. Needs `pip install 'skyband[serve]'`.
+        `skyband.serving.serve` lists the options. This needs `pip install 'skyband[serve]'`.
         """
         # By name: the package stands above this one, and is an extra.
         return import_module("skyband.serving").serve(self, **options)
 
     def live(self) -> Any:
-        """A widget that shows the answer and the skyband as rows are pushed, in Jupyter, VS Code or marimo.
+        """Show the answer and the skyband in a widget that updates with each push, in Jupyter, VS Code or marimo.
 
-        Needs `pip install 'skyband[notebook]'`.
+        This needs `pip install 'skyband[notebook]'`.
         """
         return import_module("skyband.serving.widget").live(self)
 

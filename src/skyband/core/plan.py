@@ -1,4 +1,4 @@
-"""What the chooser comes to for every problem: what will run, and what else was considered."""
+"""The result of the chooser for every problem: what will run, and the alternatives."""
 
 from __future__ import annotations
 

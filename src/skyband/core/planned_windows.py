@@ -1,4 +1,4 @@
-"""Windows before the columns are known: in numbers, and in the words of EXPLAIN."""
+"""Windows before the columns are known: as numbers, and as text for EXPLAIN."""
 
 from __future__ import annotations
 

@@ -197,5 +197,5 @@ class OneWindowProblem(Problem[W]):
 
     def refuses_spark(self, query: W) -> str | None:
         if query.window.by_count and query.window.order is None:
-            return "a window of arrivals needs order=, the column that says which row came first"
+            return "a window of arrivals needs order=, the column that defines the order of arrival"
         return None

@@ -1,4 +1,4 @@
-"""Ad-hoc questions as users ask them: a k and a size, checked and in the window's own units."""
+"""Ad-hoc queries as users write them: a k and a size, checked, and converted to the window's units."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The operator that the `recompute` of a problem is: it finds the best of a window anew whenever an answer is due.
+"""The operator behind each problem's `recompute`: it sorts the window again whenever an answer is due.
 
-Windows and emit are those of `core/plain.py`. A problem adds what a row is, which items are best, and how an answer is
-written. Joins have several inputs and no ranking of rows, so theirs is not built on this operator, but on the same
-windows.
+Windows and emit come from `core/plain.py`. A problem adds what a row is, which items are best, and how to write an
+answer. Joins have several inputs and no ranking of rows, so their `recompute` does not use this operator, but uses the
+same windows.
 """
 
 from __future__ import annotations

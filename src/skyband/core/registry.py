@@ -141,5 +141,5 @@ def _read(text: str) -> tuple[str, dict[str, str]]:
         )
     found = [(part[1], part[2]) for part in parts if part]
     if twice := [option for option, count in Counter(option for option, _ in found).items() if count > 1]:
-        raise InvalidQuery(f"{text!r} says {twice[0]!r} twice.")
+        raise InvalidQuery(f"{text!r} has {twice[0]!r} twice.")
     return call[1], dict(found)

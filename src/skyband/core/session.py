@@ -1,4 +1,4 @@
-"""A query of any problem, running: rows come in, answers go out, state is saved. What is different is in its codec."""
+"""A running query of any problem: it takes rows, gives answers and saves state. Its codec knows the problem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Arrivals", "Session", "Stats", "entry"]
 
 
 class Arrivals(NamedTuple):
-    """Rows that were read and found to be good, and have yet to be taken."""
+    """Rows that the session has read and validated, but not yet taken."""
 
     counted: Counters
     batch: pa.RecordBatch  # those that are left
@@ -42,9 +42,9 @@ class Arrivals(NamedTuple):
 
 
 class Session(Observed):
-    """A running query: `push` feeds it rows, `top` asks it now, `snapshot` saves it. `query.open(schema)` gives one.
+    """A running query. `query.open(schema)` opens one; `push` feeds it rows, `top` ranks them now, `snapshot` saves it.
 
-    Several threads may call it: they take turns.
+    Several threads may call a session; they take turns.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Session(Observed):
     [30, 20]
     >>> session.top(k=1, size=1)["score"].to_pylist()  # the best of the last row alone
     [20]
-    >>> resumed = query.open(schema, session.snapshot())  # goes on where the session stopped
+    >>> resumed = query.open(schema, session.snapshot())  # continues where the session stopped
     >>> resumed.push(pa.table({"price": [5, 6, 7]}))["score"].to_pylist()
     [7, 6]
     """
@@ -70,7 +70,7 @@ class Session(Observed):
     _failure: BaseException | None = None  # what stopped a call while it did
 
     def __init__(self, codec: Codec[Any, Any], state: bytes | None = None, plan: Plan | None = None) -> None:
-        """From a snapshot, exactly where that one stopped. `plan` is what to run, if it has been chosen already."""
+        """Start, or continue exactly from a snapshot. `plan` is the plan, if the caller has chosen one already."""
         self._turn = RLock()  # of the thread whose call it is; a call may call others
         self._codec = codec
         self.query, self.schema = codec.query, codec.schema
@@ -89,7 +89,7 @@ class Session(Observed):
 
     @property
     def algorithm(self) -> str:
-        """The algorithm that runs, with its options; of a join, the plan's name."""
+        """The running algorithm, with its options; for a join, the plan's name."""
         return self.plan.algorithm
 
     @property
@@ -99,7 +99,7 @@ class Session(Observed):
 
     @property
     def rows_late(self) -> int:
-        """Rows so far that came after all windows that would hold them had closed."""
+        """How many rows have arrived after all their windows had closed."""
         return self._operator.late
 
     # -- rows and time -----------------------------------------------------------------------------------------------
@@ -111,23 +111,23 @@ class Session(Observed):
         Parameters
         ----------
         rows
-            Whatever `top_k` takes. A stream is read to its end.
+            Any input that `top_k` takes. `push` reads a stream to its end.
 
         Returns
         -------
-        A pyarrow Table of what became known: closed windows, changes or entries. It is often empty.
+        A pyarrow Table with the new answers: closed windows, changes or entries. It is often empty.
 
         Raises
         ------
         InvalidInput
-            The rows do not fit. None of them was taken, and the session is as it was.
+            The rows do not fit. The session took none of them and is as it was.
         SessionFailed
             An earlier call failed in the middle of its work.
         """
         return self._push(rows_for(rows, self.schema))
 
     def _push(self, rows: pa.RecordBatch | pa.Table, source: Any = None) -> pa.Table:
-        """`source` says whose rows these are, where there are several inputs."""
+        """`source` names the input of these rows, if there are several inputs."""
         if isinstance(rows, pa.RecordBatch):
             return self._take(self._read(rows, source))
         # As one batch, so that a row that cannot be taken keeps all of them out.
@@ -135,7 +135,7 @@ class Session(Observed):
         return pa.concat_tables(results) if results else self._nothing
 
     def _read(self, batch: pa.RecordBatch, source: Any) -> Arrivals:
-        """What is wrong with a batch is found here, and leaves the session as it was."""
+        """Read and validate a batch. If this raises, the session is as it was."""
         codec, rows_in = self._codec, batch.num_rows
         batch = codec.arrange(batch, source)
         batch, time = with_times(batch, codec.time_column(source), in_order=self.in_order)
@@ -171,16 +171,16 @@ class Session(Observed):
 
     @entry
     def advance(self, watermark: int | datetime) -> pa.Table:
-        """Say that no row before `watermark` will come, which closes all windows that end there or before.
+        """Promise that no row before `watermark` will arrive, and close all windows that end there or before.
 
         Parameters
         ----------
         watermark
-            A time or number of the window's column.
+            A time or number in the window's column.
 
         Returns
         -------
-        A pyarrow Table of what became known.
+        A pyarrow Table with the new answers.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class Session(Observed):
 
     @entry
     def next_close(self) -> int | None:
-        """Ask when the next window closes.
+        """When the next window closes.
 
         Returns
         -------
@@ -205,16 +205,16 @@ class Session(Observed):
 
     @entry
     def finish(self) -> pa.Table:
-        """Say that the input is over, which closes every window by value that holds a row.
+        """End the input, and close every window by value that contains a row.
 
         Returns
         -------
-        A pyarrow Table of what became known.
+        A pyarrow Table with the new answers.
         """
         return self._closed(self._operator.finish)
 
     def _closed(self, close: Callable[[], Any]) -> pa.Table:
-        """What the operator says as it closes windows without a row."""
+        """The answers of windows that close without a new row."""
         self._changing = True
         try:
             answer = close()
@@ -226,15 +226,15 @@ class Session(Observed):
 
     @entry
     def top(self, k: int | None = None, size: Span | None = None) -> pa.Table:
-        """Ask for the ranking right now, before the window closes.
+        """Rank the current rows, before the window closes.
 
         Parameters
         ----------
         k
             How many rows, up to the query's k, which is the default.
         size
-            Only the last so many arrivals, or the rows later than the latest time minus `size`. None: the window that
-            closes next. Where the window slides, a smaller size may need a query with `ad_hoc=True`.
+            Rank only the last `size` arrivals, or the rows later than the latest time minus `size`. None: the window
+            that closes next. If the window slides, a smaller size may need a query with `ad_hoc=True`.
 
         Returns
         -------
@@ -250,7 +250,7 @@ class Session(Observed):
 
     @entry
     def top_many(self, questions: Sequence[tuple[int | None, Span | None]]) -> pa.Table:
-        """Ask many such questions at once, which is cheaper than one by one.
+        """Answer many such queries at once, which is cheaper than one by one.
 
         Parameters
         ----------
@@ -259,12 +259,12 @@ class Session(Observed):
 
         Returns
         -------
-        A pyarrow Table of all answers. Its first column, `question`, counts the questions from 0.
+        A pyarrow Table of all answers. Its first column, `question`, numbers them from 0.
 
         Raises
         ------
         InvalidQuery
-            One of the questions cannot be answered.
+            One of the queries cannot be answered.
         """
         k, size = read_questions(self._codec, questions)
         answer, ends = top_many(self._operator, k, size)
@@ -275,11 +275,11 @@ class Session(Observed):
     # -- state -------------------------------------------------------------------------------------------------------
 
     def stats(self) -> Stats:
-        """Count what happened to the rows so far, and what is held now.
+        """Count the rows so far: used, late and otherwise dropped, and the rows that the session holds now.
 
         Returns
         -------
-        The counts, as `Stats`. This works also after a failure.
+        The counts, as `Stats`. You can call this after a failure, too.
         """
         with self._turn:
             return self._stats()
@@ -298,12 +298,12 @@ class Session(Observed):
 
     @entry
     def held(self) -> Ints:
-        """The arrivals, counted from 0, of the rows that are held because an answer may still show them."""
+        """The arrival numbers, from 0, of the rows that the session holds because an answer may still show them."""
         return self._operator.held()
 
     @entry
     def check(self) -> None:
-        """Assert every invariant of the running algorithm. It is meant for tests.
+        """Assert every invariant of the running algorithm. This is for tests.
 
         Raises
         ------
@@ -317,7 +317,7 @@ class Session(Observed):
 
     @entry
     def snapshot(self) -> bytes:
-        """Save the session, so that `query.open(schema, state)` goes on exactly from here.
+        """Save the session's state, so that `query.open(schema, state)` continues exactly from here.
 
         Returns
         -------
@@ -343,10 +343,10 @@ class Session(Observed):
         except InvalidQuery as error:
             if saved is None:
                 raise
-            raise SnapshotMismatch(f"This snapshot was taken by {saved!r}, which cannot go on here. {error}") from error
+            raise SnapshotMismatch(f"This snapshot was taken by {saved!r}, which cannot run here. {error}") from error
 
     def _restore(self, saved: snapshots.Snapshot) -> None:
-        """Go on from a snapshot of this query."""
+        """Continue from a snapshot of this query."""
         try:
             session, codec, operator = (saved.parts[name] for name in ("session", "codec", "operator"))
             check_kinds(operator.arrays, self._operator.state())
@@ -365,13 +365,13 @@ class Session(Observed):
         except Exception as problem:  # a part is not there, or is not what this version would have written
             raise SnapshotMismatch(
                 f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps other "
-                f"things ({type(problem).__name__}: {problem}). Read it with that version, or start afresh."
+                f"things ({type(problem).__name__}: {problem}). Read it with that version, or start without it."
             ) from problem
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _table(self, answer: Any) -> pa.Table:
-        """What became known as the user sees it; rows that the operator has dropped are forgotten when it pays."""
+        """The answer as a table. This also drops the columns of rows that the operator has dropped, when it pays."""
         shown, store, rows = len(answer.at), self._rows, None
         if store is not None:
             if store.is_wasteful(self._operator.rows_held()):

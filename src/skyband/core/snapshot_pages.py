@@ -1,10 +1,10 @@
-"""Snapshots in pages: two snapshots of one session share the pages in which nothing changed.
+"""Snapshots in pages: two snapshots of one session share the pages that did not change.
 
     snapshot ─ cut where its own bytes say so ─ pages, each by its digest ─ the digests, which are cut the same way
 
-A page ends where a hash of its last bytes says so, not at an offset. So rows that leave at the front of an array, or
-come at its back, change the pages they were in, and all others are cut as before. A page is known by the digest of its
-bytes: it never changes, and may be kept anywhere, for any time, without a doubt about what is in it.
+A hash of its last bytes ends a page, not an offset. So rows that leave at the front of an array, or arrive at its back,
+change only the pages they were in. The digest of its bytes identifies a page: a page never changes, and may be cached
+anywhere and for any time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Snapshots: everything an operator needs to go on elsewhere, as bytes that are versioned and checked.
+"""Snapshots: the state of an operator as bytes, with a version and a checksum, so that it can continue elsewhere.
 
     magic (8 bytes) | version (4) | length of header (4) | header (JSON) | data, one after another | digest (16)
 
-The header says whose snapshot it is, what each part of a session counts, and what it keeps: arrays (type, shape) or
-Arrow tables (IPC streams). The digest covers all before it. Nothing in a snapshot is ever executed or unpickled.
+The header has the fingerprint of the query, the counts of each part of a session, and its contents: arrays (type,
+shape) or Arrow tables (IPC streams). The digest covers everything before it. Skyband never executes or unpickles
+anything in a snapshot.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def read(data: bytes) -> Snapshot:
     if version < VERSION:
         raise SnapshotMismatch(
             f"This snapshot has version {version}, of an earlier version of Skyband, which keeps other things than "
-            f"version {VERSION}. Read it with that version, or start afresh."
+            f"version {VERSION}. Read it with that version, or start without it."
         )
     try:
         return _read_body(body, header_size)

@@ -1,4 +1,4 @@
-"""What a session counts."""
+"""The counts of a session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skyband.core.validation import Saved
 
 @dataclass(slots=True)
 class Counters:
-    """What happened to rows: of one batch, or of all so far."""
+    """Counts of rows: of one batch, or of all batches so far."""
 
     position: int = 0  # arrivals
     rows_in: int = 0  # with those that were dropped
@@ -34,7 +34,7 @@ class Counters:
 
 @dataclass(slots=True)
 class Stats:
-    """What happened to the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped.
+    """Counts of the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped.
 
     Examples
     --------
@@ -49,20 +49,20 @@ class Stats:
 
     rows_in: int = 0
     rows_used: int = 0  # took their place in a window
-    rows_late: int = 0  # dropped: every window that would hold them had closed
+    rows_late: int = 0  # dropped: all their windows had closed
     rows_null_time: int = 0  # dropped: no event time
-    rows_jumped: int = 0  # dropped: with `max_jump`, too far ahead of all before
+    rows_jumped: int = 0  # dropped: with `max_jump`, too far ahead of all earlier rows
     rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
     rows_held: int = 0  # kept now because they may still be shown
     rows_missed: int = 0  # with `error`: belonged in an answer, and were not shown
     groups: int = 0
-    queries_refused: int = 0  # changes of queries that could not be taken, and were passed over
+    queries_refused: int = 0  # changes of queries that could not be applied, and were skipped
 
     def _repr_html_(self) -> str:
         return notebook.page("Rows so far", notebook.facts(self.told()))
 
     def told(self) -> dict[str, int]:
-        """What there is to tell, in words: the rows that came and that are held, and whatever else is not zero."""
+        """The counts by readable name: rows in, used and held, and every other count that is not zero."""
         always = ("rows_in", "rows_used", "rows_held")
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name.replace("_", " "): value for name, value in found.items() if value or name in always}

@@ -1,9 +1,9 @@
-"""A place on disk for a session's snapshots: what is read from it was saved whole, whenever the process was killed.
+"""A folder for a session's snapshots. A snapshot is read completely or not at all, even if the process was killed.
 
-A snapshot is written under a name that nobody reads, flushed to the disk, and only then given its own name, a number
-higher than those before. The last two are kept: if one is damaged later, the one before it is there.
+The store writes a snapshot to a temporary file, flushes it to the disk, and only then renames it to a number above all
+others. It keeps the last two: if one is damaged later, the previous one is there.
 
-    folder/lock                          of the one process that saves
+    folder/lock                          held by the one process that saves
     folder/00000000000000000042.state    digest (32 bytes) | snapshot
 """
 
@@ -31,18 +31,18 @@ _DIGEST_SIZE: Final = 32
 
 
 class Store:
-    """A folder that keeps the last two snapshots of one session, through crashes and full disks.
+    """A folder that keeps the last two snapshots of one session, safe from crashes and full disks.
 
-    `save` returns when the snapshot is on the disk. `load` gives back the last one that was saved whole, or None. What
-    came in since then has to be pushed again: `session.stats().rows_in` says how many rows the session has seen.
+    `save` returns when the snapshot is on the disk. `load` returns the last complete snapshot, or None. Push the rows
+    again that came after it: `session.stats().rows_in` tells you how many rows the session has seen.
 
     Parameters
     ----------
     path
-        The folder. It is made if it is not there.
+        The folder. The store creates it if it does not exist.
     key
-        A secret. With one, only snapshots that were saved with the same key are read: use it where others can write
-        to the folder.
+        A secret. The store then reads only snapshots that were saved with the same key. Use it if others can write to
+        the folder.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Store:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def save(self, state: bytes) -> None:
-        """Keep a snapshot. When this returns it is on the disk; when it raises, those before are as they were."""
+        """Save a snapshot. When this returns, it is on the disk; if it raises, the earlier ones are unchanged."""
         if not isinstance(state, (bytes, bytearray, memoryview)):
             raise InvalidInput(
                 f"save takes a snapshot's bytes, as session.snapshot() gives; got {type(state).__name__}."
@@ -85,9 +85,9 @@ class Store:
             self._file(old).unlink(missing_ok=True)
 
     def load(self) -> bytes | None:
-        """The last snapshot that was saved; None: there is none.
+        """Return the last snapshot; None if there is none.
 
-        If it is damaged, the one before is given, with a warning. If none is whole, `SnapshotCorrupt` is raised.
+        If it is damaged, this returns the previous one and warns. If both are damaged, it raises `SnapshotCorrupt`.
         """
         problems: list[str] = []
         for number in reversed(self._numbers()):
@@ -99,7 +99,7 @@ class Store:
                 return state
             problems.append(f"{self._file(number)} is damaged{', or was saved with another key' if self._key else ''}")
         if problems:
-            raise SnapshotCorrupt(f"{' and '.join(problems)}. No other snapshot is there: start afresh.")
+            raise SnapshotCorrupt(f"{' and '.join(problems)}. There is no other snapshot: start without one.")
         return None
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class Store:
         self.close()
 
     def _take_lock(self) -> None:
-        """Two that save to one folder would each go on from what the other did."""
+        """Without a lock, two sessions that save to one folder would overwrite each other's snapshots."""
         if self._lock is not None or fcntl is None:
             return
         lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -145,7 +145,7 @@ class Store:
 
 
 def _write(place: Path, *parts: bytes) -> None:
-    """All of it, on the disk."""
+    """Write all parts, and flush them to the disk."""
     file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         for part in parts:
@@ -158,7 +158,7 @@ def _write(place: Path, *parts: bytes) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """A new name is on the disk when its folder is; Windows has no way to say so."""
+    """Flush a folder, so that a new name in it is on the disk; Windows has no call for this."""
     if os.name == "nt":
         return
     opened = os.open(folder, os.O_RDONLY)

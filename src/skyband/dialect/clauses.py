@@ -1,4 +1,4 @@
-"""What of SQL's grammar somebody reads. Whatever else is written is refused at its own place: nothing is ignored."""
+"""The parts of SQL's grammar that Skyband uses. It refuses everything else at its place: nothing is ignored."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _VALUES: Final[
 _JOINS: Final = "Possible: JOIN … ON, JOIN … USING, and FULL JOIN … USING of streams."
 _BEST: Final = "The best k are asked for: LIMIT 10."
 _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
-    (exp.Select, "distinct"): ("DISTINCT is not supported: equal rows are rows of their own", ""),
+    (exp.Select, "distinct"): ("DISTINCT is not supported: equal rows stay separate rows", ""),
     (exp.Limit, "offset"): ("How many are passed over stands behind OFFSET", "Write LIMIT 10 OFFSET 5."),
     (exp.Select, "laterals"): ("LATERAL VIEW is not supported", ""),
     (exp.Select, "windows"): (

@@ -245,5 +245,5 @@ def refuse_name(statement: Statement, name: str, where: exp.Expr, columns: Itera
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     hint = f"Did you mean {by_lower[near[0]]!r}? " if near else ""
     if not near and isinstance(where.parent, (exp.EQ, exp.NEQ, exp.In, exp.Like)):
-        hint = f"Text stands in quotes: '{name.strip('‘’“”')}'. "
+        hint = f"Put strings in quotes: '{name.strip('‘’“”')}'. "
     texts.refuse(statement.text, f"There is no column {name!r}", where, f"{hint}Columns: {', '.join(known)}.")

@@ -1,4 +1,4 @@
-"""The functions that statements may call, and what is said of one that there is not."""
+"""The functions that statements may call, and the error for an unknown one."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class SkybandSql(Spark):
             if not self._at_stream_window():
                 return super()._parse_bracket(this)
             if not isinstance(this, exp.Table):
-                self.raise_error("A window belongs behind an input, in FROM")
+                self.raise_error("A window belongs after an input, in FROM")
             return this
 
         def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
@@ -206,7 +206,9 @@ class SkybandSql(Spark):
         def _parse_span(self) -> Span:
             number = self._parse_number()
             if number is None:
-                self.raise_error("Expected how much: 10 MINUTES, 1000 ROWS, or a number of the column behind ON")
+                self.raise_error(
+                    "Expected a size: 10 MINUTES, 1000 ROWS, or a number in the unit of the column after ON"
+                )
             unit = None
             if self._curr.text.upper() not in ("EVERY", "LATENESS") and self._curr.token_type in (
                 TokenType.VAR,
@@ -219,7 +221,7 @@ class SkybandSql(Spark):
 
         def _match_r_bracket(self) -> None:
             if not self._match(TokenType.R_BRACKET):
-                self.raise_error("Expected ] behind the window")
+                self.raise_error("Expected ] after the window")
 
         def _parse_ordered(self, parse_method: Any = None) -> exp.Ordered | None:
             ordered = super()._parse_ordered(parse_method)

@@ -1,4 +1,4 @@
-"""Parts of a statement that SQL has not: windows on streams, and what stands around a statement."""
+"""Nodes of a statement that SQL does not have: windows on streams, EMIT, WITH ERROR and the like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statement comes down to: a query, the rows it reads, and the columns that are shown of its answer."""
+"""The result of understanding a statement: a query, the rows it reads, and the output columns."""
 
 from __future__ import annotations
 

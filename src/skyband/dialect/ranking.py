@@ -1,4 +1,4 @@
-"""How a statement ranks: ORDER BY with LIMIT, FETCH or OFFSET, or ROW_NUMBER() and how many of it."""
+"""How a statement ranks: ORDER BY with LIMIT, FETCH or OFFSET, or ROW_NUMBER() with a filter on it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ranking_of(statement: Statement, *, several: bool = False) -> Ranking:
     may be more than one key, of any type that has an order."""
     qualify = statement.take("qualify")
     if qualify is None and (number := next((one.tree for one in statement.items if one.tree.find(exp.Window)), None)):
-        statement.refuse("Nothing says how many rows are first", number, "Write WHERE rn <= 10 around it, or QUALIFY.")
+        statement.refuse("The number of rows is missing", number, "Write WHERE rn <= 10 around it, or QUALIFY.")
     ranking = _qualified(statement, qualify) if qualify else _ordered(statement)
     if not several:
         _check_one(statement, ranking.keys)
@@ -87,7 +87,7 @@ def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
         if other != window:
             statement.refuse("Rows are ranked once", condition, _POSSIBLE)
     if statement.select.args.get("order") or statement.select.args.get("limit"):
-        statement.refuse("QUALIFY ranks already, so ORDER BY and LIMIT have nothing left to say", asked[0][3])
+        statement.refuse("QUALIFY already ranks the rows, so ORDER BY and LIMIT are not allowed", asked[0][3])
     if window.args.get("order") is None:
         statement.refuse("ROW_NUMBER() needs an ORDER BY", window, _POSSIBLE)
     first, last = max(one[1] for one in asked), min((one[2] for one in asked if one[2] is not None), default=None)
@@ -137,13 +137,13 @@ def _check_one(statement: Statement, keys: tuple[Key, ...]) -> None:
     """Raise unless there is one key, which is a score."""
     if len(keys) != 1:
         statement.refuse(
-            "Here one score ranks, and of equal ones the more recent comes first",
+            "Only one score ranks here; if scores are equal, the more recent comes first",
             keys[1].tree,
             "Write one expression; rows of one input can be ranked by several.",
         )
     if (nulls := keys[0].nulls) is not None:
         statement.refuse(
-            f"What has no score is never ranked here, so NULLS {nulls.name} has no meaning",
+            f"A row or pair without a score is never ranked here, so NULLS {nulls.name} has no meaning",
             nulls,
             "Leave it out, or give it a score: COALESCE(price, 0).",
         )
@@ -153,14 +153,14 @@ def count_of(statement: Statement, node: exp.Expr | None) -> int:
     """How many rows: at least one."""
     count = _whole(statement, node)
     if count < 1:
-        statement.refuse("How many rows must be a whole number, at least 1", node)
+        statement.refuse("The number of rows must be a whole number, at least 1", node)
     return count
 
 
 def _whole(statement: Statement, node: exp.Expr | None) -> int:
     number = node.unnest() if node is not None else None
     if not isinstance(number, exp.Literal) or not number.is_int:
-        statement.refuse("How many rows must be a whole number, at least 1", node)
+        statement.refuse("The number of rows must be a whole number, at least 1", node)
     return int(number.name)
 
 

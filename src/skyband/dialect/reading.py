@@ -36,7 +36,7 @@ def window_of(
         statement.refuse(
             f"{one.name!r} has no window, so its answer would need every row there ever was",
             one.node,
-            "Say how much of it counts: [WINDOW 1 HOUR EVERY 1 MINUTE], [WINDOW 1000 ROWS] or [WINDOW UNTIL NOW].",
+            "Give it a window: [WINDOW 1 HOUR EVERY 1 MINUTE], [WINDOW 1000 ROWS] or [WINDOW UNTIL NOW].",
         )
     check_spans(statement, said, schema, one.on)
     size, every, lateness = (_span(said.args.get(name)) for name in ("this", "every", "lateness"))
@@ -94,7 +94,7 @@ def measured_column(statement: Statement, one: Input, said: StreamWindow, schema
     if len(moments) != 1:
         what = f"{', '.join(moments)} are timestamps" if moments else "it has no timestamp column"
         statement.refuse(
-            f"Which column of {one.name!r} the window measures must be said: {what}", one.node, "Write ON column."
+            f"Which column of {one.name!r} the window measures is unclear: {what}", one.node, "Write ON column."
         )
     return moments[0]
 

@@ -1,4 +1,4 @@
-"""What stands in FROM: inputs, and what WITH and subqueries do to their rows, one at a time, before they are read."""
+"""The FROM clause: inputs, and the row-wise steps of WITH and subqueries before they are read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_queries(text: str, select: exp.Select) -> None:
     """Raise at a query that stands elsewhere than in FROM and WITH."""
     for part in select.find_all(exp.Subquery, exp.Union, exp.Exists, exp.Select):
         if part is not select and not _stands_in_from(part):
-            texts.refuse(text, "A query inside a query cannot be answered as a stream goes by", part, ROW_WISE)
+            texts.refuse(text, "A subquery here is not supported on a stream", part, ROW_WISE)
 
 
 def _stands_in_from(part: exp.Expr) -> bool:

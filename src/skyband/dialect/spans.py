@@ -1,4 +1,4 @@
-"""The spans of a window: what is wrong with their numbers and units, in the words of the statement."""
+"""The spans of a window: errors about their numbers and units, in the statement's own words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_spans(statement: Statement, said: StreamWindow, schema: pa.Schema, on:
     spans = _spans(said)
     for name, span in spans.items():
         if _number(span) == 0 and name != "lateness":
-            statement.refuse(f"{_NAMES[name]} is more than 0", span)
+            statement.refuse(f"{_NAMES[name]} must be more than 0", span)
     size, every = spans.get("this"), spans.get("every")
     if size is not None and every is not None:
         given = _value(size), _value(every)
@@ -55,7 +55,7 @@ def check_spans(statement: Statement, said: StreamWindow, schema: pa.Schema, on:
             )
     if on is None:
         if "lateness" in spans:
-            statement.refuse("No row comes late to a window of rows", spans["lateness"], "Leave LATENESS out.")
+            statement.refuse("A window of rows has no late rows", spans["lateness"], "Leave LATENESS out.")
         return
     kind = schema.field(on).type
     if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):

@@ -1,4 +1,4 @@
-"""A statement, understood: which inputs, which windows, what is asked. What it means is for the problems to say."""
+"""A parsed statement: its inputs, windows and clauses. The problems decide what it means."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Statement:
         for one in tree.find_all(exp.AggFunc):
             if not isinstance(one.parent, exp.Window):
                 self.refuse(
-                    f"{one.key.upper()} is about several rows, but this is asked of each row by itself",
+                    f"{one.key.upper()} aggregates several rows, but this is evaluated for each row",
                     one,
                     "Groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.",
                 )
@@ -174,7 +174,7 @@ class Statement:
 _CLAUSES = {
     "where": ("WHERE has no meaning here", ""),
     "group": ("GROUP BY has no meaning here", ""),
-    "having": ("HAVING is about groups, and nothing groups the rows here", "WHERE filters rows."),
+    "having": ("HAVING filters groups, but there is no GROUP BY here", "WHERE filters rows."),
     "qualify": ("QUALIFY ranks rows; groups are ranked by ORDER BY … LIMIT k", ""),
     "order": ("ORDER BY has no meaning here", ""),
     "limit": ("LIMIT has no meaning here", ""),
@@ -187,7 +187,7 @@ def understand(text: str) -> Statement:
     tree = texts.read(text)
     select = tree.this
     if not isinstance(select, exp.Select):
-        texts.refuse(text, f"{select.key.upper()} cannot be answered as a stream goes by", select, _ONE_SELECT)
+        texts.refuse(text, f"{select.key.upper()} is not supported on a stream", select, _ONE_SELECT)
     check_read(text, tree)
     table_functions.with_windows(text, tree)
     check_queries(text, select)

@@ -1,4 +1,4 @@
-"""What is wrong with a text that is no statement: which word, and which was meant if that one would do."""
+"""Explains a syntax error: which word is wrong, and which one was probably meant."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fault(text: str, error: ParseError) -> tuple[str, int, str]:
 def _in_words(why: str, here: Token | None) -> str:
     """What sqlglot says, for who wrote the statement: its own words are about tokens and classes."""
     if found := re.match(r"The number of provided arguments \((\d+)\) .* \((\d+)\)", why):
-        return f"a function takes {found[2]} of these, and {found[1]} are given"
+        return f"a function takes {found[2]} arguments, got {found[1]}"
     if "<" in why or here is None:
         return "something is missing here"
     if why.startswith("Invalid expression"):

@@ -93,7 +93,7 @@ def _refuse(
     if name == "CUMULATE":
         texts.refuse(
             text,
-            "CUMULATE begins anew with every window, and is not supported",
+            "CUMULATE is not supported: Skyband has no cumulating windows",
             where,
             f"From the start of the stream on, write FROM {of} [WINDOW UNTIL NOW EVERY {_said(slide)} {on}]; for whole "
             f"windows, FROM {of} [WINDOW {_said(size)} EVERY {_said(size)} {on}].",
@@ -119,9 +119,9 @@ def _span(text: str, node: exp.Expr | None, where: exp.Expr, name: str) -> Span:
     elif isinstance(node, exp.Literal) and not node.is_string:
         number, unit = node.name, ""
     else:
-        texts.refuse(text, f"{name} is told how long a window is", node or where, _example(name))
+        texts.refuse(text, f"{name} needs the length of a window", node or where, _example(name))
     if not number.replace(".", "", 1).isdigit():
-        texts.refuse(text, f"{number!r} is no number: {name} is told how long a window is", node, _example(name))
+        texts.refuse(text, f"{number!r} is not a number: {name} needs the length of a window", node, _example(name))
     literal = exp.Literal.number(number)
     if (place := texts.place_of(node)) is not None:
         literal.meta["start"] = place

@@ -132,7 +132,7 @@ def _join_windows(statement: Statement, select: exp.Select) -> None:
     apart = next((one for one in named if len(named) > 1 and one.alias.lower() not in met), None)
     if apart is not None:
         statement.refuse(
-            "Nothing says that the rows of a join are of the same window",
+            "No condition says that the rows of a join are in the same window",
             apart.source.function,
             f"Write AND {named[0].alias}.window_end = {named[1].alias}.window_end.",
         )

@@ -1,6 +1,6 @@
-"""Expressions as text: what a row is worth, which rows count, what a pair is worth, what is added up.
+"""Expressions as text: the scores of rows and pairs, conditions, aggregates.
 
-Each is parsed once, by sqlglot (`tree`), and bound to the columns it is about before a row is read.
+sqlglot parses each expression once (`tree`). It is bound to its columns before a row is read.
 """
 
 from skyband.expressions.scores import (

@@ -219,7 +219,7 @@ def _decimal_argument(
             wrong = column.filter(pa.array(~fits))[0]
             raise InvalidInput(
                 f"{text!r}: {name} is {wrong} for a row, a {kind} that takes more than 64 bits as a whole number of "
-                f"its last digit. Nothing of this batch was taken. Cast the column to a decimal of fewer digits; "
+                f"its last digit. The batch was not taken. Cast the column to a decimal of fewer digits; "
                 f"{text.partition('(')[0]}(CAST({name} AS DOUBLE)) takes it as float64."
             )
         missing = pc.is_null(column).to_numpy(zero_copy_only=False) if column.null_count else None
@@ -287,7 +287,7 @@ def _checked(whole: Callable[[pa.RecordBatch], Any], batch: pa.RecordBatch, text
     try:
         return whole(batch)
     except pa.ArrowInvalid as error:
-        raise InvalidInput(f"{text!r} does not fit in 64 bits: {error}. Nothing of this batch was taken.") from None
+        raise InvalidInput(f"{text!r} does not fit in 64 bits: {error}. The batch was not taken.") from None
 
 
 def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "where") -> expressions.Condition:

@@ -1,4 +1,4 @@
-"""Polars computes with threads, which a fork does not copy: in the new process, what waits for them waits for ever."""
+"""Polars computes with threads, which a fork does not copy: the child process would wait for them forever."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def use_threads() -> None:
         raise EnvironmentProblem(
             "This process was forked from one that had evaluated an expression with threads, which a fork does not "
             "copy: to evaluate one here would wait for ever. Start processes with "
-            "multiprocessing.get_context('spawn'), or fork before the first row is taken."
+            "multiprocessing.get_context('spawn'), or fork before you push the first row."
         )
     _Threads.started = True
 

@@ -1,4 +1,4 @@
-"""Functions of the user's own, by name, for expressions: numbers in, a number out."""
+"""The user's own functions, which expressions call by name: numbers in, a number out."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 def function(name: str, fn: Function) -> None:
-    """Let expressions call `fn` by this name, in whatever case it is written.
+    """Let expressions call `fn` by this name. Names are case-insensitive.
 
-    In scores and conditions of rows, Skyband calls `fn` once for a batch, with float64 arrays, and takes an array. In
-    scores of pairs, numba compiles `fn`, which takes numbers and gives a number. A function in plain arithmetic and
-    numpy's functions does for both. A name that is given again means the new function from then on.
+    In scores and conditions of rows, Skyband calls `fn` once per batch, with float64 arrays, and expects an array. In
+    scores of pairs, numba compiles `fn`, which takes numbers and returns a number. A function that uses only plain
+    arithmetic and numpy's functions works for both. If you register a name again, the new function replaces the old.
 
     Parameters
     ----------
     name
-        The name that expressions call it by.
+        The name that expressions use.
     fn
-        The function. Its parameters are numbers or arrays of them, and so is what it returns.
+        The function. It takes numbers or arrays of numbers, and returns the same.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What may be part of an expression: both engines evaluate it alike."""
+"""The parts that an expression may have: both engines evaluate them alike."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What a pair of rows is worth: an SQL expression over `a.` and `b.` columns, or a Python function of two rows.
+"""The score of a pair of rows: an SQL expression over `a.` and `b.` columns, or a Python function of two rows.
 
-An expression is parsed once, by sqlglot; every node must be one that is allowed (`expression_tree`). From the tree, and
-from nothing else, come the lines of Python that a kernel is compiled from (`exact`): numbers are written out from their
-value, columns are numbered, and nothing that a user wrote gets into them as text.
+sqlglot parses an expression once, and every node must be on the list of allowed nodes (`expression_tree`). The lines of
+Python that a kernel is compiled from (`exact`) come only from this tree: numbers are written from their values, columns
+are numbered, and no text of the user gets into them.
 
-As in SQL, what is compared with the unknown is neither true nor false, and GREATEST and LEAST pass over it. NaN means
-the same as null. Division and logarithms follow IEEE 754.
+As in SQL, a comparison with the unknown is neither true nor false, and GREATEST and LEAST ignore it. NaN means the same
+as null. Division and logarithms follow IEEE 754.
 """
 
 from __future__ import annotations

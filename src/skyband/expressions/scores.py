@@ -1,9 +1,9 @@
-"""What a row is worth: one number a row, from a column, an SQL expression or a Python function.
+"""The score of a row: one number a row, from a column, an SQL expression or a Python function.
 
-A column is ranked in its own type. An expression means the same on both engines. It is parsed once, by sqlglot; every
-node must be on the list below, which holds what polars and Spark can both evaluate with one meaning: sums and products
-of whole numbers are whole, those of decimals are decimals (see whole.py), all else is float64; division and logarithms
-follow IEEE 754 (1/0 is +inf, 0/0 is NaN, ln 0 is -inf). A NaN or null score is never ranked.
+A column is ranked in its own type. An expression means the same on both engines. sqlglot parses it once, and every node
+must be on the list below, which has the nodes that polars and Spark evaluate with one meaning: sums and products of
+whole numbers are whole, those of decimals are decimals (see whole.py), everything else is float64; division and
+logarithms follow IEEE 754 (1/0 is +inf, 0/0 is NaN, ln 0 is -inf). A NaN or null score is never ranked.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def check_exact(values: pa.Array | pa.ChunkedArray, text: str) -> None:
     if wrong is not None:
         raise InvalidInput(
             f"{text} is {wrong} for a row, and is computed with in float64, which cannot tell this {kind} from its "
-            "neighbours. Cast the column to float64 to accept rounding. Nothing of this batch was taken."
+            "neighbours. Cast the column to float64 to accept rounding. The batch was not taken."
         )
 
 

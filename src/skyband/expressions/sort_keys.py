@@ -1,4 +1,4 @@
-"""Several sort keys, or one that is no number: `("price", "symbol ASC", "seen NULLS FIRST")`."""
+"""Several sort keys, or one that is not a number: `("price", "symbol ASC", "seen NULLS FIRST")`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The score that a row has for a query: an SQL expression over the row's columns and the query's, `q.x`.
+"""The score of a row for a query: an SQL expression over the row's columns and the query's, `q.x`.
 
-The expression is read like that of a pair (`pairs`): the row stands for a, the query for b. `score_bounds` adds lines
-that bound the score where columns lie in intervals, if it can.
+The expression is parsed like that of a pair (`pairs`): the row is a, the query is b. `score_bounds` adds lines that
+bound the score for intervals of columns, if it can.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
                 "A Python function of the columns, or on Spark a Column, can do the rest."
             )
         if isinstance(node, exp.Substring) and not all(_is_count(node.args.get(part)) for part in ("start", "length")):
-            raise InvalidExpression(f"{node.sql('spark')!r} in {text!r}: SUBSTRING counts from 1, and says so.")
+            raise InvalidExpression(f"{node.sql('spark')!r} in {text!r}: SUBSTRING counts from 1.")
     return tree
 
 
@@ -318,7 +318,7 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
 def _mixed(text: str, schema: pa.Schema) -> InvalidExpression:
     """What to say of values that cannot be compared or computed with one another."""
     types = ", ".join(f"{field.name} is {field.type}" for field in schema)
-    return InvalidExpression(f"In {text!r} values of different types meet{f': {types}' if types else ''}.")
+    return InvalidExpression(f"{text!r} mixes values of different types{f': {types}' if types else ''}.")
 
 
 def _frame(batch: pa.RecordBatch, text: str) -> Any:
@@ -349,7 +349,7 @@ def _in_digits(decimals: pl.Series, text: str) -> pl.Series:
         if len(wide):
             raise InvalidInput(
                 f"{text!r} computes with {decimals.name}, which is {wide[0]} for a row: a decimal of more than "
-                f"{DIGITS} digits. Nothing of this batch was taken. CAST({decimals.name} AS DOUBLE) is computed with "
+                f"{DIGITS} digits. The batch was not taken. CAST({decimals.name} AS DOUBLE) is computed with "
                 "in float64, which rounds."
             )
     return numbers

@@ -33,7 +33,7 @@ DIGITS: Final = 28  # of a decimal that is computed with: Spark multiplies no mo
 MOST_DIGITS: Final = 38  # of a decimal
 
 TOO_WIDE: Final = (
-    "does not fit in 64 bits. Nothing of this batch was taken. CAST(x AS DOUBLE) of a part of it computes in float64, "
+    "does not fit in 64 bits. The batch was not taken. CAST(x AS DOUBLE) of a part of it computes in float64, "
     "which rounds"
 )
 _SAME: Final = (exp.Neg, exp.Abs, exp.Paren)

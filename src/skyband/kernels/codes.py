@@ -1,5 +1,6 @@
-"""Dense codes for whole numbers: looked up in a list while they are close together, as ids often are, or else in a hash
-table in one flat array, open addressing, at most half full."""
+"""Dense codes for whole numbers. A list maps them while they are close together, as ids often are; otherwise a hash
+table in one flat array, with open addressing, at most half full.
+"""
 
 from __future__ import annotations
 

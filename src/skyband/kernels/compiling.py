@@ -1,7 +1,7 @@
-"""How loops are compiled: `kernel` and `allocating` for what Python calls, `part` and `inlined` for the rest.
+"""How loops are compiled: `kernel` and `allocating` for functions that Python calls, `part` and `inlined` for the rest.
 
-A function that Python can call costs compiling a wrapper that unpacks every argument, and most functions here are never
-called so: without wrappers a first answer comes a quarter sooner. From Python a part is what it says, interpreted.
+A function that Python can call needs a compiled wrapper that unpacks every argument. Most functions here are called
+only by kernels: without wrappers, the first answer comes a quarter sooner. Called from Python, a part is interpreted.
 """
 
 from __future__ import annotations

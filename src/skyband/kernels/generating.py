@@ -1,7 +1,7 @@
-"""Loops made for one expression: a pattern with lines of its own put in, compiled.
+"""Generates a loop for one expression, from a template and the expression's own lines, and compiles it.
 
-This is the only place that turns text into code. The lines come from checked trees (`expressions/`), the patterns from
-the package; no text of a user's gets in, as tests/expressions/test_pairs.py shows.
+This is the only place that turns text into code. The lines come from checked trees (`expressions/`), the templates from
+the package; no text of the user gets in, as tests/expressions/test_pairs.py shows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a kernel is compiled from, as a number: its code, that of all it calls, and the values of its constants.
+"""A hash of everything that a kernel is compiled from: its code, the code of all functions it calls, and its constants.
 
-Compiled code is kept on disk under this number, so it is used for exactly as long as compiling again would give the
-same. Comments, lines, annotations and whatever else stands in the same modules do not count.
+Compiled code is cached on disk under this hash, so it is used exactly as long as compiling again would give the same
+code. Comments, line numbers, annotations and other code of the same modules do not count.
 """
 
 from __future__ import annotations

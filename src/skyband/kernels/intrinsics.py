@@ -1,8 +1,8 @@
-"""What numba has no words for, said in LLVM's: a choice without a branch, wider registers, records as a whole.
+"""LLVM operations that numba does not offer: a choice without a branch, wider registers, moving whole records.
 
-`choose` takes one of two numbers without a branch, for loops in which the processor would guess wrong. `widen` makes
-the loops of a function use the widest registers. `move_rows` and `copy_row` move whole records, which numba moves
-field by field; `row_at` reads one without asking whether its index is negative.
+`choose` takes one of two numbers without a branch, for loops in which the processor would mispredict. `widen` makes the
+loops of a function use the widest registers. `move_rows` and `copy_row` move whole records, which numba moves field by
+field; `row_at` reads one without checking for a negative index.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Times that lie so far ahead of all before them that they are likely wrong."""
+"""Finds times that are so far ahead of all earlier times that they are likely wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the pages of a snapshot end: where its own bytes say so."""
+"""Finds where the pages of a snapshot end, from the snapshot's own bytes."""
 
 from __future__ import annotations
 

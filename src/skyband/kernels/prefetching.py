@@ -1,4 +1,4 @@
-"""A hint to the processor, for loops that jump around in memory: it fetches what they will need soon."""
+"""A prefetch hint to the processor, for loops with random memory access."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Answers, written by kernels: a ranked list as it is, or how it differs from the one shown before.
+"""Kernels that write answers: a whole ranked list, or its difference from the previous one.
 
-Ranked lists of rows are merged: what left comes first, then what entered, both by rank. `out` has room for all of it,
-and `written[OUT]` says how much of it is written.
+Ranked lists of rows are merged: rows that leave come first, then rows that enter, both by rank. `out` has room for all
+of them, and `written[OUT]` counts the rows written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be known of a pipeline without running it: statements, their columns, keys of sinks, secrets."""
+"""Checks a pipeline without running it: statements, their columns, keys of sinks, secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkpoint belongs to: written beside it, so that another question is refused in words and not by chance."""
+"""The description of a query beside its checkpoint, so that a changed query is refused with a clear message."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Checkpoint:
                 lines = "\n".join(f"  {line}" for line in changed)
                 raise PipelineChanged(
                     f"Query {name!r} is not the one that its checkpoint was written by:\n{lines}\n"
-                    "What the checkpoint holds belongs to the old question. Possible: undo the change; give the query "
-                    f"another name, and it starts anew; or, to start all over, delete {self.location} and the answers."
+                    "The checkpoint has the state of the old query. Possible: undo the change; give the query "
+                    f"another name; or, to start everything again, delete {self.location} and the answers."
                 )
 
     def exists_in(self, folder: str, beginning: str) -> bool:

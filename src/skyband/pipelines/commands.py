@@ -1,4 +1,4 @@
-"""The commands about pipelines: `skyband run`, `check`, `init`, `doctor`. What they need is imported when they run."""
+"""The commands for pipelines: `skyband run`, `check`, `init`, `doctor`. They import their modules when they run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Log(StrEnum):
 def run(
     file: File,
     available_now: Annotated[
-        bool, typer.Option("--available-now", help="Read what is there, and stop, whatever trigger the file names.")
+        bool,
+        typer.Option("--available-now", help="Process the available input and stop, whatever trigger the file has."),
     ] = False,
     log: Annotated[
         Log, typer.Option(help="Print a line for each query, or a JSON object for each of its micro-batches.")
@@ -43,18 +44,20 @@ def run(
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="Where to serve. On any other host than 127.0.0.1 a token is required. [default: 127.0.0.1:8765]",
+            help="Where to serve. Any host but 127.0.0.1 requires a token. [default: 127.0.0.1:8765]",
             show_default=False,
         ),
     ] = None,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=1, max=65_535, help="Serve the figures to Prometheus on this port.", show_default=False),
+        typer.Option(min=1, max=65_535, help="Serve metrics to Prometheus on this port.", show_default=False),
     ] = None,
-    metrics_address: Annotated[str, typer.Option(help="The address on which metrics are served.")] = "127.0.0.1",
-    debug: Annotated[bool, typer.Option("--debug", help="Show the messages and traces of Spark and Java.")] = False,
+    metrics_address: Annotated[str, typer.Option(help="The address for the metrics.")] = "127.0.0.1",
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the messages of Spark and the stack traces of Java.")
+    ] = False,
 ) -> None:
-    """Run a pipeline on Spark until Ctrl-C. Run it again, and it goes on where it stopped."""
+    """Run a pipeline on Spark until Ctrl-C. The next run continues where it stopped."""
     from skyband.pipelines.checking import check as check_file
     from skyband.pipelines.file import load
     from skyband.pipelines.progress import open_view
@@ -72,7 +75,7 @@ def run(
         with _served(pipeline, where, metrics, open_page=ui) as served:
             _follow(pipeline, view, interrupted, metrics, served, debug=debug, available_now=available_now)
     if interrupted:
-        Console(stderr=True).print("Stopped. `skyband run` again goes on from here.", highlight=False)
+        Console(stderr=True).print("Stopped. The next `skyband run` continues from here.", highlight=False)
 
 
 def _follow(
@@ -113,7 +116,7 @@ def _where_to_serve(pipeline: Pipeline, address: str | None, *, asked: bool) -> 
     if address is None:
         return pipeline.serve or (HERE if asked else None)
     if not asked and pipeline.serve is None:
-        raise InvalidInput("--address says where answers are served: add --serve or --ui.")
+        raise InvalidInput("--address sets where answers are served: add --serve or --ui.")
     found = Address.read(address)
     if found is None:
         raise InvalidInput(f"--address takes a host and a port, such as 127.0.0.1:8765; got {address!r}.")
@@ -157,10 +160,10 @@ def check(file: File) -> None:
 
 def state(
     file: File,
-    query: Annotated[str | None, typer.Option(help="Show the rows that this query holds.", show_default=False)] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many of them.")] = 20,
+    query: Annotated[str | None, typer.Option(help="Show the rows that this query keeps.", show_default=False)] = None,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows to show.")] = 20,
 ) -> None:
-    """Print what the queries of a pipeline hold, as their last micro-batches committed it; they may be running."""
+    """Print how many rows each query of a pipeline keeps, as of its last micro-batch. The pipeline may be running."""
     from rich.table import Table
 
     from skyband.pipelines.file import load
@@ -186,9 +189,9 @@ def state(
 def init(
     file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("pipeline.toml"),
 ) -> None:
-    """Write a first pipeline, with comments, that runs as it is."""
+    """Write a first pipeline file with comments, ready to run."""
     if file.exists():
-        raise InvalidInput(f"{file} is there already. Name another file.")
+        raise InvalidInput(f"{file} exists already. Name another file.")
     starter = Path(__file__).with_name("starter.toml").read_text(encoding="utf-8")
     file.write_text(starter.format(name=file.stem), encoding="utf-8")
     typer.echo(f"Written to {file}. Now: skyband run {file}")
@@ -196,14 +199,15 @@ def init(
 
 def doctor(
     file: Annotated[
-        Path | None, typer.Argument(help="A pipeline file. The check then includes what it needs.", show_default=False)
+        Path | None,
+        typer.Argument(help="A pipeline file. The check then includes its sources and sinks.", show_default=False),
     ] = None,
     metrics_port: Annotated[
         int | None, typer.Option(min=1, max=65_535, help="Check that this port is free.", show_default=False)
     ] = None,
-    start: Annotated[bool, typer.Option(help="Start Spark and run a small job, too.")] = True,
+    start: Annotated[bool, typer.Option(help="Also start Spark and run a small job.")] = True,
 ) -> None:
-    """Find what is wrong with Java, Spark, ports and disk on this machine, and say how to mend it."""
+    """Find problems with Java, Spark, ports and disk on this machine, and explain how to fix them."""
     from skyband.pipelines.doctor import examine
     from skyband.pipelines.file import load
 

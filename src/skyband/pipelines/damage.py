@@ -1,4 +1,4 @@
-"""Which files of a checkpoint are damaged, what is lost with them, and what to do: Spark's own words do not say it."""
+"""Finds damaged files of a checkpoint, and says what is lost and what to do; Spark's own messages do not."""
 
 from __future__ import annotations
 

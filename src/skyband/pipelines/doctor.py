@@ -1,4 +1,4 @@
-"""What may be wrong with a machine: Java, Spark, its Python workers, ports, disk; each with its fix."""
+"""Finds problems of a machine (Java, Spark, its Python workers, ports, disk), each with its fix."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _workers_python() -> Finding:
         return Finding(f"Python {sys.version.split()[0]}, for the driver and its workers")
     found = shutil.which(named)
     if found is None:
-        return Finding(f"PYSPARK_PYTHON is {named}, which is not there", "unset PYSPARK_PYTHON")
+        return Finding(f"PYSPARK_PYTHON is {named}, which does not exist", "unset PYSPARK_PYTHON")
 
     said = subprocess.run(
         [found, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=False
@@ -179,7 +179,9 @@ def _reached(what: str, host: str, port: int) -> Finding:
             return Finding(f"{what} answers at {host}:{port}")
     except OSError as error:
         why = error.strerror or str(error) or "no answer"
-        return Finding(f"{what} does not answer at {host}:{port}: {why}", "Start it, or mend the address in the file.")
+        return Finding(
+            f"{what} does not answer at {host}:{port}: {why}", "Start it, or correct the address in the file."
+        )
 
 
 def _spark(pipeline: Pipeline | None) -> Finding:

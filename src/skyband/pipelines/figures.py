@@ -1,4 +1,4 @@
-"""How a query is doing, from what Spark reports of each of its micro-batches."""
+"""The metrics of a query, from Spark's report on each of its micro-batches."""
 
 from __future__ import annotations
 

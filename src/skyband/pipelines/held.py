@@ -1,4 +1,4 @@
-"""What the queries of a pipeline hold, read from their checkpoints."""
+"""Reads the rows that the queries of a pipeline keep from their checkpoints."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The figures of a running pipeline for Prometheus: base units, one prefix, queries as labels.
+"""The metrics of a running pipeline for Prometheus: base units, one prefix, queries as labels.
 
-Never a ranked key: a metric with a label for each would grow with the data.
+No label has a ranked key: such a metric would grow with the data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a pipeline file says, as values: sources, queries, sinks. Nothing in here has been resolved or run."""
+"""The contents of a pipeline file as values: sources, queries, sinks. Nothing here has been resolved or run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in a TOML text a key stands. tomllib reads values only; a person with a mistake to mend wants the line."""
+"""Finds the line of a key in a TOML text. tomllib returns only values, but a message about a mistake needs the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen of a running pipeline: a line for each query that changes in place; plain lines; or JSON."""
+"""The display of a running pipeline: a line for each query that changes in place; plain lines; or JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""A pipeline on Spark: started, followed, stopped after the micro-batch that runs, and gone on with the next time.
+"""Runs a pipeline on Spark: starts it, follows it, and stops it after the running micro-batch. The next run continues
+it.
 
-What a micro-batch says is kept while it is written to all sinks, so that nothing is computed twice.
+The answers of a micro-batch stay in memory until all sinks have them, so that nothing is computed twice.
 """
 
 from __future__ import annotations

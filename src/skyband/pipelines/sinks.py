@@ -1,8 +1,9 @@
-"""Where answers go, a micro-batch at a time. Writing one twice, as a restart may, leaves what writing it once does.
+"""Sinks: they write the answers of one micro-batch at a time. Writing one twice, as a restart may, has the effect of
+one write.
 
-Files: a folder for each micro-batch, written anew as a whole. Kafka: each row has a key that a repetition has too, so a
-reader that keeps the last value of a key, or a compacted topic, has every row once. A database and a leaderboard (in
-files of their own) are changed by key. The console and memory are for looking.
+Files: a folder for each micro-batch, which is replaced as a whole. Kafka: a repeated row has the same key, so a reader
+that keeps the last value of a key, or a compacted topic, has every row once. Databases and leaderboards (in their own
+modules) change rows by key. The console and memory are for people and tests.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class FileTarget:
         """Micro-batches are numbered from 0 on with each new checkpoint: old ones would be mixed with new ones."""
         if checkpoint.exists_in(self._path, BATCH):
             raise PipelineChanged(
-                f"{self._path} has answers already, but there is no checkpoint at {checkpoint.location} to go on from. "
+                f"{self._path} has answers already, but there is no checkpoint at {checkpoint.location}. "
                 "Delete those answers, name another path, or bring the checkpoint back."
             )
 

@@ -1,8 +1,8 @@
-"""The streaming queries that a pipeline comes down to: one for all questions about a source that can be answered in one
-pass over it, one for each other question, and one for the bad records of a source that keeps them.
+"""The streaming queries of a pipeline: one for all queries on a source that can share a pass, one for each other query,
+and one for the bad records of a source with `dead_letters`.
 
-Which queries share a pass is decided when they are first run, and stays: a query that is added later reads its source
-from the start, in a pass of its own, so that its answers are whole.
+The first run decides which queries share a pass. A query that is added later reads its source from the start, in its
+own pass, so that its answers are complete.
 """
 
 from __future__ import annotations

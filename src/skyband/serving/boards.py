@@ -1,7 +1,7 @@
-"""What readers see of a query: its latest answer, whole, and some before it.
+"""The answers of a query that readers see: the complete latest one, and some earlier ones.
 
-Whoever runs the query publishes answers from any thread. That takes as long for a thousand readers as for none: a
-reader takes what is there when it is ready for more, and learns how many answers it has missed.
+The thread that runs the query publishes answers. This takes as long for a thousand readers as for none: a reader takes
+the latest answer when it is ready, and learns how many it has missed.
 """
 
 from __future__ import annotations

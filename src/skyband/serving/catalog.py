@@ -1,4 +1,4 @@
-"""What a server serves: queries by name, the metrics of all, and a place to run statements, if there is one."""
+"""The contents of a server: queries by name, their metrics, and a place to run statements, if there is one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Changes as server-sent events: each event is the whole latest answer, so that the last one received is all one needs.
+"""Changes as server-sent events: each event is the complete latest answer, so a reader needs only the last one.
 
-A reader that is slow, or that asks for fewer events a second than there are answers, skips to the latest answer, and
-is told in `missed` how many it did not get. After a break it goes on behind the event whose id it sends
-(`Last-Event-ID`), as long as the answers since then are kept.
+A slow reader, or one that asks for fewer events a second than there are answers, skips to the latest answer; `missed`
+counts the answers it did not get. After a break it continues after the event whose id it sends (`Last-Event-ID`), as
+long as the server has the answers since then.
 """
 
 from __future__ import annotations

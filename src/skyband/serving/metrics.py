@@ -1,4 +1,4 @@
-"""The figures of what is served in Prometheus's text format, under the names that pipelines use."""
+"""The metrics of a server in Prometheus's text format, under the same names as those of pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedded session, watched: its latest answer on a board, its figures, and the rows that it has seen of late."""
+"""Watches an embedded session: its latest answer on a board, its metrics, and its recent rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXPLAIN and EXPLAIN ANALYZE: what would run, and what it does when it runs."""
+"""EXPLAIN and EXPLAIN ANALYZE: the plan, and what it does when it runs."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def measure_on_spark(answer: Any, inputs: Mapping[str, Any]) -> Measured:
     """The same of batch DataFrames: how long Spark takes for all of it. What its workers hold cannot be seen here."""
     if answer.isStreaming:
         raise InvalidInput(
-            "EXPLAIN ANALYZE runs a query to its end, and a stream has none. EXPLAIN says what would run; what a "
-            "running query does is in its progress, under observedMetrics."
+            "EXPLAIN ANALYZE runs a query to its end, and a stream has none. EXPLAIN shows the plan; the progress of a "
+            "running query has its counts, under observedMetrics."
         )
     rows_in = sum(df.count() for df in inputs.values())
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""From what a query answers to what its statement shows of it, here and on Spark."""
+"""From a query's answer to the columns of its statement, in this process and on Spark."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def files_of(given: str) -> tuple[Path, list[Path]]:
     path = Path(given)
     if path.is_dir():
         if (path / "_delta_log").is_dir():
-            raise InvalidInput(f"{given!r} is a Delta table, whose files hold deleted rows, too. Ask it on Spark.")
+            raise InvalidInput(f"{given!r} is a Delta table, whose files also contain deleted rows. Query it on Spark.")
         found = [each for each in path.rglob("*") if each.is_file() and not _is_hidden(each.relative_to(path))]
         known = sorted(each for each in found if _is_known(each))
         if not known:
@@ -84,7 +84,7 @@ def files_of(given: str) -> tuple[Path, list[Path]]:
         raise InvalidInput(f"There is no file and no folder {given!r}.")
     matching = sorted(Path(each) for each in glob.glob(given, recursive=True) if Path(each).is_file())
     if not matching:
-        raise InvalidInput(f"No file is called as {given!r} says.")
+        raise InvalidInput(f"No file matches {given!r}.")
     return Path(_PATTERN.split(given)[0] + "x").parent, matching
 
 

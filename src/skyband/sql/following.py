@@ -159,7 +159,7 @@ def _readable(name: str, read: Callable[[], T]) -> T:
     try:
         return read()
     except (pa.ArrowException, OSError) as error:
-        raise InvalidInput(f"Cannot read what came to {name!r}: {error}") from error
+        raise InvalidInput(f"Cannot read the new rows of {name!r}: {error}") from error
 
 
 # -- files of a folder ------------------------------------------------------------------------------------------------

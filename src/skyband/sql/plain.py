@@ -1,4 +1,4 @@
-"""SELECT … FROM one input WHERE …, without a window: rows that are answered one by one, as they come."""
+"""SELECT … FROM one input WHERE …, without a window: each row is answered by itself."""
 
 from __future__ import annotations
 

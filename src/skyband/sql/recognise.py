@@ -1,4 +1,4 @@
-"""Which of the problems a statement is, and what it asks there."""
+"""Finds the problem that a statement belongs to, and builds its query."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySp
     problem = next((each for each in problems().values() if each.matches(statement)), None)
     if problem is None:
         statement.refuse(
-            "Rows of a join can be counted and added up, or ranked: as pairs of one input with itself, or for each "
-            "subscription; this is none of it",
+            "A join can be aggregated, or ranked as pairs of one input with itself, or for each subscription; this "
+            "statement does none of these",
             statement.inputs[1].node,
             "Possible: GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); "
             "FROM s [WINDOW …], queries AS q … LIMIT k BY q.id.",
@@ -38,7 +38,7 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySp
             "Only rows of one input and groups can be ranked and then chosen from, or shown without the rest of the "
             "answer",
             statement.kept[0] if statement.kept else statement.function,
-            "Leave out what stands around the query, and window_start and window_end, which are shown anyway.",
+            "Leave out the outer query, and window_start and window_end, which the answer has anyway.",
         )
     spec = problem.ask(statement, by_alias)
     statement.check_taken()

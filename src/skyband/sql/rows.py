@@ -1,4 +1,4 @@
-"""The rows that a query takes of an input: what WITH, FROM and WHERE do to them one by one, here and on Spark."""
+"""The rows that a query reads of an input: WITH, FROM and WHERE, row by row, in this process and on Spark."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def condition_in_spark(text: str, schema: pa.Schema) -> str:
     """A condition in Spark SQL."""
     condition = expressions.bind_condition(text, schema, used_as="WHERE")
     if condition.spark_sql is None:
-        raise InvalidInput(f"On Spark, WHERE cannot call a function of yours: {text}.")
+        raise InvalidInput(f"On Spark, WHERE cannot call your own function: {text}.")
     return condition.spark_sql
 
 
@@ -88,5 +88,5 @@ def value_in_spark(text: str, schema: pa.Schema) -> str:
     """A column or an expression in Spark SQL."""
     in_spark = expressions.bind_value(text, schema).spark_sql
     if in_spark is None:
-        raise InvalidInput(f"On Spark, the SELECT list cannot call a function of yours: {text}.")
+        raise InvalidInput(f"On Spark, the SELECT list cannot call your own function: {text}.")
     return in_spark

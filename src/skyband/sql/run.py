@@ -1,4 +1,4 @@
-"""A statement, run: on Arrow data in this process, or on Spark, wherever its inputs are."""
+"""Run a statement where its inputs are: on Arrow data in this process, or on Spark."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from skyband.sql.variables import NO_VARIABLES, Variables
 
 
 def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
-    """The answer of a statement, as `top_k` and its like give it. docs/sql.md explains the language.
+    """Run an SQL statement. docs/sql.md explains the language.
 
-    Each input is given by the name the statement calls it: whatever `top_k` takes, but all of Spark or none. A name
-    that is not given is looked for, in this order:
+    Pass each input under the name that the statement uses. An input may be anything that `top_k` takes, but either all
+    inputs are on Spark or none. Skyband looks for a name that you do not pass, in this order:
 
-    - in the Spark session `spark`, or in that of the DataFrames given: a table or view;
-    - where `sql` is called: a local variable, or one of the module, that is a pyarrow Table, RecordBatch, Dataset,
-      Scanner or RecordBatchReader, or a DataFrame of pandas, polars or Spark;
-    - in the Spark session that runs, if there is one: a table or view.
+    - a table or view in the Spark session `spark`, or in the session of the DataFrames that you pass;
+    - a local variable of the caller, or one of its module, that is a pyarrow Table, RecordBatch, Dataset, Scanner or
+      RecordBatchReader, or a DataFrame of pandas, polars or Spark;
+    - a table or view in the running Spark session, if there is one.
 
     Parameters
     ----------
@@ -47,20 +47,20 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     spark
         A Spark session, whose tables and views the statement may name.
     inputs
-        The rows of each input, by the name that the statement gives it.
+        The rows of each input, under the name that the statement uses.
 
     Returns
     -------
-    The answer, as the same kind of data as the inputs; of EXPLAIN, the plan, which prints itself.
+    The answer, as the same type of data as the inputs. For EXPLAIN, the plan; print it to read it.
 
     Raises
     ------
     InvalidSql
-        The statement cannot be read, or no stream can answer it. The message shows the place.
+        The statement cannot be parsed, or Skyband cannot answer it. The message shows the place.
     UnknownColumn
         The statement names a column that its inputs do not have.
     InvalidInput
-        An input is missing, is of another kind than the others, or does not fit.
+        An input is missing, has another type than the others, or does not fit.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def start(text: str, inputs: Mapping[str, Any], *, batch_rows: int) -> Started:
     """Begin a statement over Arrow data; tables are taken `batch_rows` at a time."""
     statement = understand(text)
     if statement.explain is not None:
-        statement.refuse("EXPLAIN says how a statement would run; here it is run", None, "Leave EXPLAIN out.")
+        statement.refuse("EXPLAIN does not run a statement, but this call does", None, "Leave EXPLAIN out.")
     data = {name: _cut(read(one).plain(), batch_rows) for name, one in _find(statement, inputs, None).items()}
     spec = recognise(statement, {name: source.schema for name, source in data.items()})
     return Started(_start(spec, data), spec)
@@ -160,22 +160,21 @@ def _cut(source: Source, batch_rows: int) -> Source:
 
 
 def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) -> dict[str, Any]:
-    """The answers of several statements, by the names they are given under. Each input is read once.
+    """Run several statements in one pass: Skyband reads each input once.
 
-    Inputs are those of `sql`, also where they are variables. Statements about rows share one skyband if they differ
-    only in k, in how far they look back, in how often they are answered and in what they show; so do statements about
-    pairs that are answered equally often. Of a reader or an iterator, every answer is a reader. Rows that one answer
-    has read and another has not wait in memory, so take batches from all of them in turn. On Spark every answer is a
-    DataFrame, and Spark decides how often it reads.
+    Inputs work as for `sql`, including variables. Statements on rows share one skyband if they differ only in k, size,
+    slide and selected columns; statements on pairs do if they also have the same slide. If an input is a reader or an
+    iterator, every answer is a reader. Rows that one answer has read and another has not wait in memory, so take
+    batches from all of them in turn. On Spark every answer is a DataFrame, and Spark decides how often it reads.
 
     Parameters
     ----------
     statements
-        The statements, each by a name of your own.
+        A mapping from names of your choice to statements.
     spark
         A Spark session, whose tables and views the statements may name.
     inputs
-        The rows of each input, by the name that the statements give it.
+        The rows of each input, under the name that the statements use.
 
     Returns
     -------
@@ -184,7 +183,7 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
     Raises
     ------
     InvalidSql
-        A statement cannot be read, or no stream can answer it.
+        A statement cannot be parsed, or Skyband cannot answer it.
     InvalidInput
         An input is missing, or does not fit.
 

@@ -1,4 +1,4 @@
-"""Variables of the caller as inputs: `FROM trades` is the data frame called `trades` where `sb.sql` is called."""
+"""The caller's variables as inputs: `FROM trades` finds the data frame in the variable `trades`."""
 
 from __future__ import annotations
 

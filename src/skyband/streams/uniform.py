@@ -1,4 +1,4 @@
-"""Uniform scores in random order: what the papers' bounds are about, and what the benchmark measures."""
+"""Uniform scores in random order: the case of the papers' bounds, and of the benchmark."""
 
 from __future__ import annotations
 

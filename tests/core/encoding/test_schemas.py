@@ -262,7 +262,7 @@ def test_types_of_a_mapping_that_have_nothing_in_common() -> None:
         "b": pa.table({"id": [1.5], "v": [1.0], "t": [1]}),
     }
     with pytest.raises(
-        sb.InvalidInput, match=r"Column 'id' has no type that holds .*: it is int64 in 'a', double in 'b'"
+        sb.InvalidInput, match=r"Column 'id' has no type that can hold .*: it is int64 in 'a', double in 'b'"
     ):
         sb.top_k_across(rows, k=1, id="id", value="v", window=sb.tumbling(5, on="t"), bounds=(0, 9))
     late = pa.table({"id": [1], "v": [1.0], "t": pa.array([2**55], pa.timestamp("s"))})

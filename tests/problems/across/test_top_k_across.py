@@ -66,7 +66,7 @@ def test_the_order_of_arrivals_of_a_mapping_is_a_column() -> None:
         0            5          2    0.75  q    0.25 0.5
         """,
     )
-    with pytest.raises(sb.InvalidQuery, match="which row arrived first"):
+    with pytest.raises(sb.InvalidQuery, match="the order of arrival is unknown"):
         sb.top_k_across({"r1": R1, "r2": R2}, window=sb.tumbling(5), **ASKED)
 
 
@@ -178,7 +178,7 @@ def test_objects_that_are_gone_are_forgotten() -> None:
         ({"repeat": "sum", "bounds": (1, 2)}, "bounds that start at 0"),
         ({"repeat": "first"}, "repeat must be"),
         ({"repeat": "sum", "max_repeats": 0}, "max_repeats must be a whole number"),
-        ({"max_repeats": 2}, "repeat=None says that none does"),
+        ({"max_repeats": 2}, "with repeat=None none does"),
         ({"emit": "entries"}, "an object comes and goes"),
         ({"k": 0}, "k must be"),
         ({"id": "flwo"}, "Did you mean 'flow'"),

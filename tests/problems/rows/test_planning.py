@@ -51,7 +51,7 @@ def test_by_name(algorithm: str) -> None:
     window = sb.sliding(100) if algorithm == "budgeted" else sb.tumbling(100)
     query = sb.TopK(k=10, by="v", window=window, algorithm=algorithm)
     chosen = plan(specify(query, SCHEMA), algorithm)
-    assert (chosen.algorithm, chosen.why) == (algorithm, "asked for by name")
+    assert (chosen.algorithm, chosen.why) == (algorithm, "named in the query")
     assert query.open(SCHEMA).algorithm == algorithm
 
 

@@ -286,7 +286,7 @@ def test_any_number_of_queries(count: int) -> None:
         ({"where": " "}, "where must be a condition"),
         ({"where": "name = q.x"}, "not a number. What is no number"),
         ({"key": "k"}, None),
-        ({"for_each": pa.concat_tables([QUERIES, QUERIES])}, "two of these have the same"),
+        ({"for_each": pa.concat_tables([QUERIES, QUERIES])}, "two of these queries have the same"),
         ({"for_each": [1, 2]}, "Queries are a table"),
         ({"per": "name"}, "cannot go with for_each="),
         ({"algorithm": "nothing"}, "No algorithm 'nothing'"),
@@ -348,7 +348,7 @@ def test_a_batch_that_is_refused_changes_nothing() -> None:
         session.push(ROWS.select(["x"]))
     with pytest.raises(sb.InvalidInput, match="There is no query"):
         session.remove(["low", "middle"])
-    with pytest.raises(sb.InvalidQuery, match="two of these have the same"):
+    with pytest.raises(sb.InvalidQuery, match="two of these queries have the same"):
         session.add(QUERIES)
     assert session.queries.num_rows == 2
     assert session.push(ROWS.slice(0, 1)).num_rows == 2

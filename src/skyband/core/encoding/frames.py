@@ -1,6 +1,6 @@
-"""Data frames and other tables of users: how they become Arrow, and how an answer becomes the like of them again.
+"""The user's data frames and other tables: conversion to Arrow, and of an answer back to the same type.
 
-A kind of data is known by the name of its class, so that nothing is imported that the user has not imported.
+The name of its class identifies a type of data, so that Skyband imports nothing that the user has not imported.
 """
 
 from __future__ import annotations

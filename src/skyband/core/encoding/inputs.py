@@ -1,4 +1,4 @@
-"""Rows from whatever a user has: Arrow, frames, datasets, readers, iterators; and what a session takes of them."""
+"""Rows from any input (Arrow, frames, datasets, readers, iterators), in the form that a session takes."""
 
 from __future__ import annotations
 

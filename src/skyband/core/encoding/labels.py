@@ -1,8 +1,8 @@
-"""Labels: whole numbers that order as strings do, for loops that see numbers only.
+"""Labels: whole numbers that have the order of strings, for loops that see only numbers.
 
-A new string gets a label between those of its neighbours. Where none is free, all strings of that stretch get new ones,
-evenly spaced, and whoever keeps the old ones is told. Strings that a query writes out have labels that never change:
-they are part of compiled code. Strings order by their bytes, as in Spark.
+A new string gets a label between those of its neighbours. If none is free, all strings of that range get new, evenly
+spaced labels, and the owner of the old ones gets a list of the changes. Strings that are literals of a query have
+labels that never change, because they are part of compiled code. Strings are ordered by their bytes, as in Spark.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Float64 keys in the order of several sort keys of any type: what operators compare, exactly, across batches.
+"""Float64 keys in the order of several sort keys of any type. Operators compare these keys, exactly, across batches.
 
-The distinct values of the rows that are held, and of the last batch, stand in a sorted table. A row's key is the place
-of its values there, the best last. Where a batch brings values between those that are known, all places change; then
-the operator is given new keys for the scores it holds, and values that it no longer holds are forgotten.
+A sorted table has the distinct values of the rows held and of the last batch. A row's key is the place of its values in
+this table, the best last. If a batch brings values between the known ones, all places change: the operator gets new
+keys for the scores it holds, and the table drops values that the operator no longer holds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From an operator's answer, which is positions and numbers, to the table a user sees."""
+"""From an operator's answer (positions and numbers) to the user's table."""
 
 from __future__ import annotations
 

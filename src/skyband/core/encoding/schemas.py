@@ -1,4 +1,4 @@
-"""What columns an engine can work with, and in which form it keeps them."""
+"""The column types that an engine supports, and the form in which it keeps them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def check_same(given: pa.Schema, schema: pa.Schema) -> None:
     raise InvalidInput(
         "This batch has another schema than the first one. "
         + ("; ".join(differences) or f"Column order before: {', '.join(schema.names)}")
-        + ". Nothing of it was taken."
+        + ". The batch was not taken."
     )
 
 

@@ -1,7 +1,7 @@
-"""Scores as operators compare them, float64, and as users see them: in their own type, none of them rounded.
+"""Scores in the form that operators compare (float64), and in the user's own type, without rounding.
 
-Floats and whole numbers of up to 32 bits are float64 as they are. Numbers of 64 bits, and decimals, which are whole
-numbers of their last digit, get keys in the same order.
+Floats and whole numbers of up to 32 bits convert to float64 exactly. Numbers of 64 bits, and decimals (whole multiples
+of their last digit), get keys in the same order.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Scores:
             raise InvalidInput(
                 f"{self._text} is {largest} for a row, too large a {self.type} to be ranked exactly for subscriptions: "
                 f"up to ±{NEAR} is possible, for a decimal without its point. Cast the column to float64 to "
-                "accept rounding. Nothing of this batch was taken."
+                "accept rounding. The batch was not taken."
             )
         if nothing is not None:
             keys[nothing] = np.nan
@@ -201,6 +201,6 @@ def _unscaled(values: pa.Array, text: str) -> npt.NDArray[np.int64]:
         wrong = values.filter(pa.array(~fits))[0]
         raise InvalidInput(
             f"{text} is {wrong} for a row, a decimal that takes more than 64 bits, so that it cannot be ranked "
-            f"exactly. {_CAST} Nothing of this batch was taken."
+            f"exactly. {_CAST} The batch was not taken."
         )
     return in_last_digits(values)

@@ -87,7 +87,7 @@ class Reach:
         if windows > MOST_WINDOWS:
             raise InvalidInput(
                 f"Row {row} of this batch comes {int(gaps[row]):,} later than all rows before it, and would close "
-                f"{windows:,} windows by itself; {MOST_WINDOWS:,} are possible. Nothing of the batch was taken. Set "
+                f"{windows:,} windows by itself; {MOST_WINDOWS:,} are possible. The batch was not taken. Set "
                 "such rows aside with max_jump=, or let windows slide by more (every=)."
             )
 

@@ -1,4 +1,4 @@
-"""The planner: one rule after the other, each of which decides one thing and says so."""
+"""The planner: a list of rules. Each rule decides one thing and adds a line to EXPLAIN."""
 
 from __future__ import annotations
 

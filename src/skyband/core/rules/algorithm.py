@@ -1,4 +1,4 @@
-"""Rule: which algorithm, or which plan of a join, by what it costs and holds."""
+"""Rule: choose the algorithm, or the plan of a join, by its cost and the rows it holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rule: what the names of columns mean. Nothing is said where nobody has told what the inputs are."""
+"""Rule: resolve the names of columns. It adds nothing if the inputs are unknown."""
 
 from __future__ import annotations
 

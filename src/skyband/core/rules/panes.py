@@ -1,4 +1,4 @@
-"""Rule: into which panes windows are cut. All rows of a pane are in the same windows."""
+"""Rule: cut windows into panes. All rows of a pane are in the same windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rule: which of the problems the query is."""
+"""Rule: find the problem of the query."""
 
 from __future__ import annotations
 

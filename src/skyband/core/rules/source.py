@@ -1,4 +1,4 @@
-"""Rule: columns that nobody reads and rows that nobody wants are left where they are."""
+"""Rule: do not read columns and rows that the query does not need."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The embedded engine: queries over Arrow data, in this process. A module for each problem."""
+"""The embedded engine: it runs queries over Arrow data in this process."""

@@ -1,4 +1,4 @@
-"""Several streams put together by time, as far as each of them has come."""
+"""Merges several streams by time, as far as each of them has been read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whole tables in the order of their times: in a table nothing is late.
+"""Sorts whole tables by time, so that no row of a table is late.
 
-Most tables are in order already. That is seen in one pass over the column, before a row is read for its own sake; a
-table that is not in order is sorted, and is then in memory as a whole.
+Most tables are sorted already. One pass over the column finds out, before any row is read. A table that is not sorted
+is sorted in memory.
 """
 
 from __future__ import annotations

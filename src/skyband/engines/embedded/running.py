@@ -1,4 +1,4 @@
-"""One loop runs any session over rows: what it says of them, and what is said of rows that came too late."""
+"""The loop that runs a session over rows, collects its answers, and warns about late rows."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _warn(session: TakesRows) -> int:
         advice = "Sort them by time, or give them as a table, which is put in order first."
     else:
         waits = "no lateness" if query.lateness is None else f"lateness={str(query.lateness)!r}"
-        advice = f"Windows wait for rows out of order as long as `lateness` says (there is {waits} now): raise it."
+        advice = f"Windows wait `lateness` for rows out of order ({waits} now): raise it."
     warnings.warn(
         f"{stats.rows_late:,} of {stats.rows_in:,} rows so far came after all windows that would hold them had "
         f"closed, and were dropped. {advice}",

@@ -1,4 +1,4 @@
-"""Skyband on Spark: where rows come from and go to when they are a DataFrame's, batch or streaming."""
+"""Skyband on Spark: queries over batch and streaming DataFrames."""
 
 from skyband.engines.spark.versions import require_pyspark
 

@@ -1,9 +1,8 @@
-"""What runs in a bucket: one session, kept in Spark's state store.
+"""A bucket runs one session, which Spark keeps in its state store.
 
-State is a snapshot of the session, versioned and checked, in one value or in pages; nothing in it is pickled. A
-micro-batch restores it, closes
-the windows that the watermark has passed, takes the rows in, and saves it again. A bucket that gets no rows is woken by
-a timer at the end of its earliest open window.
+The state is a snapshot of the session, with a version and a checksum, in one value or in pages; nothing in it is
+pickled. A micro-batch restores it, closes the windows that the watermark has passed, takes the rows, and saves it
+again. A timer at the end of its earliest open window wakes a bucket that gets no rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is a session fit for Skyband? Asked before a query starts, so that it does not fail in a worker, in Java's words."""
+"""Checks a session before a query starts, so that the query does not fail in a worker with a Java error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of which there is a copy in several buckets, and which are counted once."""
+"""Rows with a copy in several buckets, which are counted once."""
 
 from __future__ import annotations
 

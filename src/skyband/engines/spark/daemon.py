@@ -1,7 +1,7 @@
-"""Spark's Python daemon, which has imported what its workers need before it forks them.
+"""Spark's Python daemon, with the imports that its workers need, so that it forks them ready to run.
 
 A worker that imports pandas, numba and all of Skyband by itself is busy for three seconds, and a query on two cores has
-four of them; forked from a process that has them, it has them too. `spark.python.daemon.module` names this module.
+four of them. `spark.python.daemon.module` names this module.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What Spark says went wrong, in words for a person: no Java trace, no plan, and our own errors as they were raised."""
+"""Spark's failures as readable errors: no Java stack trace, no plan, and Skyband's own errors unchanged."""
 
 from __future__ import annotations
 

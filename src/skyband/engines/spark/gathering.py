@@ -1,4 +1,4 @@
-"""From the rows of a partition to what a bucket's session takes: typed, counted, packed."""
+"""From the rows of a partition to the input of a bucket's session: typed, counted, packed."""
 
 from __future__ import annotations
 

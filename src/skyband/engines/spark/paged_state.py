@@ -1,9 +1,9 @@
-"""A bucket's snapshot in Spark's state: a small one is one value, a large one is pages, of which few are written.
+"""A bucket's snapshot in Spark's state: a small one is one value; a large one is pages, of which few are written.
 
-A large one of which most is new is one value, too: each page is a request of its own to Spark.
+A large snapshot that is mostly new is also one value, because each page is a separate request to Spark.
 
-What a worker has read or written last of a bucket it keeps, the open session too, and uses it only where the state that
-Spark has committed names the same pages: a digest says what is in a page, and the root says what is in a session.
+A worker caches the pages and the open session of each bucket. It uses the cache only if the state that Spark has
+committed names the same pages: a digest identifies the contents of a page, and the root those of a session.
 """
 
 from __future__ import annotations

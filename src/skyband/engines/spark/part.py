@@ -1,6 +1,7 @@
-"""A query's part in a pass over rows on Spark: what it needs of a row, and what becomes of what its buckets say.
+"""A query's part in a pass over rows on Spark: what it needs of a row, and what to do with the output of its buckets.
 
-A problem describes its queries so; then a query can have a pass of its own (`plan.py`) or share one (`sharing.py`).
+A problem describes its queries in this form; then a query can have its own pass (`plan.py`) or share one
+(`sharing.py`).
 """
 
 from __future__ import annotations

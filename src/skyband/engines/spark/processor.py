@@ -1,4 +1,4 @@
-"""What Spark is given as the stateful operator: a processor that unpacks what it runs only where rows come."""
+"""The stateful operator that Spark gets: a processor that unpacks its job only where rows arrive."""
 
 from __future__ import annotations
 

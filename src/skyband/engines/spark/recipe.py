@@ -1,7 +1,7 @@
-"""What a worker has to know to run a query's part: the same few things for every problem.
+"""What a worker needs to run a query's part: the same few things for every problem.
 
-A problem's recipe (`problems/rows/spark.py` and its neighbours) adds how a bucket's session is opened and what is
-done to rows before they go there.
+A problem's recipe (`problems/rows/spark.py` and its neighbours) adds how to open a bucket's session and how to prepare
+its rows.
 """
 
 from __future__ import annotations

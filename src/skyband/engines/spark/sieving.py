@@ -1,11 +1,11 @@
-"""The sieve in the JVM: most rows are ruled out where Spark reads them, and few come to Python.
+"""The sieve in the JVM: it drops most rows where Spark reads them, so that few move to Python.
 
 It is two functions of a small jar (`jvm/`), which Spark calls by name: `skyband_sieve` for every row, and
-`skyband_sieve_counts` for every page that Python packs of the rows that passed. The second brings along, in the same
-task, the counts of what was ruled out, and the latest time, from which the watermark is taken.
+`skyband_sieve_counts` for every page that Python packs of the rows that passed. The second one returns, in the same
+task, the counts of dropped rows and the latest time, from which Spark takes the watermark.
 
-Both are called with the number of the partition, which they do not read: Spark takes that for not deterministic, so it
-neither evaluates a call twice nor moves it.
+Both take the number of the partition as an argument, which they do not read: it makes the call nondeterministic for
+Spark, which therefore neither evaluates it twice nor moves it.
 """
 
 from __future__ import annotations

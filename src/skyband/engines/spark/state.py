@@ -1,4 +1,4 @@
-"""What a query holds, read from its checkpoint: of one that runs or has stopped, as it was committed last."""
+"""Reads the rows that a query keeps from its checkpoint, as its last micro-batch committed them; it may be running."""
 
 from __future__ import annotations
 

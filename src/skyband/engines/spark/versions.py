@@ -1,4 +1,4 @@
-"""Which Spark there is: asked before anything of it is imported that only some versions have."""
+"""The version of Spark: checked before importing anything that only some versions have."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
             row = int(np.flatnonzero(pc.is_null(found).to_numpy(zero_copy_only=False))[0])
             raise InvalidInput(
                 f"Row {row} of this batch is of stream {column[row].as_py()!r}, which is none of "
-                f"{', '.join(self.query.streams)}. Nothing of it was taken."
+                f"{', '.join(self.query.streams)}. The batch was not taken."
             )
         numbers: Codes = found.to_numpy(zero_copy_only=True)
         return numbers
@@ -173,7 +173,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
             bounds = f"{self._low[s]:g} to {self._high[s]:g}"
             raise InvalidInput(
                 f"Row {row} of this batch: the value {value[row]:g} of {batch.column(self.query.id)[row].as_py()!r} in "
-                f"stream {self.query.streams[s]!r} is out of bounds ({bounds}). Nothing of it was taken. Give other "
+                f"stream {self.query.streams[s]!r} is out of bounds ({bounds}). The batch was not taken. Give other "
                 "bounds, or clip=True."
             )
 

@@ -1,7 +1,7 @@
-"""How an object's values, one a stream, make its score: sums, extremes, products, or an expression over the streams.
+"""How to compute an object's score from its values, one per stream: sums, extremes, products, or an expression.
 
-A score must never fall when a value rises, else nothing can be ruled out before it is complete. For expressions that is
-proved from their parts where it can be, and looked for on a grid where it cannot.
+A score must never fall when a value rises; otherwise nothing could be ruled out before the score is complete. For
+expressions, this is proved from their parts if possible, and otherwise tested on a grid.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Top-k across streams over Arrow data, in this process: one input, or several that are put together by time."""
+"""Top-k across streams over Arrow data, in this process: one input, or several that are merged by time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def start(data: Any, query: TopKAcross) -> Running:
     if query.stream is None and len(query.streams) > 1:
         raise InvalidInput(
             f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
-            "mapping of the streams' names to their rows, or name the column that says it with stream=."
+            "mapping of the streams' names to their rows, or name the column of the stream with stream=."
         )
     return run(data, query.open, query.window)
 
@@ -39,7 +39,7 @@ def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
     by = query.window.on or query.window.order
     if by is None:
         raise InvalidQuery(
-            "In a window of arrivals over several streams, which row arrived first? Name the column that says it, as "
+            "In a window of arrivals over several streams, the order of arrival is unknown. Name its column, as "
             "in sliding(1000, order='seq'), or give one stream in which a column names the source (stream=)."
         )
     sources = [read(data[name]) for name in query.streams]
@@ -63,7 +63,7 @@ def _common_schema(sources: list[Source], query: TopKAcross) -> pa.Schema:
         found = common_type(types.values())
         if found is None:
             said = ", ".join(f"{kind} in {name!r}" for name, kind in types.items())
-            raise InvalidInput(f"Column {column!r} has no type that holds what all streams have: it is {said}.")
+            raise InvalidInput(f"Column {column!r} has no type that can hold the values of all streams: it is {said}.")
         fields.append(plain[0].field(column).with_type(found))
     return pa.schema(fields)
 

@@ -1,7 +1,6 @@
-"""What operators for top-k across streams take in and give back: flat arrays, as everywhere.
+"""The input and output of operators for top-k across streams: flat arrays, as everywhere.
 
-A row says one thing of one object: its value in one stream. Objects are small whole numbers; the engine knows their
-names.
+A row has the value of one object in one stream. Objects are small whole numbers; the engine knows their names.
 """
 
 from __future__ import annotations

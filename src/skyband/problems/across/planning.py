@@ -1,4 +1,4 @@
-"""Which algorithm answers a top-k query across streams, why, and what it will hold."""
+"""Chooses the algorithm of a top-k query across streams, with its reason and the expected rows held."""
 
 from __future__ import annotations
 

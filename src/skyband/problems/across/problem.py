@@ -1,4 +1,4 @@
-"""The best objects of a window, each scored by what several streams say of it: `sb.TopKAcross`.
+"""The best objects of a window, whose scores combine values from several streams: `sb.TopKAcross`.
 
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) WINDOW [100 EVERY 1 ON t] ORDER BY r1.size + r2.size DESC LIMIT 20
 """

@@ -1,4 +1,4 @@
-"""The k best objects whose values come on several streams, each at its own time."""
+"""The k best objects of a window, whose scores combine values from several streams."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _check_max_repeats(max_repeats: object, repeat: str | None) -> int | None:
         raise InvalidQuery(f"max_repeats must be a whole number, at least 1, or None; got {max_repeats!r}.")
     if repeat is None:
         raise InvalidQuery(
-            f"max_repeats={max_repeats} says how often an object may come again, but repeat=None says that none does. "
-            f"Say what several values make: repeat={', '.join(map(repr, get_args(Repeat)))}."
+            f"max_repeats={max_repeats} limits how often an object may come again, but with repeat=None none does. "
+            f"Set how to combine several values: repeat={', '.join(map(repr, get_args(Repeat)))}."
         )
     return number
 
@@ -119,7 +119,7 @@ def _check_emit(emit: object, window: Window) -> Emit:
 
 
 class TopKAcross(Query):
-    """The k best objects of a window, each scored by the values that several streams give it.
+    """The k best objects of a window, whose scores combine values from several streams.
 
     Examples
     --------
@@ -140,94 +140,98 @@ class TopKAcross(Query):
 
     problem = "across"
 
-    k: int = option(check_k, "How many objects an answer shows.", sql="LIMIT k")
-    id: str = option(_column("id"), "The column that says which object a row is about.", sql="FULL JOIN … USING (id)")
+    k: int = option(check_k, "How many objects a window shows.", sql="LIMIT k")
+    id: str = option(_column("id"), "The column with the id of a row's object.", sql="FULL JOIN … USING (id)")
     value: str = option(
         _column("value"),
-        "The column with the value that the row's stream gives the object. A null or NaN gives none.",
+        "The column with the object's value in the row's stream. A null or NaN is no value.",
         sql="ORDER BY r1.value + r2.value DESC",
     )
     window: Window = option(
         check_window,
-        "The rows that count: `sliding`, `tumbling` or `landmark`.",
+        "Which rows count: `sliding`, `tumbling` or `landmark`.",
         sql="WINDOW [size EVERY every ON on]",
     )
     streams: Converted[Sequence[str] | None, tuple[str, ...]] = option(
         _check_streams,
-        "The names of the streams. None: those that `combine` or `bounds` name, or one stream called as `value`.",
+        "The names of the streams. None: those that `combine` or `bounds` name, or one stream with the name of "
+        "`value`.",
         default=None,
         sql="FROM r1 FULL JOIN r2 …",
     )
     stream: str | None = option(
         _check_stream,
-        "The column that names a row's stream. None: `push` is told it, or there is only one stream.",
+        "The column that names a row's stream. None: you pass the name to `push`, or there is only one stream.",
         default=None,
     )
     combine: Converted[str | Mapping[str, float], str | tuple[tuple[str, float], ...]] = option(
         _check_combine,
-        'How values make a score: "sum", "mean", "max", "min" or "product"; a weight for each stream; or an expression '
-        "over the streams' names that never falls when a value rises.",
+        'How to compute a score from the values: "sum", "mean", "max", "min" or "product"; a weight for each stream; '
+        "or an expression over the streams' names that never falls when a value rises.",
         default="sum",
         sql="ORDER BY combine DESC",
     )
     bounds: Converted[Bounds | Mapping[str, Bounds], tuple[Bounds, ...]] = option(
         _check_bounds,
         "The smallest and the largest possible value, for all streams or for each. A missing value counts as the "
-        "smallest. The largest may be math.inf, but then few rows can be ruled out early.",
+        "smallest. The largest may be math.inf, but then Skyband can drop few rows early.",
         default=(0.0, 1.0),
         sql="WITH BOUNDS (low, high)",
     )
     repeat: Repeat | None = option(
         _check_repeat,
-        'How several values of an object in one stream make one: "last", "max" or "sum". None: an object comes once to '
-        "a stream while any of its rows is in the window; only then can rows be forgotten before they leave it. (If it "
-        "does come again, the last value counts, `rows_repeated` counts the row if it is noticed, and answers may miss "
-        "objects.)",
+        'How to combine several values of an object in one stream: "last", "max" or "sum". None: you promise that an '
+        "object comes to a stream only once while any of its rows is in the window; Skyband can then drop rows early. "
+        "(If it does come again, the last value counts, `rows_repeated` counts the row if Skyband notices it, and "
+        "answers may miss objects.)",
         default=None,
     )
     max_repeats: int | None = option(
         _check_max_repeats,
-        "With `repeat`: how often an object comes to a stream, at most, while its rows are in the window. If it comes "
-        "more often, answers stay exact, and `rows_repeated` counts the rows. None: any number of times.",
+        "With `repeat`: how often an object may come to a stream while its rows are in the window. If it comes more "
+        "often, answers stay exact, and `rows_repeated` counts the rows. None: there is no limit.",
         default=None,
     )
     clip: bool = option(
-        bool, "Move values out of bounds to the bound, and count them; otherwise they raise an error.", default=False
+        bool,
+        "Move a value that is out of bounds to the bound, and count it; by default it raises an error.",
+        default=False,
     )
     emit: Emits = option(
         _check_emit,
-        '"windows" gives the ranking of each closed window (the default with `every`); "changes" what entered and what '
-        "left (the default without `every`).",
+        '"windows" emits the ranking of each closed window (the default with `every`); "changes" the objects that '
+        "enter and leave (the default without `every`).",
         default=None,
         sql="EMIT emit",
     )
     lateness: Length = option(
         check_lateness,
-        "How long windows by value wait for rows that come out of order.",
+        "How long windows by value wait for rows that arrive out of order.",
         default=None,
         sql="WINDOW [… LATENESS lateness]",
     )
     idle_after: Length = option(
         check_idle,
-        "Windows by value wait for the slowest stream, but not for one that is this far behind the first: so a stream "
-        "that falls silent does not hold up the others. None: windows follow the first stream and wait for no other.",
+        "Windows by value wait for the slowest stream, but not for one that is this far behind the fastest. So a "
+        "silent stream does not stop the others. None: windows follow the fastest stream.",
         default=None,
     )
     max_jump: Length = option(
         check_jump,
-        "How far a row's time may lie ahead of all times before; a row beyond that is dropped and counted in "
-        "`rows_jumped`, unless the row before it was dropped too and lies as near to it. None: every time is believed.",
+        "How far a row's time may be ahead of all earlier times. Skyband drops a row beyond that and counts it in "
+        "`rows_jumped`, unless it dropped the row before as well and their times are that close. None: Skyband accepts "
+        "every time.",
         default=None,
     )
     recall: float | None = option(
         check_recall,
-        "The share of the objects in an exact answer that is enough, such as 0.95. Then far fewer rows are held, at "
-        "about twice the run time, and the answer's column `recall` says which share it has. None: all objects.",
+        "The share of an exact answer's objects that you require, such as 0.95. Skyband then keeps far fewer rows and "
+        "takes about twice as long; the answer's column `recall` has the share. None: all objects.",
         default=None,
         sql="WITH RECALL recall",
     )
     algorithm: str | None = option(
-        as_given, "The algorithm to run, for study. None: the planner chooses.", default=None, fingerprint=False
+        as_given, "The algorithm to run, for experiments. None: the planner chooses.", default=None, fingerprint=False
     )
 
     def __post_init__(self) -> None:
@@ -235,7 +239,7 @@ class TopKAcross(Query):
         self.combined()  # raises unless `combine` and `streams` fit together
 
     def combined(self) -> Combine:
-        """How the values of an object make its score, in numbers."""
+        """How to compute an object's score from its values."""
         combine = dict(self.combine) if isinstance(self.combine, tuple) else self.combine
         low, high = zip(*self.bounds, strict=True)
         return resolve(combine, self.streams, low, high)
@@ -248,5 +252,5 @@ class TopKAcross(Query):
                 raise UnknownColumn.named(name, columns, used_as=used_as)
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> AcrossSession:
-        """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
+        """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""
         return problem_of(self).open(self, schema, state)

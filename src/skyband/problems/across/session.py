@@ -1,4 +1,4 @@
-"""A top-k query across streams, running: rows say of which stream they are."""
+"""The session of a top-k query across streams: each row belongs to a stream."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from skyband.problems.across.query import TopKAcross
 
 
 class AcrossSession(Session):
-    """A top-k query across streams, running: fed by `push`, asked by `top`, saved by `snapshot`."""
+    """A running top-k query across streams: `push` feeds it rows, `top` ranks objects now, `snapshot` saves it."""
 
     query: TopKAcross
     _codec: AcrossCodec
 
     @entry
     def push(self, rows: Any, stream: str | None = None) -> pa.Table:
-        """Take rows in, in arrival order; return what they make known, always as a pyarrow Table.
+        """Feed rows in the order in which they arrive, and return the new answers as a pyarrow Table.
 
-        Rows are whatever `top_k` takes; of a stream, all there are. `stream` says whose rows they are, unless a column
-        does, or there is only one stream.
+        `rows` is anything that `top_k` takes; `push` reads a stream to its end. `stream` names the stream of the rows,
+        unless a column does, or there is only one stream.
         """
         rows = rows_for(rows, self.schema)
         return self._push(rows, self._codec.stream_number(stream))
@@ -35,7 +35,7 @@ class AcrossSession(Session):
         return self._push(batch, streams)
 
     def stats(self) -> AcrossStats:
-        """Counts of rows so far, and of what is held now."""
+        """Counts of the rows so far, and of the rows held now."""
         stats = super().stats()
         assert isinstance(stats, AcrossStats)
         return stats

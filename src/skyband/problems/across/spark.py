@@ -1,10 +1,10 @@
-"""Top-k across streams on Spark: streams tagged and put together, objects spread over buckets, answers merged.
+"""Top-k across streams on Spark: it tags and unites the streams, hashes objects to buckets, and merges their answers.
 
     streams ─ tag ─ union ─ pack by object ─ one session per bucket ─ the best of all buckets, per window
 
-An object's rows all go to one bucket, whose session is exact for its objects. All buckets have the same watermark, so
-what they say of a window comes in one micro-batch, and the best k of it are the answer: that takes no state. Where
-windows are not closed by the watermark (windows of arrivals, and answers with each arrival) there is one bucket.
+All rows of an object go to one bucket, whose session is exact for its objects. All buckets have the same watermark, so
+their answers for a window come in one micro-batch, and the best k of them are the answer; merging needs no state. If
+the watermark does not close windows (windows of arrivals, and answers with each arrival), there is one bucket.
 """
 
 from __future__ import annotations

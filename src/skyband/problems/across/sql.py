@@ -89,7 +89,7 @@ def _window(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Win
                 "All streams have one window", one.node, "Write it once, at the end: WINDOW [100 EVERY 1 ON t]."
             )
         if window[0].on is None:
-            statement.refuse("Streams are put together by time, so their window measures a column", one.node)
+            statement.refuse("Streams are merged by time, so their window must measure a column", one.node)
     return windows[0]
 
 
@@ -115,9 +115,9 @@ def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
             said = node.expressions[0] if len(node.expressions) == 1 else None
             if said is None or not said.is_number or float(said.to_py()) != smallest:
                 statement.refuse(
-                    f"A value that is missing counts as the smallest, {smallest:g}, not as what COALESCE says",
+                    f"A missing value counts as the smallest, {smallest:g}, not as the value in COALESCE",
                     node.this,
-                    "WITH BOUNDS (smallest, largest) says what the smallest is.",
+                    "Set the smallest value with WITH BOUNDS (smallest, largest).",
                 )
             return rename(node.this)
         return exp.column(exp.to_identifier(node.table, quoted=True)) if isinstance(node, exp.Column) else node
@@ -138,7 +138,7 @@ def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: b
             if item.is_named and tree == score:
                 continue  # the score itself
             if not isinstance(tree, exp.Column) or (tree.name != key and values.get(tree.table) != tree.name):
-                statement.refuse("What can be shown is the object and its value in each stream", tree)
+                statement.refuse("You can select the object and its value in each stream", tree)
             column = key if tree.name == key else tree.table
             plain = key if tree.name == key else f"{tree.table}_{tree.name}"
             listed = [(item.name if item.is_named else plain, column)]

@@ -1,4 +1,4 @@
-"""A join query over given columns: which column plays which part. Everything that can be wrong with it is said here."""
+"""A join query over given columns: the role of each column. All errors about columns are raised here."""
 
 from __future__ import annotations
 

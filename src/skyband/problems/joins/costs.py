@@ -29,20 +29,20 @@ ASSUMED_ROWS: Final = 100_000.0  # of each input
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of an input of a join, for `explain`; the session of a running join measures it.
+    """Statistics of an input of a join, for `explain`. The session of a running join measures them.
 
     Parameters
     ----------
     rate
-        Rows that arrive in a unit of time. 0: the input is a relation.
+        The number of rows that arrive in a unit of time. 0: the input is a relation.
     rows
-        Rows that are live.
+        The number of live rows.
     cells
-        Combinations of the values of the join and grouping columns among them.
+        How many distinct combinations of join and grouping columns they have.
     keys
-        Values of the join columns among them.
+        How many distinct values of the join columns they have.
     groups
-        Values of the grouping columns among them. 1: there are none, or nobody knows.
+        How many distinct values of the grouping columns they have. 1: there are no such columns, or it is unknown.
 
     Examples
     --------

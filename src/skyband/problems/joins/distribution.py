@@ -1,9 +1,9 @@
-"""How the rows of a join are spread over buckets, so that those that match meet, and what that leaves to merge.
+"""How the rows of a join are distributed over buckets, so that matching rows meet, and what remains to be merged.
 
-Where all of a group comes to one bucket, its aggregates are final there. Else each bucket has those of some of its
-rows, which must be added up. Counts, extremes, and sums of whole numbers and decimals can be, exactly; sums of floats
-and means cannot, since what a bucket shows of them is rounded: they go to one bucket, as does all whose windows move
-with every row of any key.
+If all rows of a group come to one bucket, its aggregates are final there. Otherwise each bucket has partial aggregates,
+which must be added up. This is exact for counts, extremes, and sums of whole numbers and decimals. It is not for sums
+of floats and means, because a bucket's result is rounded: such queries run in one bucket, as do all queries whose
+windows move with every row of any key.
 """
 
 from __future__ import annotations

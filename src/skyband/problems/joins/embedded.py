@@ -1,4 +1,4 @@
-"""Aggregates over joins of Arrow data, in this process: whole inputs, put together by time."""
+"""Aggregates over joins of Arrow data, in this process: whole inputs, merged by time."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What operators of joins see: cells and numbers, never rows.
+"""The input of join operators: cells and numbers, never rows.
 
 A *cell* is a small whole number for all rows of one input that agree in the columns of its joins and of the grouping:
-rows of a cell match the same rows of other inputs and fall into the same groups. What a cell stands for is told once,
-when it is new: its value of each join variable (columns that a join sets equal share a variable, and the codes of its
-values), and its *part* of the group, the code of its grouping columns.
+rows of a cell match the same rows of other inputs and fall into the same groups. An operator gets the meaning of a cell
+once, when it is new: its value of each join variable (columns that a join sets equal share a variable, and the codes of
+its values), and its *part* of the group, the code of its grouping columns.
 """
 
 from __future__ import annotations

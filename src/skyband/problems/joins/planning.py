@@ -1,4 +1,4 @@
-"""Which plan runs a join followed by grouping: the paper's cost functions, with what entries cost on some machine."""
+"""Chooses the plan of a join followed by grouping: the paper's cost functions, with measured constants."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def plan(
     choices = [_considered(each, spec) for each in candidates(spec, query.names, inputs)]
     choices.sort(key=lambda choice: (choice.refused is not None, choice.ns))
     if query.plan is None:
-        chosen, why = cheapest(choice for choice in choices if not choice.refused), "a row costs least"
+        chosen, why = cheapest(choice for choice in choices if not choice.refused), "lowest cost per row"
     else:
         asked = find_for(query.plan, query.names, spec)
         chosen, why = _considered(with_statistics(asked, query.names, inputs), spec), BY_NAME

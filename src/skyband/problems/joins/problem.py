@@ -67,13 +67,13 @@ class Joins(Problem[JoinAggregate]):
 
     def distribution(self, query: JoinAggregate, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         if schemas is None:
-            why = "over buckets by a join column that all streams have, if it tells groups apart; else in one place"
+            why = "over buckets by a join column that all streams have, if it identifies groups; else in one bucket"
             return Distribution(True, why)
         bound = bind(query, schemas)
         how = spread(query, bound)
         if how is None:
             lasts = shows_without_rows(query)
-            return FROM_THE_START if lasts else Distribution(False, f"in one place: {_why_not(query)}")
+            return FROM_THE_START if lasts else Distribution(False, f"in one bucket: {_why_not(query)}")
         by = ", ".join(f"{name}.{column}" for name, columns in how.columns.items() for column in columns)
         if how.adds_up:
             why = f"over buckets {f'by {by}' if by else 'by turns'}, whose parts of groups are added up"

@@ -36,7 +36,7 @@ class StreamInput:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table as an input: it is there from the start and does not change."""
+    """A table as an input: it is complete from the start and does not change."""
 
     where: str | None = None
 
@@ -49,11 +49,11 @@ def stream_input(window: Window, *, where: str | None = None) -> StreamInput:
     window
         The window of this input.
     where
-        A condition; rows that do not meet it are left out.
+        A condition. The join ignores rows that do not meet it.
 
     Returns
     -------
-    What `inputs` of a join takes for a stream.
+    A stream, for `inputs` of a join.
 
     Examples
     --------
@@ -66,16 +66,16 @@ def stream_input(window: Window, *, where: str | None = None) -> StreamInput:
 
 
 def relation(*, where: str | None = None) -> Relation:
-    """Make a table an input of a join: its rows that meet `where` are there from the start and stay.
+    """Make a table an input of a join: its rows that meet `where` are in the join from the start and stay.
 
     Parameters
     ----------
     where
-        A condition; rows that do not meet it are left out.
+        A condition. The join ignores rows that do not meet it.
 
     Returns
     -------
-    What `inputs` of a join takes for a table.
+    A table, for `inputs` of a join.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def _check_emit(emit: object, every: int | timedelta | None) -> Emit:
 
 
 class JoinAggregate(Query):
-    """Aggregates by group over a join of windows, as they slide; or over one window.
+    """Aggregates by group over a join of windows, as they slide, or over one window.
 
     Examples
     --------
@@ -201,64 +201,66 @@ class JoinAggregate(Query):
 
     inputs: Converted[Inputs | StreamInput | Window, tuple[tuple[str, StreamInput | Relation], ...]] = option(
         _check_inputs,
-        "By name: `stream_input(window, where=…)` or `relation(where=…)`; a window alone is a stream without a filter. "
-        "A single input needs no name.",
+        "A mapping from the inputs' names to `stream_input(window, where=…)` or `relation(where=…)`; a window alone is "
+        "a stream without a filter. A single input needs no name.",
         sql="FROM a [WINDOW …], b [WINDOW …], c",
     )
     aggregates: Converted[Mapping[str, str], tuple[tuple[str, str], ...]] = option(
         _check_aggregates,
-        "By the name of their column: COUNT(*), COUNT(x), SUM(x), AVG(x), MIN(x), MAX(x), where x is an expression "
-        "over the columns of one input.",
+        "A mapping from the names of output columns to COUNT(*), COUNT(x), SUM(x), AVG(x), MIN(x) or MAX(x), where x "
+        "is an expression over the columns of one input.",
         sql="SELECT …, COUNT(*) AS n",
     )
     on: Names = option(
         texts("on"),
-        'Join conditions such as "a.id = b.id", enough of them to connect all inputs. A null never matches.',
+        'Join conditions such as "a.id = b.id", which must connect all inputs. A null never matches.',
         default=(),
         sql="WHERE a.id = b.id",
     )
     group_by: Names = option(
         texts("group_by"),
-        'Columns such as "a.id", or "id" where only one input has it. None: one group of all rows.',
+        'Columns such as "a.id", or "id" if only one input has it. None: all rows form one group.',
         default=(),
         sql="GROUP BY group_by",
     )
     having: str | None = option(
         text("having"),
-        "A condition on the columns of the answer, which shows only the groups that meet it.",
+        "A condition on the columns of the answer. The answer has only groups that meet it.",
         default=None,
         sql="HAVING having",
     )
     order_by: Names = option(
         texts("order_by"),
-        'What ranks the groups: columns of the answer or expressions over them, the largest first; "x ASC" puts the '
-        "smallest first. Each decides where those before it are equal; last of all the group's columns do.",
+        'Columns of the answer, or expressions over them, that rank the groups, the largest first; "x ASC" puts the '
+        "smallest first. If groups are equal in all of them, the group's own columns decide.",
         default=(),
         sql="ORDER BY order_by",
     )
-    k: int | None = option(_check_k, "How many groups are shown: the best k. None: all.", default=None, sql="LIMIT k")
+    k: int | None = option(
+        _check_k, "How many groups a window shows: the best k. None: all.", default=None, sql="LIMIT k"
+    )
     every: Length = option(
         _check_every,
-        "How often the windows slide. None: as the windows say, or else with each arrival.",
+        "How often the windows slide. None: by the slide of the windows, or else with each arrival.",
         default=None,
         sql="[WINDOW … EVERY every]",
     )
     emit: Emits = option(
         _check_emit,
-        '"windows" gives the groups of each closed window (the default with `every`); "changes" the groups that are '
-        "new or have other values, and those that are gone (the default without `every`).",
+        '"windows" emits the groups of each closed window (the default with `every`); "changes" the groups that '
+        "appear, change or disappear (the default without `every`).",
         default=None,
         sql="EMIT emit",
     )
     lateness: Length = option(
         check_lateness,
-        "How long windows wait for rows that come out of order.",
+        "How long windows wait for rows that arrive out of order.",
         default=None,
         sql="[WINDOW … LATENESS lateness]",
     )
     plan: str | None = option(
         text("plan"),
-        'The plan to run, for study: "late", "early:a,b", "multiply" or "recompute". None: the planner chooses.',
+        'The plan to run, for experiments: "late", "early:a,b", "multiply" or "recompute". None: the planner chooses.',
         default=None,
         fingerprint=False,
     )
@@ -290,7 +292,7 @@ class JoinAggregate(Query):
 
     @property
     def window(self) -> Window:
-        """The window of the first stream, sliding as the query does."""
+        """The window of the first stream, with the slide of the query."""
         window = self.streams[0][1].window
         return Window(window.size, self.every, window.on, window.order)
 
@@ -309,7 +311,7 @@ class JoinAggregate(Query):
         return tuple(read_name(column, "group_by") for column in self.group_by)
 
     def open(self, schema: Mapping[str, pa.Schema] | pa.Schema, state: bytes | None = None) -> JoinSession:
-        """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
+        """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""
         return problem_of(self).open(self, schema, state)
 
     def schemas(self, schema: Mapping[str, pa.Schema] | pa.Schema) -> dict[str, pa.Schema]:

@@ -1,4 +1,4 @@
-"""A join query, running: rows say of which input they are."""
+"""The session of a join query: each row belongs to an input."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _NO_BATCH, _NO_TIMES = pa.record_batch([], names=[]), np.empty(0, np.int64)  # i
 
 
 class JoinSession(Session):
-    """A join query, running: fed by `push`, saved by `snapshot`."""
+    """A running join query: `push` feeds it rows, `snapshot` saves it."""
 
     query: JoinAggregate
     _codec: JoinsCodec
 
     @entry
     def push(self, rows: Any, input: str | None = None) -> pa.Table:
-        """Take rows of an input in, in arrival order; return what they make known, always as a pyarrow Table.
+        """Feed rows of an input in the order in which they arrive, and return the new answers as a pyarrow Table.
 
-        Rows are whatever `top_k` takes; of a stream, all there are. One stream alone needs no name. A relation is
-        pushed before the first row of a stream.
+        `rows` is anything that `top_k` takes; `push` reads a stream to its end. A single stream needs no name. Push
+        relations before the first row of a stream.
         """
         i = self._which(input)
         name = self.query.names[i]
         rows = rows_for(rows, self.schema[name])
         if self._codec.is_too_late(i):
             raise InvalidInput(
-                f"{name!r} is a relation: its rows come before the first row of a stream. Nothing was taken."
+                f"{name!r} is a relation: its rows come before the first row of a stream. The rows were not taken."
             )
         return self._push(rows, i)
 
@@ -76,7 +76,7 @@ class JoinSession(Session):
         return self._codec.window.lateness
 
     def statistics(self) -> dict[str, Statistics]:
-        """What the inputs are like: rates, in rows a slide, of late; the rest, now."""
+        """Statistics of the inputs: recent rates, in rows per slide, and current counts."""
         return self._codec.statistics()
 
     def _which(self, name: str | None) -> int:

@@ -1,12 +1,13 @@
-"""Joins on Spark: the streams as one, each row with the number of its input, and a session of all inputs per bucket.
+"""Joins on Spark: the streams united, each row with the number of its input, and a session for all inputs per bucket.
 
     rows of each stream ─ filter ─ union ─ add up, pack by bucket ─ one session per bucket ─ merge, per window
     relations ─ collected ─ into every session
 
-Where it can, Spark adds up rows of batch DataFrames (`spark_panes.py`); all others are added up in Python.
+If it can, Spark adds up rows of batch DataFrames (`spark_panes.py`); Python adds up all others.
 
-Rows that match must meet in one bucket; how they are spread, and what is left to merge, `distribution.py` says. All
-buckets have the same watermark, so what they say of a window comes in one micro-batch: merging takes no state.
+Rows that match must meet in one bucket; `distribution.py` decides how rows are distributed, and what remains to be
+merged. All buckets have the same watermark, so their answers for a window come in one micro-batch: merging needs no
+state.
 """
 
 from __future__ import annotations

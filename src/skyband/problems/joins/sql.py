@@ -293,7 +293,7 @@ def _inputs(
         statement.refuse(
             "No input has a window, so nothing ever changes",
             statement.inputs[0].node,
-            "Say how much of a stream counts: [WINDOW 1 HOUR EVERY 1 MINUTE].",
+            "Give a stream a window: [WINDOW 1 HOUR EVERY 1 MINUTE].",
         )
     if len(set(waits)) > 1:
         statement.refuse(f"LATENESS is one for all inputs, but here {' and '.join(map(str, waits))} are asked for")

@@ -1,4 +1,4 @@
-"""The columns of rows as loops over pairs read them: 64 bits each, floats, whole numbers or labels of strings."""
+"""The columns of rows as loops over pairs read them, 64 bits each: floats, whole numbers or labels of strings."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class PairColumns:
             if max(-low, high) > check.most:
                 raise InvalidInput(
                     f"{check.text!r} can be from {low} to {high} over these rows, and {check.why}: at most "
-                    f"{check.most}. Nothing of the batch was taken. 1.0 * column computes with float64."
+                    f"{check.most}. The batch was not taken. 1.0 * column computes with float64."
                 )
 
 

@@ -1,4 +1,4 @@
-"""What operators for pairs take and give: flat arrays in, flat arrays out."""
+"""The input and output of operators for pairs: flat arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which algorithm answers a top-k pairs query, why, and what it will hold and cost."""
+"""Chooses the algorithm of a top-k pairs query, with its reason, the expected rows held and the cost."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def _is_restricted(spec: Spec) -> bool:
 def _reason(spec: Spec, able: int, name: str) -> str:
     distances = spec.scoring.score.distances
     if distances is None or able == 1:
-        return "the score is not known from distances such as abs(a.x - b.x), so every pair has to be scored"
+        return "the score is not a function of distances such as abs(a.x - b.x), so every pair has to be scored"
     count = len(distances.columns)
     if name == threshold.NAME and _is_restricted(spec):
         return (
-            f"the score is known from {count} distance{'s' * (count > 1)}; rows are looked up by value or by colour, "
-            "or all are swept, whichever pairs that are ruled out make cheaper"
+            f"the score is a function of {count} distance{'s' * (count > 1)}; it looks rows up by value or by their "
+            "`same` columns, or sweeps all, whichever is cheaper"
         )
-    return f"the score is known from {count} distance{'s' * (count > 1)}; a row costs least"
+    return f"the score is a function of {count} distance{'s' * (count > 1)}; lowest cost per row"

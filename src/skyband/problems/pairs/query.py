@@ -25,7 +25,7 @@ MOST_PAIRS: Final = 1_000_000  # as k: room is made for so many before the first
 def _check_k(k: object) -> int:
     number = checks.check_k(k)
     if number > MOST_PAIRS:
-        raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs, of which there are so many; got {number:,}.")
+        raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs; got {number:,}.")
     return number
 
 
@@ -35,7 +35,7 @@ def _check_by(by: Any) -> Any:
 
 
 def _names(option: str) -> Callable[[object], tuple[str, ...]]:
-    """The check of columns that may also be None, which names none."""
+    """Check a list of columns, which may be None."""
     check = checks.names(option)
     return lambda given: () if given is None else check(given)
 
@@ -79,13 +79,12 @@ class TopKPairs(Query):
     by: str | Callable[..., Any] = option(
         _check_by,
         "The score of a pair: an SQL expression over columns of its two rows, a.x and b.x, or a function of two rows "
-        "that numba can compile. a is the earlier row: by time in windows by value, and by arrival where times are "
-        "equal.",
+        "that numba can compile. a is the earlier row: by time in windows by value, and by arrival if times are equal.",
         sql="ORDER BY by DESC",
     )
     window: Window = option(
         check_window,
-        "The rows that count: `sliding`, `tumbling` or `landmark`. A pair is in the window while both rows are.",
+        "Which rows count: `sliding`, `tumbling` or `landmark`. A pair is in the window while both rows are.",
         sql="[WINDOW size EVERY every ON on]",
     )
     ascending: bool = option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
@@ -97,27 +96,27 @@ class TopKPairs(Query):
     )
     different: Names = option(
         _check_different,
-        "One or more columns in which the rows must differ, in at least one.",
+        "One or more columns; the rows must differ in at least one of them.",
         default=(),
         sql="WHERE a.different <> b.different",
     )
     where: str | None = option(_check_where, "An SQL condition on both rows.", default=None, sql="WHERE where")
     emit: Emits = option(
         check_emit,
-        '"windows" gives the ranked pairs of each closed window (the default with `every`); "changes" what entered and '
-        'what left (the default without `every`); "entries" each pair once, when it first enters.',
+        '"windows" emits the ranked pairs of each closed window (the default with `every`); "changes" the pairs that '
+        'enter and leave (the default without `every`); "entries" each pair once, when it first enters.',
         default=None,
         sql="EMIT emit",
     )
     lateness: Length = option(
         check_lateness,
-        "How long windows by value wait for rows that come out of order.",
+        "How long windows by value wait for rows that arrive out of order.",
         default=None,
         sql="[WINDOW … LATENESS lateness]",
     )
     algorithm: str | None = option(
         as_given,
-        'The algorithm to run, for study, with options if need be: "staircase(batch=8)". None: the planner chooses.',
+        'The algorithm to run, for experiments; it may have options: "staircase(batch=8)". None: the planner chooses.',
         default=None,
         fingerprint=False,
     )
@@ -131,5 +130,5 @@ class TopKPairs(Query):
                     raise UnknownColumn.named(name, columns, used_as=used_as)
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
-        """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
+        """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""
         return problem_of(self).open(self, schema, state)

@@ -1,14 +1,14 @@
-"""Top-k pairs on Spark: every pair of rows meets in exactly one bucket, and the buckets' answers are merged.
+"""Top-k pairs on Spark: every pair of rows meets in exactly one bucket, and Skyband merges the buckets' answers.
 
     rows ─ a copy for each cell ─ pack by cell ─ one session per cell ─ best k of the cells' answers
 
-For windows by value that slide, rows are dealt into parts, and for every two parts, and for each by itself, there is a
-cell: a triangle of them. A row goes to each cell that its part is in, as many as there are parts, and there meets the
-rows of the other part. With `same` pairs are of one colour, so a row goes only where its colour does. All cells see the
-same watermark in a micro-batch, so their answers about a window come out of the same one, and what merges them need not
-remember anything.
+For windows by value that slide, rows are divided into parts. There is a cell for every two parts and for each part by
+itself: a triangle of cells. A row goes to each cell of its part, as many as there are parts, and there meets the rows
+of the other part. With `same`, both rows of a pair have one colour, so a row goes only to the cell of its colour. All
+cells see the same watermark in a micro-batch, so their answers for a window come in the same one, and merging needs no
+state.
 
-Where answers do not come window by window, or not all rows of a window can be told from its times, there is one bucket.
+If answers do not come window by window, or the times do not determine the rows of a window, there is one bucket.
 """
 
 from __future__ import annotations

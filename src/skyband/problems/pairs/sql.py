@@ -105,7 +105,7 @@ def _sorted_out(statement: Statement) -> tuple[Turn, list[str], list[str], list[
         else:
             rest.append(condition)
     if turn is None:
-        statement.refuse("Nothing says which row of a pair comes first", statement.inputs[1].node, _POSSIBLE)
+        statement.refuse("No condition decides which row of a pair comes first", statement.inputs[1].node, _POSSIBLE)
     return turn, same, different, rest
 
 

@@ -1,6 +1,6 @@
-"""What a row costs each algorithm, measured on a grid of settings, and read between the points of the grid.
+"""The cost of a row with each algorithm, measured on a grid of settings, and interpolated between its points.
 
-The figures come with the package; `skyband calibrate` measures them on this machine.
+The package contains measured costs; `skyband calibrate` measures them on this machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What operators for rows take and give: flat arrays in, flat arrays out. Answers are those of `core/operator.py`."""
+"""The input and output of operators for rows: flat arrays. Answers are those of `core/operator.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which algorithm answers a top-k query, why, and what it will hold and cost."""
+"""Chooses the algorithm of a top-k query, with its reason, the expected rows held and the cost."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _refused(algorithm: RowAlgorithm, spec: Spec, expect: str | None) -> str | N
 def breaks_promise(algorithm: RowAlgorithm, spec: Spec) -> str | None:
     """Why this algorithm may miss more rows than the query's `error` allows, which holds on any stream; or None."""
     if spec.error and not algorithm.exact and algorithm.for_comparing:
-        return "it keeps an error only while scores come in random order, and `error` is promised on any stream"
+        return "its error bound holds only while scores come in random order, and `error` must hold on any stream"
     return None
 
 
@@ -98,7 +98,7 @@ def _check_asked(algorithm: RowAlgorithm, spec: Spec) -> None:
 
 def _reason(spec: Spec, chosen: Choice, able: list[Choice], near: float) -> str:
     if spec.ad_hoc:
-        what = "ad-hoc questions look through the rows held, and may start anywhere in the window"
+        what = "ad-hoc queries read the rows held, and may start anywhere in the window"
     elif not spec.window.slides:
         what = "the answer may change with each arrival"
     else:
@@ -106,7 +106,7 @@ def _reason(spec: Spec, chosen: Choice, able: list[Choice], near: float) -> str:
     if math.isnan(chosen.ns):
         return f"{what}; it holds the fewest rows"
     if chosen.ns <= min(choice.ns for choice in able if not math.isnan(choice.ns)):
-        return f"{what}; a row costs least"
+        return f"{what}; lowest cost per row"
     return f"{what}; a row costs at most {near:.2g}x the least, and it holds fewer rows"
 
 
@@ -115,6 +115,6 @@ def _on_error(spec: Spec, chosen: str) -> str:
     if not spec.error:
         return ""
     if find(chosen, "rows").exact:
-        return "; it misses no row, so it keeps any error"
+        return "; it misses no row, so it is within any error"
     first = math.ceil(1 / spec.error)
-    return f"; it lets no row go in the first {first:,} windows, and later no more than error={spec.error:g} allows"
+    return f"; it drops no row in the first {first:,} windows, and later no more than error={spec.error:g} allows"

@@ -58,9 +58,9 @@ class Rows(OneWindowProblem[TopK]):
     def distribution(self, query: TopK, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         ticks = ticks_of(query.window)
         if not query.per:
-            return Distribution(False, "in one place: there is one ranking")
+            return Distribution(False, "in one bucket: there is one ranking")
         if ticks.moves_by_value:
-            return Distribution(False, "in one place: each row moves the one clock that all groups share")
+            return Distribution(False, "in one bucket: each row moves the one clock that all groups share")
         if shows_without_rows(ticks, query.emit):
             return FROM_THE_START
         return Distribution(True, f"over buckets by {', '.join(query.per)}: each ranks its own groups")

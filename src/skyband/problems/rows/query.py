@@ -69,69 +69,71 @@ class TopK(Query):
     k: int = option(check_k, "How many rows a window shows.", sql="LIMIT k")
     by: Converted[str | Sequence[str] | Callable[..., Any], By] = option(
         _check_by,
-        "The score of a row: a column, an SQL expression, or a function whose parameters are columns. On Spark it may "
-        'be a Column, too. Or several sort keys, each the largest first unless it says "x ASC": '
-        '`["price", "symbol ASC NULLS LAST"]`; these may be strings, booleans, dates and timestamps.',
+        "The score of a row: a column, an SQL expression, or a function whose parameters are columns; on Spark also a "
+        'Column. Or a list of sort keys, each with the largest first unless it says "x ASC": '
+        '`["price", "symbol ASC NULLS LAST"]`. Sort keys may be strings, booleans, dates and timestamps.',
         sql="ORDER BY by DESC",
     )
     window: Window = option(
-        check_window, "The rows that count: `sliding`, `tumbling` or `landmark`.", sql="[WINDOW size EVERY every ON on]"
+        check_window, "Which rows count: `sliding`, `tumbling` or `landmark`.", sql="[WINDOW size EVERY every ON on]"
     )
     per: Names = option(
-        names("per"), "One or more columns: each of their values has its own ranking.", default=(), sql="LIMIT k BY per"
+        names("per"),
+        "One or more columns; each combination of their values has its own ranking.",
+        default=(),
+        sql="LIMIT k BY per",
     )
     ascending: bool = option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
     emit: Emits = option(
         check_emit,
-        '"windows" gives the ranked rows of each closed window (the default with `every`); "changes" what entered and '
-        'what left (the default without `every`); "entries" each row once, when it first enters.',
+        '"windows" emits the ranked rows of each closed window (the default with `every`); "changes" the rows that '
+        'enter and leave (the default without `every`); "entries" each row once, when it first enters.',
         default=None,
         sql="EMIT emit",
     )
     lateness: Length = option(
         check_lateness,
-        "How long windows by value wait for rows that come out of order.",
+        "How long windows by value wait for rows that arrive out of order.",
         default=None,
         sql="[WINDOW … LATENESS lateness]",
     )
     algorithm: str | None = option(
         as_given,
-        'The algorithm to run, for study, with options if need be: "relaxed(gamma=0.5)". None: the planner chooses.',
+        'The algorithm to run, for experiments; it may have options: "relaxed(gamma=0.5)". None: the planner chooses.',
         default=None,
         fingerprint=False,
     )
     ad_hoc: bool = option(
         bool,
-        "Keep the rows that `Session.top(k, size)` needs to answer for any size up to the window's.",
+        "Let `Session.top(k, size)` answer for any size up to the window's. The session keeps more rows for this.",
         default=False,
     )
     error: float | None = option(
         check_error,
-        "How many rows an answer may miss, as a share of the rows that leave the window: at most error * N / n of N "
-        "rows in windows of n. The bound holds on any stream and for each group; the page on semantics says more. "
-        "None: no row is missed.",
+        "How many rows answers may miss: windows of n rows miss at most error * N / n of N rows. The bound holds on "
+        "any stream and for each group; the page on semantics has the details. None: answers are exact.",
         default=None,
         sql="WITH ERROR error",
     )
     expect: Order | None = option(
         check_expect,
-        'The order in which scores come, if you know it: "random", "rising", "falling" or "bursty". The planner '
-        "chooses by it; the answer does not depend on it.",
+        'The order of the scores, if you know it: "random", "rising", "falling" or "bursty". It helps the planner to '
+        "choose; the answer does not depend on it.",
         default=None,
         fingerprint=False,
     )
     max_jump: Length = option(
         check_jump,
-        "How far a row's time may lie ahead of all times before. A row beyond that is dropped and counted in "
-        "`rows_jumped`, unless the row before it was dropped too and lies as near to it: so one wrong time does not "
-        "make all later rows late. None: every time is believed.",
+        "How far a row's time may be ahead of all earlier times. Skyband drops a row beyond that and counts it in "
+        "`rows_jumped`, unless it dropped the row before as well and their times are that close. So one wrong time "
+        "does not make all later rows late. None: Skyband accepts every time.",
         default=None,
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.by, tuple) and self.ascending:
-            raise InvalidQuery(f"Of several sort keys each says its own way: by=['{self.by[0]} ASC', …].")
+            raise InvalidQuery(f"Each of several sort keys has its own direction: by=['{self.by[0]} ASC', …].")
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by`."""
@@ -141,5 +143,5 @@ class TopK(Query):
                 raise UnknownColumn.named(name, columns, used_as="per=")
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
-        """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped."""
+        """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""
         return problem_of(self).open(self, schema, state)

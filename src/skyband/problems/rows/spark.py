@@ -1,10 +1,10 @@
-"""Top-k on Spark: DataFrame in, DataFrame out; a bucket holds groups, and most rows never get there.
+"""Top-k on Spark: DataFrame in, DataFrame out; a bucket has many groups, and most rows never get there.
 
     rows ─ score ─ rule out ─ pack by bucket ─ one session per bucket ─ count ─ unpack
 
-Ruling out is for windows by value that slide by panes. In a window of arrivals nothing can be ruled out early: how long
-a row stays depends on how many come after it, which nobody knows before all rows are in one place and in order. And in
-a window that slides with each arrival every row may be shown for a moment.
+The sieve ("rule out") works for windows by value that slide by panes. In a window of arrivals it cannot drop rows
+early: how long a row stays depends on how many rows come after it, which is known only where all rows are together and
+in order. And in a window that slides with each arrival, every row may be in the answer for a moment.
 """
 
 from __future__ import annotations

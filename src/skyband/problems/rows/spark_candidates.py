@@ -1,9 +1,10 @@
-"""Which rows may still be shown: decided before the shuffle, on time, score and group alone, and once more behind it.
+"""Which rows may still enter an answer: decided before the shuffle, from time, score and group alone, and again after
+it.
 
-Whole rows wait in the JVM while these columns cross to Python; about k rows per pane, group and partition go on. What
-is ruled out must still be counted, so the first row of each kind in an Arrow batch goes on too and stands for the
-others: of each pane (its rows may turn out to be late), of the rows without a score, of the rows without a time. And
-the latest row of an Arrow batch goes on, so that Spark's watermark can be taken from what does.
+Whole rows wait in the JVM while these columns move to Python; about k rows per pane, group and partition pass. Dropped
+rows must still be counted, so the first row of each kind in an Arrow batch also passes and carries the count: one for
+each pane (its rows may turn out to be late), one for the rows without a score, one for the rows without a time. The
+latest row of an Arrow batch also passes, so that Spark can take its watermark from the rows that pass.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
                 raise InvalidInput(f"These are not values of the key {names[0]!r} ({field.type}): {error}") from None
         table = as_table(keys)
         if missing := [name for name in names if name not in table.column_names]:
-            raise InvalidInput(f"Queries are told apart by {', '.join(names)}; {missing[0]!r} is missing.")
+            raise InvalidInput(f"These columns identify a query: {', '.join(names)}; {missing[0]!r} is missing.")
         return table.select(names).cast(self._keys_schema)
 
     def find(self, queries: pa.Table | pa.RecordBatch) -> Ints:
@@ -150,8 +150,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
             codes = self._keys.encode(batch)
             if len(self._keys) != before + len(codes):
                 raise InvalidQuery(
-                    f"Queries are told apart by {', '.join(self.query.key)}, and two of these have the same. Give "
-                    "key=, or remove() the one that is there first."
+                    f"These columns identify a query: {', '.join(self.query.key)}; two of these queries have the same "
+                    "values. Set key=, or remove() the first query before."
                 )
             answer = self._operator.add(self._with_parameters(numbers, batch, backfill), backfill=backfill)
         except SkybandError:
@@ -204,7 +204,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         refused: dict[int, SkybandError] = {}
         for i, kind in enumerate(kinds):
             if kind not in (*ADDS, *REMOVES, *PASSED_OVER):
-                refused[i] = InvalidInput(f"{CHANGE} says what a change does: {KINDS}; got {kind!r}.")
+                refused[i] = InvalidInput(f"{CHANGE} must be {KINDS}; got {kind!r}.")
         coming = [i for i, kind in enumerate(kinds) if kind in ADDS]
         try:
             self.in_numbers(batch.take(pa.array(coming, pa.int64())))
@@ -252,7 +252,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         """In ticks."""
         column = batch.column(name)
         if column.null_count:
-            raise InvalidQuery(f"{what}=q.{name} must be said by each query; one is null.")
+            raise InvalidQuery(f"{what}=q.{name} must have a value for each query; one is null.")
         if (
             pa.types.is_duration(column.type)
             or pa.types.is_string(column.type)
@@ -294,7 +294,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
             return None
         return InvalidExpression(
             f"A function that {self._score.text!r} calls failed: {type(error).__name__}: {error}. The session "
-            "cannot go on: open the query again with its last snapshot."
+            "cannot continue: open the query again with its last snapshot."
         )
 
     # -- answers go out ----------------------------------------------------------------------------------------------

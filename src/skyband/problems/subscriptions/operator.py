@@ -1,4 +1,4 @@
-"""What operators for subscriptions take and give: flat arrays in, flat arrays out. An answer's groups are queries."""
+"""The input and output of operators for subscriptions: flat arrays. An answer's groups are queries."""
 
 from __future__ import annotations
 

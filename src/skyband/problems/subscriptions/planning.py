@@ -74,7 +74,7 @@ def plan(
 
 
 def _reason(name: str, spec: Spec, score_groups: int) -> str:
-    return _shared(spec, score_groups) if name == shared.NAME else _REASONS.get(name, "a row costs least")
+    return _shared(spec, score_groups) if name == shared.NAME else _REASONS.get(name, "lowest cost per row")
 
 
 _REASONS: Final = {

@@ -115,7 +115,7 @@ def check_backfill(backfill: object, window: Window) -> bool:
 
 
 class TopKForEach(Query):
-    """The k best rows of a window, as it slides, for each subscription.
+    """The k best rows of a window, as it slides, for each query of a table.
 
     Examples
     --------
@@ -141,75 +141,76 @@ class TopKForEach(Query):
 
     queries: Converted[Any, pa.Table] = option(
         as_table,
-        "A table with one query a row. `by`, `where`, `k`, `size` and `every` call its columns `q.name`.",
+        "A table with one query per row. `by`, `where`, `k`, `size` and `every` read its columns as `q.name`.",
         sql="FROM stream [WINDOW …], queries AS q",
         compare=False,
     )
     k: Converted[int | str, int | str] = option(
-        _check_k, 'How many rows a window shows, or a column of the queries that says it: "q.k".', sql="LIMIT k"
+        _check_k, 'How many rows a window shows: a number, or a column of the queries such as "q.k".', sql="LIMIT k"
     )
     by: str = option(
         _check_by,
-        "The score of a row for a query: an SQL expression over columns of the row, and of the query: q.x.",
+        "The score of a row for a query: an SQL expression over columns of the row (x) and of the query (q.x).",
         sql="ORDER BY by DESC",
     )
     window: Window = option(
         check_window,
-        "The rows that count for the query that looks back furthest: `sliding`, `tumbling` or `landmark`.",
+        "Which rows count for the query with the largest window: `sliding`, `tumbling` or `landmark`.",
         sql="[WINDOW size EVERY every ON on]",
     )
     key: Converted[str | Sequence[str] | None, tuple[str, ...]] = option(
         _check_key,
-        "The columns that tell queries apart; answers show them first. None: the column `id` if the queries have one, "
+        "The columns that identify a query; answers begin with them. None: the column `id` if the queries have one, "
         "else all of their columns.",
         default=None,
         sql="LIMIT k BY q.key",
     )
     size: str | None = option(
         _check_size,
-        'A column of the queries that says how far each looks back, "q.size": at most as far as the window. It holds '
+        'A column of the queries with the size of each query\'s window, "q.size": at most the size of `window`. It has '
         "durations for windows on a timestamp, else whole numbers.",
         default=None,
         sql="[WINDOW q.size UP TO size]",
     )
     every: str | None = option(
         _check_every,
-        'A column of the queries that says how often each is answered, "q.every": a multiple of the window\'s slide.',
+        'A column of the queries with the slide of each query, "q.every": a multiple of the window\'s slide.',
         default=None,
         sql="[WINDOW … EVERY q.every DOWN TO every]",
     )
     where: str | None = option(
         _check_where,
-        'A condition over columns of the row and of the query: a query sees the rows that meet it. "symbol = q.symbol"',
+        'A condition over columns of the row and of the query, "symbol = q.symbol": a query sees the rows that meet '
+        "it.",
         default=None,
         sql="WHERE where",
     )
     ascending: bool = option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
     emit: Emits = option(
         check_emit,
-        '"windows" gives the ranked rows of each closed window (the default with `every`); "changes" what entered and '
-        'what left (the default without `every`); "entries" each row once for each query, when it first enters.',
+        '"windows" emits the ranked rows of each closed window (the default with `every`); "changes" the rows that '
+        'enter and leave (the default without `every`); "entries" each row once per query, when it first enters.',
         default=None,
         sql="EMIT emit",
     )
     lateness: Length = option(
         check_lateness,
-        "How long windows by value wait for rows that come out of order.",
+        "How long windows by value wait for rows that arrive out of order.",
         default=None,
         sql="[WINDOW … LATENESS lateness]",
     )
     backfill: bool = option(
         check_backfill,
-        "A query that comes later sees the rows that are in the window already, not only those that come after it.",
+        "A query that is added later also sees the rows that are already in the window.",
         default=False,
     )
     algorithm: str | None = option(
-        as_given, "The algorithm to run, for study. None: the planner chooses.", default=None, fingerprint=False
+        as_given, "The algorithm to run, for experiments. None: the planner chooses.", default=None, fingerprint=False
     )
     max_jump: Length = option(
         check_jump,
-        "How far a row's time may lie ahead of all times before; a row beyond that is dropped, as in `TopK`. None: "
-        "every time is believed.",
+        "How far a row's time may be ahead of all earlier times. Skyband drops a row beyond that, as in `TopK`. None: "
+        "Skyband accepts every time.",
         default=None,
     )
 
@@ -220,16 +221,16 @@ class TopKForEach(Query):
 
     @property
     def for_each(self) -> str:
-        """How many queries there are, in words, if they have come."""
+        """The number of queries in words, if it is known."""
         return f"for each of {len(self.queries):,} queries" if len(self.queries) else "for each query"
 
     def of(self, queries: Any) -> TopKForEach:
-        """Ask the same for other queries, which have the same columns."""
+        """The same query for another table of queries with the same columns."""
         return replace_unchecked(self, queries=as_table(queries))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> SubscriptionsSession:
-        """Open a session for rows of `schema`, fed by `push`; with a snapshot, it goes on where that one stopped.
+        """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped.
 
-        A snapshot has the queries of its session. Without one, the session begins with the queries given here.
+        A snapshot contains the queries of its session. Without one, the session begins with this query's own.
         """
         return problem_of(self).open(self, schema, state)

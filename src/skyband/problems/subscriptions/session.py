@@ -1,4 +1,4 @@
-"""Subscriptions, running: queries come and go beside the rows."""
+"""The session of subscriptions: queries are added and removed while rows arrive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skyband.problems.subscriptions.query import (
 
 
 class SubscriptionsSession(Session):
-    """Subscriptions, running: fed by `push`; `add` and `remove` change the queries, `snapshot` saves all."""
+    """Running subscriptions: `push` feeds rows, `add` and `remove` change the queries, `snapshot` saves all."""
 
     query: TopKForEach
     _codec: SubscriptionsCodec
@@ -37,20 +37,20 @@ class SubscriptionsSession(Session):
 
     @property
     def queries(self) -> pa.Table:
-        """The keys of the queries there are, in the order in which they came."""
+        """The keys of the current queries, in the order in which they were added."""
         return self._codec.keys
 
     @property
     def sizes(self) -> Ints:
-        """How far each of them looks back, in ticks of what the window measures."""
+        """The window size of each query, in ticks of the window's unit."""
         return self._codec.sizes
 
     @entry
     def add(self, queries: Any, *, backfill: bool | None = None) -> pa.Table:
-        """More queries, one a row, in the columns of the first ones. They see the rows that come from now on.
+        """Add queries, one per row, with the same columns as the first ones. They see the rows that arrive from now on.
 
-        With `backfill` (as the query says, if it is not said here) they see those that are in the window, too: where
-        answers come with each arrival, what they show at once is returned.
+        With `backfill` they also see the rows that are already in the window; the default is the query's own option. If
+        the window has no slide, `add` returns their first answers.
         """
         batch = self._codec.queries_in(as_table(queries))
         backfill = self.query.backfill if backfill is None else backfill
@@ -70,7 +70,7 @@ class SubscriptionsSession(Session):
 
     @entry
     def remove(self, keys: Any) -> None:
-        """Forget queries: their keys, as a table with the key columns, or as a list if there is one such column."""
+        """Remove queries by their keys: a table with the key columns, or a list if there is only one such column."""
         table = self._codec.keys_in(keys)
         gone = self._find(table)
         if (gone < 0).any():
@@ -82,21 +82,20 @@ class SubscriptionsSession(Session):
     def change(
         self, changes: Any, *, set_aside: bool = False, elsewhere: npt.NDArray[np.bool_] | None = None
     ) -> pa.Table:
-        """Queries that come and go, one change after the other: a table with the queries' columns and `_change_type`.
+        """Apply a change data feed: a table with the queries' columns and `_change_type`, in order.
 
-        That is "insert" or "update_postimage" of a query that comes, and takes the place of one with the same key;
-        "delete" of one that goes, if it is there, of which only the key is read; "update_preimage" says nothing. So the
-        change data feed of a table can be passed on. Returns what `add` returns.
+        "insert" and "update_postimage" add a query and replace one with the same key; "delete" removes a query if it
+        exists, and only its key is read; "update_preimage" is ignored. This returns what `add` returns.
 
-        A change that cannot be taken, such as one with a k of 0, raises, and nothing of the table is taken; with
-        `set_aside` it is passed over, and counted in `queries_refused`.
+        A change that cannot be applied, such as one with a k of 0, raises, and none of the changes is applied. With
+        `set_aside`, it is skipped and counted in `queries_refused`.
 
-        Where the queries are spread over several sessions, all of which are told of every change, `elsewhere` says
-        which changes are another's: a query that comes there goes from here, if it was here, and another counts it.
+        If several sessions share the queries, all of them get every change. `elsewhere` marks the changes that belong
+        to another session: this one removes such a query if it has it, and the other one counts the change.
         """
         table = as_table(changes)
         if CHANGE not in table.column_names:
-            raise InvalidInput(f"Of changes of queries, the column {CHANGE!r} says what each does: {KINDS}.")
+            raise InvalidInput(f"Changes of queries need the column {CHANGE!r}: {KINDS}.")
         kinds = np.array(table.column(CHANGE).to_pylist(), dtype=object)
         batch = self._codec.queries_in(table.select([name for name in table.column_names if name not in FEED]))
         refused = self._codec.refusals(batch, kinds)
@@ -115,7 +114,7 @@ class SubscriptionsSession(Session):
 
     @entry
     def forget_rows(self) -> None:
-        """Forget the window's rows if there is no query, and those that come see only what comes after them."""
+        """Drop the window's rows if there is no query, and new queries see only later rows."""
         self._changing = True
         self._codec.forget_rows()
 

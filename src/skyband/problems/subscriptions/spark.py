@@ -117,7 +117,7 @@ def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
     if marked := watermarked(df):
         raise InvalidQuery(
             f"The stream of queries has a watermark on {', '.join(map(repr, marked))}: windows would wait for it. "
-            "Changes are taken when they come; leave it out."
+            "Changes apply when they arrive; leave it out."
         )
     return pa.schema([field for field in schema if field.name not in FEED]).empty_table(), df
 
@@ -129,7 +129,7 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
     """
     if changes is not None and not df.isStreaming:
         raise InvalidQuery(
-            "The queries are a stream, and the rows are not: nothing says which come first. Give the queries as a "
+            "The queries are a stream, but the rows are not, so their order is unknown. Give the queries as a "
             "table or as a batch DataFrame, or the rows as a stream."
         )
     df = without_jumps(df, query)

@@ -88,7 +88,7 @@ def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa
 def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input) -> list[str]:
     columns = [one.unnest() for one in per]
     if not columns:
-        statement.refuse("Nothing says that there is a ranking for each query", asking.node, _POSSIBLE)
+        statement.refuse("The statement asks for no ranking for each query", asking.node, _POSSIBLE)
     for column in columns:
         if not isinstance(column, exp.Column) or column.table != asking.alias:
             statement.refuse(

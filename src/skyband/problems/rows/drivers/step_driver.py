@@ -173,6 +173,6 @@ class StepDriver(WindowDriver):
             g, q = refused[0]
             raise InvalidQuery(
                 f"size={size[q]} reaches back to {start[g, q]}, before the window that closes next: what only closed "
-                "windows held is not kept. Ask without a size for the window as it stands, or make the query with "
+                "windows held is not kept. Ask without a size for the current window, or make the query with "
                 "ad_hoc=True to ask for any size."
             )

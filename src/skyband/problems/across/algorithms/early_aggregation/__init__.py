@@ -1,11 +1,11 @@
-"""Early aggregation (EAA): every instance that may still be in an answer, in lists sorted by score and time.
+"""Early aggregation (EAA): every instance that may still enter an answer, in lists sorted by score and time.
 
 Paper:      Haghani, Michel, Aberer, CIKM 2009, section 3.2.
 Invariant:  an instance (an object with those of its values that live until some moment) is held as long as fewer than k
             other objects, sure to live as long, are sure to score more than it ever can: exactly the k-dominance set.
 Cost:       push O(s) to keep three lists of s instances sorted, and for those that the new scores pass; state s grows
             with the window n, about as 1.7 k (n / k)**0.8 for three streams that are half in step.
-Choose it:  for comparing with; `staircase` holds the same and costs less.
+Choose it:  for comparisons only; `staircase` keeps the same instances and costs less.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Estimated: instances that are likely enough to be in an answer, by how often streams share objects.
+"""Estimated: instances that are likely enough to enter an answer, estimated from how often streams share objects.
 
 Paper:      Haghani, Michel, Aberer, CIKM 2009, section 4 (approxAlgo).
 Invariant:  as `staircase`, but what an object may still get in a stream counts only as much as it is likely to come
             there, given the streams in which it has come: so much less is held, and some objects are missed.
 Cost:       push as `staircase`, on fewer instances; the chances are estimated anew every so many rows, from a sketch a
             stream. State: the instances, and 320 kB of sketch for each stream.
-Choose it:  for comparing with; it makes no promise about what it misses.
+Choose it:  for comparisons only; it guarantees nothing about what it misses.
 """
 
 from __future__ import annotations

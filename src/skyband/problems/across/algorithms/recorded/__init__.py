@@ -1,4 +1,4 @@
-"""Recorded: the objects that answers may show as they are, and a short record of each row of all others.
+"""Recorded: the objects that may enter an answer in full, and a short record of each row of all others.
 
 Paper:      ours, after Haghani, Michel, Aberer, CIKM 2009, section 4.
 Invariant:  an object is held, with its id, while it has a point in the k-skyband of what objects are sure to score:
@@ -6,7 +6,7 @@ Invariant:  an object is held, with its id, while it has a point in the k-skyban
             record, and brought back when its object comes again. So answers are those of `staircase`.
 Cost:       push as `staircase`, and one look into a hash table. State: f = k (1 + ln(n / k)) objects, and 32 bytes, in
             a table that is about two thirds full, for every other row that `staircase` holds.
-Choose it:  recall=0.95, and memory matters. Ids are told apart by 64 bits of a hash: that is why it is not exact.
+Choose it:  the query has recall=, and memory matters. It identifies ids by a 64-bit hash, so it is not exact.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Paper:      Haghani, Michel, Aberer, CIKM 2009, section 3.1: Fagin's Threshold A
 Invariant:  the view holds the best objects of all, between k and 2k of them after an answer, or all; each row of the
             window is in the list of its stream, sorted by value.
 Cost:       push O(n) to keep sorted arrays, and now and then the Threshold Algorithm; state n.
-Choose it:  for comparing with.
+Choose it:  for comparisons only.
 """
 
 from __future__ import annotations

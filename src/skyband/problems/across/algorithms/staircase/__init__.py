@@ -1,4 +1,4 @@
-"""Staircase: the instances that may still be in an answer, by one small staircase over time.
+"""Staircase: the instances that may still enter an answer, selected by one small staircase over time.
 
 Paper:      ours, after Haghani, Michel, Aberer, CIKM 2009 (EAA) and the staircase of Shen et al., TKDE 2014.
 Invariant:  an instance (an object with those of its values that live until some moment) is held unless k objects, sure

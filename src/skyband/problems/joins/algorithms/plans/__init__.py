@@ -3,10 +3,10 @@
 Paper:      Tran and Lee, JCSE 2009: Algorithm 1 with Rule 1, sections 4 to 6; `multiply` is ours.
 Invariant:  an input's entries are its live rows or, aggregated early, its cells with the exact sums of their live rows;
             a group's sums are those of all combinations of entries that agree in the join variables.
-Cost:       a row takes one update and as many as it finds matching entries in each other input, multiplied; state is
-            the live rows, the cells and the groups. `multiply` joins what a slide changed of a cell once, not by row.
-Choose it:  `late` where rows of an input rarely agree in the columns of the join and of the grouping; `early` for those
-            inputs whose rows often do; `multiply` where all do, and nothing is a minimum or maximum.
+Cost:       a row takes one update and one for each combination of matching entries in the other inputs; state is the
+            live rows, the cells and the groups. `multiply` joins the changes of a cell once per slide, not by row.
+Choose it:  `late` if rows of an input rarely agree in the columns of the join and of the grouping; `early` for inputs
+            whose rows often do; `multiply` if all do, and no aggregate is a minimum or maximum.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Paper:      none: the definition.
 Invariant:  every row that a window may still hold is held.
 Cost:       all combinations of live rows at every answer; state is the live rows.
-Choose it:  never: it is what the plans are compared with.
+Choose it:  never: the tests compare the plans with it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, section 7.1.2 (Naive).
 Invariant:  every row has its k best pairs with older rows of the window, so the k best of all are among these.
 Cost:       push O(n), and O(n) for each row that had a pair with the row that left: about k ln(n/k) of them; state k n.
-Choose it:  to compare with.
+Choose it:  for comparisons only.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Invariant:  it holds every pair that fewer than k better pairs outlive. A pair l
             pair out wrongly.
 Cost:       push O(n), one vectorised comparison beside the score of each pair; state n rows and, on random order,
             2k (ln n - ln sqrt k) pairs, at most k n.
-Choose it:  any score; and whenever `threshold` cannot be used or does not pay.
+Choose it:  any score, if `threshold` cannot be used or does not pay.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, section 5.2 (TA: Algorith
 Invariant:  that of `staircase`. All rows but the latest are listed by value, for each column whose distance the score
             depends on; no pair that was not scored could reach what pairs of listed rows must reach.
 Cost:       push sees about n^(d/(d+1)) pairs for d distances; state n rows, their place in d lists, and the skyband.
-Choose it:  the score only rises or only falls with each distance |a.x - b.x|, of few columns, and windows are large.
+Choose it:  the score only rises or only falls with each distance |a.x - b.x|, has few columns, and windows are large.
 """
 
 from __future__ import annotations

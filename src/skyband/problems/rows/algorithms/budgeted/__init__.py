@@ -1,13 +1,13 @@
-"""Budgeted k-skyband: the exact answer at every arrival, but for a few rows; never more than the query allows.
+"""Budgeted k-skyband: the answer with each arrival, exact except for a few rows; never more than the query allows.
 
-Paper:      none for the budget; the rows it lets go are those of PA (Pripužić and others, TODS 2015, section 4.1), the
-            skyband is that of `relaxed`.
+Paper:      none for the budget; it drops the rows that PA drops (Pripužić and others, TODS 2015, section 4.1), and
+            keeps the skyband of `relaxed`.
 Invariant:  it holds the score of every row that fewer than k better rows outlive, as `relaxed` does. It lets some of
             these rows go: it no longer holds their columns. Rows let go and rows missed are together at most
             error * N / n, after N rows in windows of n, at any moment and on any stream.
-Cost:       push as `relaxed`; state as `relaxed`, but with the columns of only k + limit rows, and of those that came
-            since the last pruning, once the budget allows it. A row that is let go keeps 40 bytes.
-Choose it:  `error=` is given, in a window of arrivals that slides with each of them.
+Cost:       push as `relaxed`; state as `relaxed`, but once the budget allows it, with the columns of only k + limit
+            rows and of those since the last pruning. A row without its columns keeps 40 bytes.
+Choose it:  the query has `error=`, and its window of arrivals slides with each of them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""k-skybands with a filter before them: exact top-k at every arrival, where most rows never reach the skyband.
+"""k-skybands with a filter before them: exact top-k with each arrival; most rows never reach the skyband.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 5 (SASF, SARF, SAPF, RASF, RARF, RAPF).
 Invariant:  every row that fewer than k better rows outlive is in the query's skyband or in the buffer; of the buffer's
             rows only those in the skyband can be among the best k now.
-Cost:       push O(1) for a row that a probabilistic filter turns away, which is all but (k + candidates) / b of them;
+Cost:       push O(1) for a row that a probabilistic filter rejects, which is all but (k + candidates) / b of them;
             state k (1 + ln(n/b)) rows of the skyband, b rows of the buffer.
-Choose it:  the answer is wanted with each arrival, k is large, and b more rows do not matter.
+Choose it:  you want an answer with each arrival, k is large, and you can afford b more rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Hybrid: a probabilistic skyband while scores come in random order, an exact one while they do not.
+"""Hybrid: a probabilistic skyband while scores come in random order, an exact one otherwise.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, named in section 10 as future work; the parts are PA and RAPF.
 Invariant:  a buffer holds the recent rows. While a test of the buffer finds no order, the hybrid holds the k + limit
             best rows, as `probabilistic` does; while the test finds one, those that `relaxed+probabilistic` holds.
 Cost:       that of the part that runs, and two passes over the buffer for every half of it that is new.
-Choose it:  to compare others with; the planner does not.
+Choose it:  for comparisons only; the planner never chooses it.
 """
 
 from __future__ import annotations

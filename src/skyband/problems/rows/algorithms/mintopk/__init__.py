@@ -7,7 +7,7 @@ Invariant:  each group has the rows of closed panes that some future window may 
 Cost:       push one comparison a row, O(log k) for a row that enters its pane's best k; a slide with n rows of its pane
             O(k + n log n + sqrt(n s)), however many slides make a window; state s is 2k to 3.5k rows per group on
             random order, never more than k for each pane of the window, and sqrt(n s) young rows.
-Choose it:  the window slides by more than a row, and the answer is wanted when it slides.
+Choose it:  the window slides by more than a row, and you want an answer when it slides.
 """
 
 from __future__ import annotations

@@ -302,6 +302,6 @@ class MinTopK(RowDriver):
             raise InvalidQuery(
                 f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of what "
                 f"belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
-                "Ask without a size for the window as it stands, or make the query with ad_hoc=True to ask for any "
+                "Ask without a size for the current window, or make the query with ad_hoc=True to ask for any "
                 "size."
             )

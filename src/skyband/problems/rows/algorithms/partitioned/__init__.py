@@ -1,6 +1,6 @@
-"""Self-adaptive partitioning: exact top-k at every arrival, at much the same cost whatever the order of scores.
+"""Self-adaptive partitioning: exact top-k with each arrival, at much the same cost whatever the order of scores.
 
-Paper:      later work known as SAP (self-adaptive partitioning); worked out from its idea, not its text.
+Paper:      later work known as SAP (self-adaptive partitioning); we worked it out from its idea, not from its text.
 Invariant:  every live row at or before a threshold is in one ranked list, of k to k + 2 slack rows if there are so
             many; every other row that may be shown is in its partition, sorted once that has closed.
 Cost:       push O(1) for a row below the threshold, O(k + slack) for one above it; closing a partition O(log m) a row;
@@ -8,7 +8,7 @@ Cost:       push O(1) for a row below the threshold, O(k + slack) for one above 
             that the next row comes from another partition. State: the rows of each partition that fewer than k later
             ones of it outrank, nor k of a later partition, a quarter as many in gaps, and a partition of
             m = 2 sqrt(n k) rows: on random order about the k-skyband and m; the whole window and m when scores fall.
-Choose it:  the answer is wanted with each arrival, and scores may fall for long.
+Choose it:  you want an answer with each arrival, and scores may fall for a long time.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Invariant:  each open window has a heap of the k best rows so far that it holds;
 Cost:       push O(1) for a row that is not among the k best of its slide so far, else O(log k) for each heap it enters;
             a slide O(k log k), to sort what it shows; state k rows for each of size / every windows, of which 2k differ
             on random order.
-Choose it:  to compare others with; `mintopk` has the lists of all windows in one.
+Choose it:  for comparisons only; `mintopk` keeps the lists of all windows in one.
 """
 
 from __future__ import annotations

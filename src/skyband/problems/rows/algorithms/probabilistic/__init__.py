@@ -1,11 +1,11 @@
-"""Probabilistic k-skyband: top-k at every arrival, now and then wrong, from a fixed number of rows.
+"""Probabilistic k-skyband: top-k with each arrival, sometimes wrong, from a fixed number of rows.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.1 (PA).
 Invariant:  it holds about the k + limit best of the rows seen. It turns a row away when its rank is so poor that of
             all such rows together less than sigma is ever shown.
-Cost:       push one comparison for a row that is turned away; state k + limit rows, however large the window.
-Choose it:  to compare others with, and where you know that scores come in random order. The planner never chooses it:
-            `error` is promised on any stream, and `budgeted` keeps that promise.
+Cost:       push one comparison for a row that is rejected; state k + limit rows, however large the window.
+Choose it:  for comparisons, and if you know that scores come in random order. The planner never chooses it: `error`
+            has to hold on any stream, and `budgeted` guarantees that.
 """
 
 from __future__ import annotations

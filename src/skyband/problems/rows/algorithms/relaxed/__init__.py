@@ -1,11 +1,11 @@
-"""Relaxed k-skyband: exact top-k at every arrival, with lazy pruning.
+"""Relaxed k-skyband: exact top-k with each arrival, with lazy pruning.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.2 (RA).
 Invariant:  it holds every row that fewer than k better rows outlive, the k best of them in front; it may hold some
             others too.
 Cost:       push about three comparisons a row and O(log s) for a row that k later rows of its block do not outrank;
             state s is at most twice the k-skyband, which has k (1 + ln(n/k)) rows on random order, and `slack` rows.
-Choose it:  the answer is wanted with each arrival, or `top(k, size)` for any size.
+Choose it:  you want an answer with each arrival, or `top(k, size)` for any size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SMA: the whole window, and those of its best rows that may still be shown.
+"""SMA: the whole window, and those of its best rows that may still enter an answer.
 
 Paper:      Mouratidis, Bakiras, Papadias, SIGMOD 2006, section 5 (Skyband Monitoring Algorithm), on one score; the
             baseline of Yang and others, EDBT 2011.
@@ -9,7 +9,7 @@ Invariant:  every row of the window is held, and is in its cell of a grid; the s
 Cost:       push O(1) a row, once for putting it into its cell and once for taking it out, O(s) for one above the
             threshold; an answer O(sqrt(n) + c + k log k) if the skyband has fewer than k rows, with c rows in those
             cells: k + sqrt(n) if scores are spread evenly; state n + s rows, s at most 2k + 16, and sqrt(n) cells.
-Choose it:  to compare others with; `mintopk` and `relaxed` keep no window, nor a grid.
+Choose it:  for comparisons only; `mintopk` and `relaxed` keep neither the window nor a grid.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""K-staircase: a k-skyband that knows of a row at one glance whether it can ever be shown.
+"""K-staircase: a k-skyband that sees with one comparison whether a row can ever enter an answer.
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, section 6.2 (Algorithms 4 and 6).
 Invariant:  every row that fewer than k better rows outlive is held; a row under the staircase is not taken. No row that
             waits to be merged ranks before the k-th of the skyband.
 Cost:       push O(log s) amortised; state at most (1 + x) s, where s is k (1 + ln(n/k)) rows on random order and x, at
             which the cost of waiting and of merging are balanced, is (log k + sqrt(log k (4 + log k))) / 2.
-Choose it:  rows come out of order, or many questions about any k and size are asked between them.
+Choose it:  rows come out of order, or you ask many ad-hoc queries with any k and size between them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Strict k-skyband: exact top-k at every arrival, from exactly the rows that may still be shown.
+"""Strict k-skyband: exact top-k with each arrival, from exactly the rows that may still enter an answer.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 3 (SA); Mouratidis and others before them.
 Invariant:  a row is held if and only if fewer than k better rows outlive it.
 Cost:       push O(s), to count for each worse row one more that outlives it; state s is k (1 + ln(n/k)) rows on random
             order, the whole window when scores fall.
-Choose it:  to compare others with; `relaxed` gives the same answers sooner.
+Choose it:  for comparisons only; `relaxed` gives the same answers faster.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Invariant:  every row of the window is held, and is in its cell of a grid; the l
 Cost:       push O(1) a row, once for putting it into its cell and once for taking it out, O(k) for one that enters the
             list; an answer O(sqrt(n) + c + k log k) if a listed row expired, which on random order is k times a window,
             with c rows in those cells: k + sqrt(n) if scores are spread evenly; state n + k rows, sqrt(n) cells.
-Choose it:  to compare others with; `mintopk` and `relaxed` keep no window, nor a grid.
+Choose it:  for comparisons only; `mintopk` and `relaxed` keep neither the window nor a grid.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Rows in boxes: queries near each other look only into the boxes that can hold something for them.
+"""Rows in boxes: neighbouring queries look only into the boxes that can contain rows for them.
 
 Paper:      after the grids of Mouratidis and Papadias (TKDE 2007) and Pripužić et al. (TODS 2015, section 6.1). Here
-            the rows of a block are put into boxes, each as narrow as its rows; no query is ever indexed again.
+            the boxes index the rows of a block, each box as narrow as its rows; queries are never re-indexed.
 Invariant:  as `drivers/thresholds.py`; every row lies in its box, and every box in a run of boxes.
-Cost:       up to 16 neighbouring queries meet each run of boxes once a block, then the boxes of the runs that can hold
-            something, then the rows of such boxes. Each query is scored for the rows that are left: about 60 of 10,000,
-            with 10,000 queries whose lists cover a thousandth of the space.
-Choose it:  there are many queries, and few columns bound what a score can be.
+Cost:       up to 16 neighbouring queries meet each run of boxes once per block, then the boxes of the runs that can
+            contain a hit, then the rows of such boxes. Each query scores the remaining rows: about 60 of 10,000, with
+            10,000 queries whose lists cover a thousandth of the space.
+Choose it:  there are many queries, and few columns bound the score.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Queries in a grid: a row meets only the queries whose threshold it can reach where it lies.
+"""Queries in a grid: a row meets only the queries whose threshold it can reach in its cell.
 
-Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 6.1: a regular grid over the space of the rows, each cell
-            with a list of the queries that a row in it may concern, kept as thresholds move. Here each cell holds about
-            as many rows, as the paper wishes for where rows are not spread evenly.
+Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 6.1: a regular grid over the space of the rows; each
+            cell lists the queries that a row in it may concern, and follows the thresholds. Here each cell has about
+            the same number of rows, which the paper suggests for uneven data.
 Invariant:  as `drivers/thresholds.py`; a query is in the list of every cell in which a row can reach the threshold that
             the grid knows of it. Once its threshold has fallen below that, it is in a list that every row meets.
-Cost:       a row finds its cell, and is scored for the queries of the cell: a few more than it concerns, if cells are
-            about as wide as queries see. The grid is drawn again when a quarter of all thresholds have moved.
-Choose it:  there are thousands of queries, each of them sees little, and a score has few columns.
+Cost:       a row finds its cell, and is scored for the queries of the cell: slightly more than it concerns, if cells
+            are about as wide as the queries' range. The grid is rebuilt when a quarter of all thresholds have moved.
+Choose it:  there are thousands of queries, each sees a small range, and a score has few columns.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """No index: each row is scored for each query, in blocks.
 
-Paper:      none; what a vectorised loop does is the measure for every index.
+Paper:      none; this vectorised loop is the measure for every index.
 Invariant:  as `drivers/thresholds.py`.
-Cost:       a row is scored once for each query: a fraction of a nanosecond where the score is arithmetic.
-Choose it:  there are few queries, a score has many columns, or nothing bounds what it can be.
+Cost:       a row is scored once for each query: a fraction of a nanosecond if the score is arithmetic.
+Choose it:  there are few queries, a score has many columns, or nothing bounds it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One skyband for all queries that ask for the same score, whatever their k and how far they look back.
+"""One skyband for all queries with the same score, whatever their k and window.
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, sections 4.1 and 6.3: one K-skyband answers every k up to K and
             every window up to the largest; Yang et al., EDBT 2011, name sharing between queries as future work.
@@ -8,7 +8,7 @@ Invariant:  K is the largest k, and queries that score every row alike are one s
 Cost:       a row is scored and compared once, or once for each score group if the score reads the query. When a window
             closes, each query reads its band, best first, until it has its k. State: about K (1 + ln(n/K)) rows for
             each score group, the rows of one slide in windows by value, and with changes the answers before.
-Choose it:  windows slide, and there are few score groups, or a condition says which rows each of them sees.
+Choose it:  windows slide, and there are few score groups, or a condition selects the rows of each group.
 """
 
 from __future__ import annotations

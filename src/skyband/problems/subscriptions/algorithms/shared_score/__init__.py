@@ -1,11 +1,11 @@
-"""One score for all queries that see a row: it is scored once, and compared once.
+"""One score for all queries that see a row: the row is scored once and compared once.
 
 Paper:      after Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, section 6.3: many k and n, one scoring function.
 Invariant:  as `drivers/thresholds.py`.
-Cost:       a row is scored once, and looked up if a condition says who sees it. The rows of a block that reach the
-            lowest threshold of a score group are compared with the thresholds of its queries.
-Choose it:  the score reads nothing of the query but the values that a row must have to be seen, and windows slide with
-            each arrival, or never end. Where they slide by more and end, `shared` needs no lists.
+Cost:       a row is scored once, and looked up if a condition selects the queries that see it. The rows of a block
+            that reach the lowest threshold of a score group are compared with the thresholds of its queries.
+Choose it:  the score reads nothing of the query but the values that select its rows, and windows slide with each
+            arrival, or never end. If they slide by more and end, `shared` needs no lists.
 """
 
 from __future__ import annotations

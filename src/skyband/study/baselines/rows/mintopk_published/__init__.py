@@ -6,7 +6,7 @@ Invariant:  the super-top-k list has the rows that are among the k best so far o
             k, and its lower bound pointer (lbp) leads to the worst of them.
 Cost:       push O(1) for a row that no window has a place for, else O(log s) and one step for each window that takes
             it; a slide O(k); state s is 2k to 3.5k rows on random order, and 16 bytes for each of size / every windows.
-Choose it:  to compare others with; `mintopk` keeps no pointers, and cuts panes back to their k best rows first.
+Choose it:  for comparisons only; `mintopk` keeps no pointers, and reduces panes to their k best rows first.
 """
 
 from __future__ import annotations

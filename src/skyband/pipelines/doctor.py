@@ -21,6 +21,8 @@ from skyband.pipelines.secrets import resolve
 
 _NEEDED: Final = ("pyspark", "pandas", "pyarrow", "grpc", "google.protobuf")
 _PACKAGES: Final = {"grpc": "grpcio", "google.protobuf": "protobuf"}
+_LIBRARIES: Final = {"delta": "deltalake", "iceberg": "pyiceberg", "leaderboard": "redis"}  # of sinks
+_EXTRAS: Final = {"leaderboard": "redis"}  # where an extra has another name than the format
 _PORTS: Final = {"postgresql": 5432, "redis": 6379, "rediss": 6379}
 _PATIENCE_S: Final = 10  # for a service to answer
 _LEAST_DISK: Final = 2 << 30
@@ -37,6 +39,7 @@ class Finding(NamedTuple):
 def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool) -> Iterator[Finding]:
     """All findings, in the order in which they are worth mending."""
     yield from _packages()
+    yield from libraries(pipeline)
     java = _java()
     yield java
     yield _workers_python()
@@ -66,6 +69,17 @@ def _packages() -> Iterator[Finding]:
             yield Finding(f"{package} {version(package)}")
         except (ImportError, PackageNotFoundError) as error:
             yield Finding(f"{package}: {error}", "pip install 'skyband[spark]'")
+
+
+def libraries(pipeline: Pipeline | None) -> Iterator[Finding]:
+    """What the sinks of a pipeline are written with."""
+    formats = {} if pipeline is None else {sink.format: None for sink in pipeline.sinks.values()}
+    for kind in (kind for kind in formats if kind in _LIBRARIES):
+        package = _LIBRARIES[kind]
+        try:
+            yield Finding(f"{package} {version(package)}")
+        except PackageNotFoundError as error:
+            yield Finding(f"{package}: {error}", f"pip install 'skyband[{_EXTRAS.get(kind, kind)}]'")
 
 
 def _java() -> Finding:

@@ -1,6 +1,7 @@
 """Where answers go, a micro-batch at a time. Writing one twice, as a restart may, leaves what writing it once does.
 
-Files: a folder for each micro-batch, written anew as a whole. Kafka: each row has a key that a repetition has too, so a
+Files: a folder for each micro-batch, written anew as a whole. Tables of Delta Lake and Iceberg (in files of their own)
+know the last micro-batch that was written. Kafka: each row has a key that a repetition has too, so a
 reader that keeps the last value of a key, or a compacted topic, has every row once. A database and a leaderboard (in
 files of their own) are changed by key. The console and memory are for looking.
 """
@@ -116,7 +117,14 @@ class KafkaTarget:
 
 
 def open_target(
-    spark: SparkSession, pipeline: Pipeline, sink: Sink, query: str, key: tuple[str, ...] | None, show: Show
+    spark: SparkSession,
+    pipeline: Pipeline,
+    sink: Sink,
+    query: str,
+    key: tuple[str, ...] | None,
+    show: Show,
+    *,
+    is_stream: bool,
 ) -> Target:
     """The sink as `query` uses it; `key`: the columns that tell the rows of its answers apart."""
     match sink.format:
@@ -130,6 +138,10 @@ def open_target(
             from skyband.pipelines.databases import JdbcTarget
 
             return JdbcTarget(pipeline, query, sink, key)
+        case "delta" | "iceberg":
+            from skyband.pipelines.tables import open_table
+
+            return open_table(pipeline, sink, query, is_stream=is_stream)
         case "leaderboard":
             from skyband.pipelines.leaderboards import LeaderboardTarget
 

@@ -23,7 +23,7 @@ from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 from skyband.cli import app
-from skyband.pipelines.doctor import Finding, disk, examine, services
+from skyband.pipelines.doctor import Finding, disk, examine, refuse_dead_services, services
 from skyband.pipelines.figures import Figures
 from skyband.pipelines.file import load
 from skyband.pipelines.metrics import Metrics
@@ -199,6 +199,13 @@ def test_doctor_asks_the_services_and_its_advice_is_whole(tmp_path: Path, monkey
     assert [
         fix for what, fix in found.items() if what.startswith(f"orders (kafka) does not answer at 127.0.0.1:{dead}")
     ]
+    # `run` says so before Java starts; Spark would try for minutes. Of several servers one is enough.
+    refused = skyband("run", str(file))
+    assert refused.exit_code == 2
+    assert f"market.toml:3: orders (kafka) does not answer at 127.0.0.1:{dead}: Connection refused" in refused.output
+    with socket.create_server(("127.0.0.1", there)):
+        file.write_text(file.read_text().replace(f"127.0.0.1:{dead}", f"127.0.0.1:{dead},127.0.0.1:{there}"))
+        refuse_dead_services(load(file))
     advice = [Finding("grpcio: missing", "pip install 'skyband[spark]'")]
     monkeypatch.setattr("skyband.pipelines.doctor.examine", lambda *_, **__: iter(advice))
     assert "pip install 'skyband[spark]'" in skyband("doctor").output

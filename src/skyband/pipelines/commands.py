@@ -56,6 +56,7 @@ def run(
 ) -> None:
     """Run a pipeline on Spark until Ctrl-C. Run it again, and it goes on where it stopped."""
     from skyband.pipelines.checking import check as check_file
+    from skyband.pipelines.doctor import refuse_dead_services
     from skyband.pipelines.file import load
     from skyband.pipelines.progress import open_view
 
@@ -63,6 +64,7 @@ def run(
     pipeline = load(file)
     check_file(pipeline)
     where = _where_to_serve(pipeline, address, asked=serve or ui)
+    refuse_dead_services(pipeline)
     with _reported(debug), open_view(console, as_json=log is Log.json) as view, _interrupts() as interrupted:
         from skyband.pipelines.metrics import Metrics
 

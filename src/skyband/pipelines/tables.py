@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.errors import PipelineChanged, PipelineFailed, SkybandError
-from skyband.pipelines.answers import Answers
+from skyband.pipelines.answers import GONE, Answers
 from skyband.pipelines.checkpoints import Checkpoint
 from skyband.pipelines.model import Pipeline, Sink
 
-GONE: Final = ("leave", "delete")  # changes that take a row away
 _POSITION: Final = "__skyband_position"
 
 

@@ -1,4 +1,7 @@
-"""The commands about pipelines: `skyband run`, `check`, `init`, `doctor`. What they need is imported when they run."""
+"""The commands about pipelines: `skyband run`, `submit`, `check`, `state`, `init`, `doctor`.
+
+What they need is imported when they run.
+"""
 
 from __future__ import annotations
 
@@ -183,6 +186,30 @@ def state(
     for line in found.to_pylist():
         shown.add_row(*(str(value) for value in line.values()))
     Console().print(shown)
+
+
+def submit(
+    file: File,
+    master: Annotated[
+        str | None,
+        typer.Option(help="The cluster: yarn, spark://… or k8s://…. [default: the file's]", show_default=False),
+    ] = None,
+    cluster: Annotated[bool, typer.Option("--cluster", help="Run the driver on the cluster, too.")] = False,
+    archive: Annotated[
+        str | None,
+        typer.Option(help="An environment packed by venv-pack, which travels with the job.", show_default=False),
+    ] = None,
+) -> None:
+    """Print the line with which spark-submit runs a pipeline on a cluster. Nothing is started."""
+    from skyband.pipelines.checking import check as check_file
+    from skyband.pipelines.file import load
+    from skyband.pipelines.submitting import submit_line
+
+    pipeline = load(file)
+    check_file(pipeline)
+    typer.echo(submit_line(pipeline, master=master, cluster=cluster, archive=archive))
+    if names := pipeline.secret_names():
+        typer.echo(f"# The environment of the driver must have {', '.join(sorted(names))}.", err=True)
 
 
 def init(

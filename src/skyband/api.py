@@ -16,7 +16,7 @@ from skyband.core.checks import Order
 from skyband.core.emit import Emit
 from skyband.core.query import Query, QueryOption, given_types, options_of, signature_of, with_parameters
 from skyband.core.registry import problem_of
-from skyband.engines.data_kinds import is_spark
+from skyband.engines.data_kinds import is_spark, outside_table_functions
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.joins.query import ONE_INPUT, Inputs, JoinAggregate, StreamInput
@@ -391,6 +391,7 @@ def join_aggregate(data: Any, **options: Any) -> Any:
     return _answer(data, JoinAggregate(**options))
 
 
+@outside_table_functions()
 def _answer(data: Any, query: Query, given: Any = None) -> Any:
     """Run a query on the engine of its data. `given` is a part of the query that only Spark has, such as a Column."""
     problem = problem_of(query)

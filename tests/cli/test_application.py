@@ -27,7 +27,7 @@ def skyband(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     "command",
     [
-        *("", "sql", "run", "check", "state", "init", "doctor", "demo", "explain", "calibrate", "version"),
+        *("", "sql", "run", "submit", "check", "state", "init", "doctor", "demo", "explain", "calibrate", "version"),
         *("bench", "bench limits", "bench papers", "bench planner"),
     ],
 )

@@ -13,9 +13,11 @@ import pytest
 from engines.spark.streams import Line, lines, split, trades, write_batches
 from pipelines.test_running import LAST_US, ROWS, closed
 from servers.cluster import cluster
+from typer.testing import CliRunner
 from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
+from skyband.cli import app
 
 # A driver of its own, so it need not wait for the one session that others share.
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("drivers")]
@@ -47,9 +49,13 @@ def test_a_cluster_gives_the_same_rows_although_a_worker_dies(tmp_path: Path) ->
     with cluster(tmp_path) as running:
         file = tmp_path / "cluster.toml"
         file.write_text(_file(running.master))
-        command = [sys.executable, "-m", "skyband.cli", "run", str(file), "--log", "json"]
+        line = CliRunner().invoke(app, ["submit", str(file)]).output  # as a person copies it
+        command = ["sh", "-c", f"{line.strip()} --log json"]
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # of an active environment
         with (tmp_path / "log.txt").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, env=os.environ | {"PATH": path}
+            )
             try:
                 _wait_for_a_batch(tmp_path / ".skyband" / "cluster", process)
                 os.killpg(running.workers[0].pid, signal.SIGKILL)  # with its executor, in whatever it is doing

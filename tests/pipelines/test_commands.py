@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -23,7 +24,8 @@ from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 from skyband.cli import app
-from skyband.pipelines.doctor import Finding, disk, examine, services
+from skyband.pipelines.commands import _interrupts
+from skyband.pipelines.doctor import Finding, disk, examine, refuse_dead_services, services
 from skyband.pipelines.figures import Figures
 from skyband.pipelines.file import load
 from skyband.pipelines.metrics import Metrics
@@ -199,6 +201,13 @@ def test_doctor_asks_the_services_and_its_advice_is_whole(tmp_path: Path, monkey
     assert [
         fix for what, fix in found.items() if what.startswith(f"orders (kafka) does not answer at 127.0.0.1:{dead}")
     ]
+    # `run` says so before Java starts; Spark would try for minutes. Of several servers one is enough.
+    refused = skyband("run", str(file))
+    assert refused.exit_code == 2
+    assert f"market.toml:3: orders (kafka) does not answer at 127.0.0.1:{dead}: Connection refused" in refused.output
+    with socket.create_server(("127.0.0.1", there)):
+        file.write_text(file.read_text().replace(f"127.0.0.1:{dead}", f"127.0.0.1:{dead},127.0.0.1:{there}"))
+        refuse_dead_services(load(file))
     advice = [Finding("grpcio: missing", "pip install 'skyband[spark]'")]
     monkeypatch.setattr("skyband.pipelines.doctor.examine", lambda *_, **__: iter(advice))
     assert "pip install 'skyband[spark]'" in skyband("doctor").output
@@ -212,6 +221,74 @@ def test_a_connector_that_is_not_in_maven() -> None:
     assert not_in_maven([KAFKA, POSTGRESQL], "no more memory") is None
 
 
+# -- submit -----------------------------------------------------------------------------------------------------------
+
+
+def options_of(line: str) -> tuple[dict[str, list[str]], list[str]]:
+    """The options of a spark-submit line by name, and what it runs."""
+    program, *words = shlex.split(line.replace("\\\n", " "))
+    assert program == "spark-submit"
+    options: dict[str, list[str]] = {}
+    while words[0].startswith("--"):
+        options.setdefault(words.pop(0), []).append(words.pop(0))
+    return options, words
+
+
+def test_submit_prints_the_line_of_spark_submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/pipelines/test_cluster.py runs one."""
+    file = tmp_path / "market.toml"
+    skyband("init", str(file))
+    spark = """
+[spark]
+"spark.executor.memory" = "2g"
+"spark.executor.extraJavaOptions" = "-XX:+UseSerialGC -Dname='it is'"
+"spark.hadoop.some.password" = "${SKYBAND_TEST_PASSWORD}"
+"""
+    file.write_text(file.read_text() + spark)
+    monkeypatch.setenv("SKYBAND_TEST_PASSWORD", "hunter2")
+    said = skyband("submit", str(file), "--master", "yarn", "--cluster", "--archive", "env.tar.gz")
+    assert said.exit_code == 0, said.output
+    assert "hunter2" not in said.output
+    assert said.stderr == "# The environment of the driver must have SKYBAND_TEST_PASSWORD.\n"
+    options, run = options_of(said.stdout)
+    assert options.pop("--jars")[0].endswith(".jar")
+    assert options == {
+        "--name": ["skyband market"],
+        "--master": ["yarn"],
+        "--deploy-mode": ["cluster"],
+        "--archives": ["env.tar.gz#env"],
+        "--files": [str(file)],
+        "--conf": [
+            "spark.pyspark.python=./env/bin/python",
+            "spark.executor.memory=2g",
+            "spark.executor.extraJavaOptions=-XX:+UseSerialGC -Dname='it is'",
+        ],
+    }
+    assert Path(run[0]).name == "__main__.py"
+    assert Path(run[0]).exists()
+    assert run[1:] == ["run", "market.toml"]
+    # In an image, all is where it is here.
+    options, run = options_of(skyband("submit", str(file), "--master", "k8s://https://c:6443", "--cluster").stdout)
+    assert "--files" not in options
+    assert options["--jars"][0].startswith("local:///")
+    assert run[0].startswith("local:///")
+    assert run[1:] == ["run", str(file)]
+    refused = skyband("submit", str(file), "--cluster")
+    assert refused.exit_code == 2
+    assert "name it (--master yarn), got none" in refused.output
+
+
+def test_signals_are_remembered_while_a_pipeline_runs() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with _interrupts() as interrupted:
+            interrupted.take_over()
+            assert not interrupted
+            os.kill(os.getpid(), number)
+            assert interrupted
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 # -- run --------------------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +297,7 @@ def test_a_connector_that_is_not_in_maven() -> None:
 def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a user starts it: Ctrl-C ends it after a batch; the next run goes on and comes to the end. What its settings
+    """As a user starts it: a signal ends it after a batch; the next run goes on and comes to the end. What its settings
     take from the environment arrives, and no command line shows it."""
     monkeypatch.setenv("SKYBAND_TEST_PASSWORD", "hunter2 = only: here")
     monkeypatch.setenv("SKYBAND_TEST_PARTITIONS", "3")
@@ -249,7 +326,7 @@ def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(
     assert any(b"SparkSubmit" in line for line in lines)
     assert not any(b"hunter2 = only" in line for line in lines)
     assert '"spark.sql.shuffle.partitions":"3"' in (commits.parent / "offsets" / "0").read_text()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)  # as whoever runs containers stops them
     out, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, error
     assert error == "Stopped. The next `skyband run` continues from here.\n"

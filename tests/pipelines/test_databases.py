@@ -87,24 +87,32 @@ def boards_of(address: str) -> dict[str, list[tuple[str, float]]]:
 def test_what_changes_is_applied(
     spark: SparkSession, postgresql: Database, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Groups that come and go: the table holds those that are there now."""
+    """Groups that come and go, and rows that enter and leave: a table holds those that are there now."""
     monkeypatch.setenv("SKYBAND_TEST_PASSWORD", PASSWORD)
-    statement = (
-        "SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 2 SECONDS EVERY 1 SECOND] GROUP BY symbol EMIT CHANGES"
-    )
-    file = pipeline_file(tmp_path, source, ["groups"], ALL_FILES // 25, groups=statement)
-    sink = SINK.format(url=postgresql.url, user=USER) + 'key = ["symbol"]\n'
-    file.write_text(file.read_text().replace('to = "files"', 'to = "table"') + sink)
+    statements = {
+        "groups": "SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 2 SECONDS EVERY 1 SECOND] GROUP BY symbol",
+        "best": "SELECT seq, price FROM trades [WINDOW 9 SECONDS EVERY 1 SECOND] ORDER BY price DESC LIMIT 3",
+    }
+    statements = {name: f"{statement} EMIT CHANGES" for name, statement in statements.items()}
+    file = pipeline_file(tmp_path, source, [*statements], ALL_FILES // 25, **statements)
+    text = file.read_text()
+    for name, key in (("groups", "symbol"), ("best", "seq")):
+        text = text.replace('to = "files"', f'to = "{name}_now"', 1)
+        sink = SINK.format(url=postgresql.url, user=USER).replace("sinks.table", f"sinks.{name}_now")
+        text += sink.replace("{query}", f"now_{name}") + f'key = ["{key}"]\n'
+    file.write_text(text)
     run(spark, file)
-    now: dict[str, int] = {}
     watermark = max(trades(ROWS).column("ts").to_pylist())
-    for row in sb.sql(statement, trades=trades(ROWS)).to_pylist():
-        if row["at"] <= watermark:
-            now[row["symbol"]] = row["n"]
-            if row["change"] == "delete":
-                del now[row["symbol"]]
-    assert 0 < len(now) <= 5
-    assert {symbol: int(n) for symbol, n in postgresql.ask("SELECT symbol, n FROM groups")} == now
+    for name, key, shown in (("groups", "symbol", "n"), ("best", "seq", "price")):
+        now: dict[str, float] = {}
+        for row in sb.sql(statements[name], trades=trades(ROWS)).to_pylist():
+            if row["at"] <= watermark:
+                now[str(row[key])] = row[shown]
+                if row["change"] in ("delete", "leave"):
+                    del now[str(row[key])]
+        assert 0 < len(now) <= 5
+        held = postgresql.ask(f"SELECT {key}, {shown} FROM now_{name}")
+        assert {one: float(value) for one, value in held} == now, name
 
 
 def test_a_password_that_is_refused_is_not_shown(

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from engines.spark.driver import numbers
 from engines.spark.streams import lines, trades
-from pipelines.test_running import LAST_US, ROWS, STATEMENTS, run
+from pipelines.test_running import LAST_US, ROWS, STATEMENTS, closed, run
+from pipelines.test_tables import DELTA, ICEBERG, content
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from servers.kafka import broker
@@ -139,6 +140,9 @@ def test_killed_in_the_middle(spark: SparkSession, servers: str, tmp_path: Path)
     """A process of its own, as a user starts it, is killed in a micro-batch; this one goes on."""
     jars = str(spark.conf.get("spark.jars"))
     file = pipeline_file(tmp_path, servers, "killed", jars)
+    text = file.read_text().replace('to = "topic"', 'to = ["delta", "topic", "iceberg"]')
+    tables = {"delta": DELTA, "iceberg": ICEBERG}
+    file.write_text(text + "".join(sink.replace("lake]", f"{kind}]") for kind, sink in tables.items()))
     checkpoint = tmp_path / ".skyband" / "market" / "trades_1"
     command = [sys.executable, "-m", "skyband.cli", "run", str(file), "--log", "json"]
     with (tmp_path / "log.txt").open("wb") as log:
@@ -152,4 +156,7 @@ def test_killed_in_the_middle(spark: SparkSession, servers: str, tmp_path: Path)
     assert {0, 1} <= numbers(checkpoint / "commits")
     run(spark, file)
     check(spark, servers, "killed")
+    for sink in tables.values():  # in which nothing has a key
+        answers = sb.sql(STATEMENTS["best"], trades=trades(ROWS))
+        assert sorted(lines(content(tmp_path, "best", sink))) == closed(answers, LAST_US - LATENESS_US)
     assert bad_records(tmp_path) == Counter(BAD.items())

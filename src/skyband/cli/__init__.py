@@ -1,4 +1,5 @@
-"""The command line: `skyband sql`, `ui`, `run`, `check`, `state`, `init`, `doctor`, `demo`, `explain`, `bench`.
+"""The command line: `skyband sql`, `ui`, `run`, `submit`, `check`, `state`, `init`, `doctor`, `demo`, `explain`,
+`bench`.
 
 Commands import what they need when they run, so that help comes at once.
 """
@@ -12,7 +13,7 @@ from skyband.pipelines import commands
 
 app.add_typer(benchmarks.app, name="bench")
 COMMANDS: Final[tuple[Callable[..., None], ...]] = (
-    *(commands.run, commands.check, commands.state, commands.init, commands.doctor),
+    *(commands.run, commands.submit, commands.check, commands.state, commands.init, commands.doctor),
     *(console.ui, demonstration.demo, queries.explain, queries.sql, machine.calibrate, machine.version),
 )
 for command in COMMANDS:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+
+GONE: Final = ("leave", "delete")  # changes that take a row away
 
 
 class Answers:

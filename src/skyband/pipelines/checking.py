@@ -116,6 +116,8 @@ def check_address(pipeline: Pipeline, sink: Sink) -> None:
         raise pipeline.wrong(
             f'A leaderboard is kept in Redis: url = "redis://host:6379/0", got {url!r}.', *("sinks", sink.name, "url")
         )
+    if sink.format in ("delta", "iceberg"):
+        _check_table(pipeline, sink)
     servers = [] if sink.servers is None or "$" in sink.servers else sink.servers.split(",")
     for server in servers:
         if not re.fullmatch(r"\s*[^\s:/]+:\d+\s*", server):
@@ -123,6 +125,35 @@ def check_address(pipeline: Pipeline, sink: Sink) -> None:
                 f'servers = {sink.servers!r}: each is a host and a port, as in "localhost:9092".',
                 *("sinks", sink.name, "servers"),
             )
+
+
+def _check_table(pipeline: Pipeline, sink: Sink) -> None:
+    """Raise unless a table of Delta Lake or Iceberg is named as such tables are."""
+    path = ("sinks", sink.name)
+    if sink.format == "delta":
+        if sink.options and "://" not in str(sink.path) and "$" not in str(sink.path):
+            raise pipeline.wrong(
+                "options are those of an object store (AWS_REGION and the like), and this path is a folder.",
+                *(*path, "options"),
+            )
+        return
+    if "." not in str(sink.table):
+        raise pipeline.wrong(f'An Iceberg table is in a namespace: table = "market.{sink.table}".', *path, "table")
+    if any("." in name for name in sink.key):
+        raise pipeline.wrong(
+            "pyiceberg finds no rows by a column with a dot in its name: give it another, with AS.", *path, "key"
+        )
+    if sink.path is not None and sink.options:
+        raise pipeline.wrong(
+            "path keeps tables and their catalog in a folder, options name a catalog: leave out one of them.",
+            *(*path, "options"),
+        )
+    if "://" in str(sink.path):
+        raise pipeline.wrong(
+            "path is a folder of this machine. For tables elsewhere name the catalog, by pyiceberg's names: "
+            'options = { type = "rest", uri = "…", warehouse = "…" }.',
+            *(*path, "path"),
+        )
 
 
 def understood(pipeline: Pipeline, query: Query) -> Statement:

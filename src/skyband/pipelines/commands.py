@@ -1,4 +1,7 @@
-"""The commands for pipelines: `skyband run`, `check`, `init`, `doctor`. They import their modules when they run."""
+"""The commands for pipelines: `skyband run`, `submit`, `check`, `state`, `init`, `doctor`.
+
+They import their modules when they run.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,7 @@ def run(
 ) -> None:
     """Run a pipeline on Spark until Ctrl-C. The next run continues where it stopped."""
     from skyband.pipelines.checking import check as check_file
+    from skyband.pipelines.doctor import refuse_dead_services
     from skyband.pipelines.file import load
     from skyband.pipelines.progress import open_view
 
@@ -66,6 +70,7 @@ def run(
     pipeline = load(file)
     check_file(pipeline)
     where = _where_to_serve(pipeline, address, asked=serve or ui)
+    refuse_dead_services(pipeline)
     with _reported(debug), open_view(console, as_json=log is Log.json) as view, _interrupts() as interrupted:
         from skyband.pipelines.metrics import Metrics
 
@@ -184,6 +189,30 @@ def state(
     for line in found.to_pylist():
         shown.add_row(*(str(value) for value in line.values()))
     Console().print(shown)
+
+
+def submit(
+    file: File,
+    master: Annotated[
+        str | None,
+        typer.Option(help="The cluster: yarn, spark://… or k8s://…. [default: the file's]", show_default=False),
+    ] = None,
+    cluster: Annotated[bool, typer.Option("--cluster", help="Run the driver on the cluster, too.")] = False,
+    archive: Annotated[
+        str | None,
+        typer.Option(help="An environment packed by venv-pack, which travels with the job.", show_default=False),
+    ] = None,
+) -> None:
+    """Print the line with which spark-submit runs a pipeline on a cluster. Nothing is started."""
+    from skyband.pipelines.checking import check as check_file
+    from skyband.pipelines.file import load
+    from skyband.pipelines.submitting import submit_line
+
+    pipeline = load(file)
+    check_file(pipeline)
+    typer.echo(submit_line(pipeline, master=master, cluster=cluster, archive=archive))
+    if names := pipeline.secret_names():
+        typer.echo(f"# The environment of the driver must have {', '.join(sorted(names))}.", err=True)
 
 
 def init(

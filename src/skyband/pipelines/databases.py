@@ -2,7 +2,7 @@
 
 Spark writes them to a table beside, in parallel, with its own types; one statement then moves them, in one transaction.
 A restart does the same once more, and finds the table as it left it. What changed (groups of a join that come and go)
-is applied as such: the last change of a key in a micro-batch counts.
+is applied as such: the last change of a key in a micro-batch counts. What leaves, or is deleted, is taken away.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.window import Window
 
 from skyband.errors import EnvironmentProblem, PipelineFailed
-from skyband.pipelines.answers import Answers
+from skyband.pipelines.answers import GONE, Answers
 from skyband.pipelines.checking import check_address, check_key
 from skyband.pipelines.model import Pipeline, Sink
 from skyband.pipelines.secrets import resolve
@@ -56,7 +56,8 @@ class JdbcTarget:
         update = ", ".join(f"{_quoted(name)} = EXCLUDED.{_quoted(name)}" for name in others)
         made = f"CREATE TABLE IF NOT EXISTS {table} AS SELECT {listed} FROM {beside} WHERE false"
         index = f"CREATE UNIQUE INDEX IF NOT EXISTS {_quoted(f'{self._table}_key')} ON {table} ({key})"
-        there = " WHERE change <> 'delete'" if changed else ""
+        gone = ", ".join(f"'{change}'" for change in GONE)
+        there = f" WHERE change NOT IN ({gone})" if changed else ""
         action = f"DO UPDATE SET {update}" if update else "DO NOTHING"
         statements = [
             made,
@@ -65,7 +66,7 @@ class JdbcTarget:
         ]
         if changed:
             same = " AND ".join(f"t.{_quoted(name)} = b.{_quoted(name)}" for name in self._key)
-            statements.append(f"DELETE FROM {table} t USING {beside} b WHERE b.change = 'delete' AND {same}")
+            statements.append(f"DELETE FROM {table} t USING {beside} b WHERE b.change IN ({gone}) AND {same}")
         return [*statements, f"DROP TABLE {beside}"]
 
     def _execute(self, rows: DataFrame, statements: list[str]) -> None:

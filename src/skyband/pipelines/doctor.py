@@ -10,18 +10,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from skyband.errors import SkybandError
+from skyband.errors import EnvironmentProblem, SkybandError
 from skyband.pipelines.model import Pipeline, Sink, Source
 from skyband.pipelines.secrets import resolve
 
 _NEEDED: Final = ("pyspark", "pandas", "pyarrow", "grpc", "google.protobuf")
 _PACKAGES: Final = {"grpc": "grpcio", "google.protobuf": "protobuf"}
+_LIBRARIES: Final = {"delta": "deltalake", "iceberg": "pyiceberg", "leaderboard": "redis"}  # of sinks
+_EXTRAS: Final = {"leaderboard": "redis"}  # where an extra has another name than the format
 _PORTS: Final = {"postgresql": 5432, "redis": 6379, "rediss": 6379}
+_START: Final = "Start it, or mend the address in the file."
 _PATIENCE_S: Final = 10  # for a service to answer
 _LEAST_DISK: Final = 2 << 30
 _LEAST_MEMORY: Final = 2 << 30
@@ -37,6 +41,7 @@ class Finding(NamedTuple):
 def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool) -> Iterator[Finding]:
     """All findings, in the order in which they are worth mending."""
     yield from _packages()
+    yield from libraries(pipeline)
     java = _java()
     yield java
     yield _workers_python()
@@ -66,6 +71,17 @@ def _packages() -> Iterator[Finding]:
             yield Finding(f"{package} {version(package)}")
         except (ImportError, PackageNotFoundError) as error:
             yield Finding(f"{package}: {error}", "pip install 'skyband[spark]'")
+
+
+def libraries(pipeline: Pipeline | None) -> Iterator[Finding]:
+    """What the sinks of a pipeline are written with."""
+    formats = {} if pipeline is None else {sink.format: None for sink in pipeline.sinks.values()}
+    for kind in (kind for kind in formats if kind in _LIBRARIES):
+        package = _LIBRARIES[kind]
+        try:
+            yield Finding(f"{package} {version(package)}")
+        except PackageNotFoundError as error:
+            yield Finding(f"{package}: {error}", f"pip install 'skyband[{_EXTRAS.get(kind, kind)}]'")
 
 
 def _java() -> Finding:
@@ -142,17 +158,37 @@ def secrets(pipeline: Pipeline) -> Iterator[Finding]:
 
 def services(pipeline: Pipeline) -> Iterator[Finding]:
     """Does anything listen where the file says that Kafka, a database or Redis is?"""
+    for part, found in _addresses(pipeline):
+        yield from (_reached(part, *address) for address in found)
+
+
+def refuse_dead_services(pipeline: Pipeline) -> None:
+    """Raise if nothing listens where the file says that a service is; of several servers one is enough.
+
+    Spark would try for minutes, and not say where.
+    """
+    for part, found in _addresses(pipeline):
+        dead = []
+        for address in found:
+            dead.append(_reached(part, *address))
+            if dead[-1].fix is None:
+                break
+        else:
+            if dead:
+                kind = "sources" if isinstance(part, Source) else "sinks"
+                line = pipeline.places.line((kind, part.name, "servers" if part.servers else "url"))
+                said = "\n".join(finding.what for finding in dead)
+                raise EnvironmentProblem(f"{pipeline.file.name}:{line}: {said}\n{_START}")
+
+
+def _addresses(pipeline: Pipeline) -> Iterator[tuple[Source | Sink, list[tuple[str, int]]]]:
+    """Where the parts of a pipeline say that their services are."""
     parts: list[Source | Sink] = [*pipeline.sources.values(), *pipeline.sinks.values()]
     for part in parts:
         address = part.servers or getattr(part, "url", None)
-        if address is None:
-            continue
-        try:
-            found = [*addresses(resolve(address))]
-        except SkybandError:
-            continue  # the environment lacks something: said already
-        for host, port in found:
-            yield _reached(f"{part.name} ({part.format})", host, port)
+        with suppress(SkybandError):  # the environment lacks something, which is said elsewhere
+            if address is not None:
+                yield part, [*addresses(resolve(address))]
 
 
 def addresses(text: str) -> Iterator[tuple[str, int]]:
@@ -173,15 +209,14 @@ def addresses(text: str) -> Iterator[tuple[str, int]]:
             yield host, int(port)
 
 
-def _reached(what: str, host: str, port: int) -> Finding:
+def _reached(part: Source | Sink, host: str, port: int) -> Finding:
+    what = f"{part.name} ({part.format})"
     try:
         with socket.create_connection((host, port), timeout=_PATIENCE_S):
             return Finding(f"{what} answers at {host}:{port}")
     except OSError as error:
         why = error.strerror or str(error) or "no answer"
-        return Finding(
-            f"{what} does not answer at {host}:{port}: {why}", "Start it, or correct the address in the file."
-        )
+        return Finding(f"{what} does not answer at {host}:{port}: {why}", _START)
 
 
 def _spark(pipeline: Pipeline | None) -> Finding:

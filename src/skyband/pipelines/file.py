@@ -35,6 +35,8 @@ _SOURCES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 }
 _SINKS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     **dict.fromkeys(_FILES, (("path",), ("options",))),
+    "delta": (("path",), ("key", "options")),
+    "iceberg": (("table",), ("path", "key", "options")),
     "console": ((), ("options",)),
     "memory": ((), ()),
     "kafka": (("servers", "topic"), ("key", "options")),

@@ -57,7 +57,7 @@ class Sink:
     """Where answers go. In `path`, `table`, `topic` and `board`, {query} stands for the query's name."""
 
     name: str
-    format: str  # of files: Spark's name for it; else console, memory, kafka, jdbc, leaderboard
+    format: str  # of files: Spark's name for it; else delta, iceberg, console, memory, kafka, jdbc, leaderboard
     path: str | None = None
     table: str | None = None
     url: str | None = None
@@ -71,7 +71,7 @@ class Sink:
     @property
     def place(self) -> str | None:
         """What two queries must not share, unless {query} is part of it."""
-        return self.path or self.table or self.board
+        return self.table or self.path or self.board  # a table of Iceberg may have a path, which is its catalog's
 
 
 class Address(NamedTuple):

@@ -27,6 +27,7 @@ from skyband.pipelines.secrets import hide
 from skyband.pipelines.served import ServedPipeline
 from skyband.pipelines.sinks import FileTarget, Show, Target, open_target
 from skyband.pipelines.streams import Stream, streams_of
+from skyband.pipelines.tables import TableTarget
 
 _POLL_SECONDS: Final = 0.1
 _PATIENCE_SECONDS: Final = 600  # for the micro-batch that runs when a stop is asked for
@@ -147,15 +148,19 @@ class Running:
     def _begun(self, stream: Stream) -> dict[str, list[Target]]:
         """The sinks of a stream's queries; its checkpoint, found fit for it."""
         pipeline = self._pipeline
+        is_stream = stream.rows.isStreaming
         targets = {
             name: [
-                open_target(self._spark, pipeline, pipeline.sinks[to], name, output.key, self._show) for to in output.to
+                open_target(
+                    self._spark, pipeline, pipeline.sinks[to], name, output.key, self._show, is_stream=is_stream
+                )
+                for to in output.to
             ]
             for name, output in stream.outputs.items()
         }
         self.figures |= {name: Figures(name, shared=stream.is_shared) for name in stream.outputs}
         self._outputs[stream.name] = tuple(stream.outputs)
-        if not stream.rows.isStreaming:
+        if not is_stream:
             self._serve(stream, is_resumed=False)
             return targets
         self._checkpoints.append(stream.checkpoint)
@@ -165,7 +170,7 @@ class Running:
             self._recall(stream)
         else:
             for target in (target for several in targets.values() for target in several):
-                if isinstance(target, FileTarget):
+                if isinstance(target, FileTarget | TableTarget):
                     target.refuse_leftovers(stream.checkpoint)
         return targets
 

@@ -24,7 +24,7 @@ KAFKA_JARS: Final = (
     "org.apache.commons:commons-pool2:2.12.1",
 )
 POSTGRESQL: Final = "org.postgresql:postgresql:42.7.7"
-_PACKAGES: Final = "spark.jars.packages"
+PACKAGES: Final = "spark.jars.packages"
 _FILE_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
 _ANYWHERE: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
 
@@ -42,7 +42,7 @@ def start_session(pipeline: Pipeline, *, log_file: Path | None) -> SparkSession:
         )
     except EnvironmentProblem as error:
         said = "" if log_file is None or not log_file.exists() else log_file.read_text(errors="replace")
-        packages = connectors(pipeline, given) or given.get(_PACKAGES, "").split(",")
+        packages = connectors(pipeline, given) or given.get(PACKAGES, "").split(",")
         raise (not_in_maven(packages, said) or error) from error
 
 
@@ -58,7 +58,7 @@ def not_in_maven(packages: list[str], said: str) -> EnvironmentProblem | None:
     )
     return EnvironmentProblem(
         f"Spark found no {' and no '.join(missing)} in Maven. Under [spark], name versions that are there "
-        f'("{_PACKAGES}"), or jars of your own ("spark.jars").'
+        f'("{PACKAGES}"), or jars of your own ("spark.jars").'
         + (kafka if any(name.startswith(_KAFKA) for name in missing) else "")
     )
 
@@ -81,7 +81,7 @@ def settings(pipeline: Pipeline, given: dict[str, str]) -> dict[str, str]:
     }
     packages = connectors(pipeline, given)
     if packages:
-        ours[_PACKAGES] = ",".join(packages)
+        ours[PACKAGES] = ",".join(packages)
     if "://" in pipeline.checkpoint and not pipeline.checkpoint.startswith("file:"):
         ours[_FILE_MANAGER] = _ANYWHERE  # what is fast on a local disk is not safe elsewhere
     return ours
@@ -89,7 +89,7 @@ def settings(pipeline: Pipeline, given: dict[str, str]) -> dict[str, str]:
 
 def connectors(pipeline: Pipeline, given: dict[str, str]) -> list[str]:
     """Maven names of what Spark lacks for this pipeline, unless the file brings jars of its own."""
-    if "spark.jars" in given or _PACKAGES in given:
+    if "spark.jars" in given or PACKAGES in given:
         return []
     formats = {source.format for source in pipeline.sources.values()}
     formats |= {sink.format for sink in pipeline.sinks.values()}

@@ -1,9 +1,10 @@
 """Sinks: they write the answers of one micro-batch at a time. Writing one twice, as a restart may, has the effect of
 one write.
 
-Files: a folder for each micro-batch, which is replaced as a whole. Kafka: a repeated row has the same key, so a reader
-that keeps the last value of a key, or a compacted topic, has every row once. Databases and leaderboards (in their own
-modules) change rows by key. The console and memory are for people and tests.
+Files: a folder for each micro-batch, which is replaced as a whole. Tables of Delta Lake and Iceberg (in their own
+modules) know the last micro-batch that was written. Kafka: a repeated row has the same key, so a reader that keeps the
+last value of a key, or a compacted topic, has every row once. Databases and leaderboards (in their own modules) change
+rows by key. The console and memory are for people and tests.
 """
 
 from __future__ import annotations
@@ -117,7 +118,14 @@ class KafkaTarget:
 
 
 def open_target(
-    spark: SparkSession, pipeline: Pipeline, sink: Sink, query: str, key: tuple[str, ...] | None, show: Show
+    spark: SparkSession,
+    pipeline: Pipeline,
+    sink: Sink,
+    query: str,
+    key: tuple[str, ...] | None,
+    show: Show,
+    *,
+    is_stream: bool,
 ) -> Target:
     """The sink as `query` uses it; `key`: the columns that tell the rows of its answers apart."""
     match sink.format:
@@ -131,6 +139,10 @@ def open_target(
             from skyband.pipelines.databases import JdbcTarget
 
             return JdbcTarget(pipeline, query, sink, key)
+        case "delta" | "iceberg":
+            from skyband.pipelines.tables import open_table
+
+            return open_table(pipeline, sink, query, is_stream=is_stream)
         case "leaderboard":
             from skyband.pipelines.leaderboards import LeaderboardTarget
 

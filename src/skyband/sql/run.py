@@ -18,7 +18,7 @@ from skyband.core.problem import Running
 from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import ONLY, QuerySpec
 from skyband.dialect.statement import Statement, understand
-from skyband.engines.data_kinds import is_spark
+from skyband.engines.data_kinds import is_spark, outside_table_functions
 from skyband.engines.embedded.running import give
 from skyband.errors import InvalidInput
 from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark
@@ -86,6 +86,7 @@ def plan(text: str, inputs: Mapping[str, Any], elsewhere: Variables = NO_VARIABL
     return _answer(replace(statement, explain=statement.explain or "PLAN"), inputs, None, elsewhere)
 
 
+@outside_table_functions()
 def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variables: Variables = NO_VARIABLES) -> Any:
     data = _find(statement, inputs, spark, variables)
     on_spark = {name for name, one in data.items() if is_spark(one)}

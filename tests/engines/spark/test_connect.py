@@ -17,6 +17,7 @@ from engines.spark.streams import lines, read_batches, run_answer, split, write_
 from pyspark.sql import SparkSession
 
 import skyband as sb
+from skyband.accessors import register_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -73,3 +74,6 @@ def test_a_session_is_checked_and_a_view_is_seen_by_sql(client: SparkSession) ->
     client.range(10).createOrReplaceTempView("numbers")
     statement = "SELECT id FROM numbers [WINDOW 5 EVERY 5 ON id] ORDER BY id DESC LIMIT 1"
     assert [row.score for row in sb.sql(statement, spark=client).collect()] == [4, 9]
+    register_spark()
+    best = client.table("numbers").skyband.top_k(k=1, by="id", window=sb.tumbling(5, on="id"))
+    assert [row.score for row in best.collect()] == [4, 9]

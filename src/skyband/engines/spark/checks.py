@@ -6,11 +6,13 @@ import re
 import sys
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
+from weakref import WeakSet
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from skyband.engines.spark.declarative import is_no_change
 from skyband.engines.spark.settings import MANY_PARTITIONS, PARTITIONS, SETTINGS, Setting
 from skyband.engines.spark.versions import OLDEST_SPARK, is_too_old
 from skyband.errors import EnvironmentProblem
@@ -19,6 +21,7 @@ CHECKED: Final = "spark.skyband.checked"  # set once workers have answered; whoe
 _MISSING: Final = re.compile(r"No module named '([\w.]+)'")
 _NO_PROGRAM: Final = re.compile(r'Cannot run program "([^"]+)"')
 _OTHER_PYTHON: Final = "PYTHON_VERSION_MISMATCH"
+_checked: WeakSet[SparkSession] = WeakSet()  # where nothing may be set
 
 
 class Finding(NamedTuple):
@@ -54,12 +57,22 @@ def check_session(df: DataFrame) -> None:
     stopping = [*_version(spark)]
     if df.isStreaming:
         stopping += [finding for finding in _settings(spark) if finding.stops]
-    if not stopping and spark.conf.get(CHECKED, None) is None:
+    if not stopping and spark.conf.get(CHECKED, None) is None and spark not in _checked:
         stopping = [*_workers(spark)]
         if not stopping:
-            spark.conf.set(CHECKED, "yes")
+            _remember(spark)
     if stopping:
         raise EnvironmentProblem("This Spark session cannot run the query.\n" + "\n".join(map(str, stopping)))
+
+
+def _remember(spark: SparkSession) -> None:
+    """That its workers have answered: in the session, which micro-batches copy; here if it may not be changed."""
+    try:
+        spark.conf.set(CHECKED, "yes")
+    except PySparkException as error:
+        if not is_no_change(error):
+            raise
+        _checked.add(spark)
 
 
 def _version(spark: SparkSession) -> Iterator[Finding]:

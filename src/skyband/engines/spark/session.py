@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import Any, TypeVar
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -54,6 +54,7 @@ _FAST_START_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _JARS = "spark.jars"
 _SUBMIT = "PYSPARK_SUBMIT_ARGS"
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment of a process that spark-submit started
 
 
 def local_session(
@@ -71,7 +72,8 @@ def local_session(
     fast_start  start sooner and run slower, for tests: one shuffle partition, less compiling.
     log_file    where Java, Spark and its Python workers write their messages; the terminal when not said.
     private     names of settings that are kept off the command line of Java, which everybody on the machine can read.
-    conf        Spark settings by name, before all of ours; Java options and jars are added to ours.
+    conf        Spark settings by name, before all of ours; Java options and jars are added to ours. What spark-submit
+                was told, if it started this process, comes before these.
 
     A session that runs already keeps its Java options, cores, memory and log: Spark fixes them at the start.
     """
@@ -82,8 +84,10 @@ def local_session(
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     builder = SparkSession.builder.appName(app_name)
     settings = _settings(cores or _usable_cores(), fast_start, conf)
+    if _SUBMITTED in os.environ:
+        settings = _besides_what_was_submitted(settings)
     # A Java that runs already is told without a command line.
-    by_file = set() if SparkContext._gateway is not None else set(private) - {_JAVA_OPTIONS}
+    by_file = set() if SparkContext._gateway is not None else settings.keys() & set(private) - {_JAVA_OPTIONS}
     for name, value in settings.items():
         if name not in by_file:
             builder = builder.config(name, value)
@@ -93,6 +97,14 @@ def local_session(
     except PySparkRuntimeError as error:
         place = f"Its messages are in {log_file}" if log_file else "Its messages are above"
         raise EnvironmentProblem(f"Spark did not start on the Java in {os.environ['JAVA_HOME']}. {place}.") from error
+
+
+def _besides_what_was_submitted(settings: dict[str, str]) -> dict[str, str]:
+    """Without what `spark-submit` was told, and without what had to be known before it started Java."""
+    SparkContext._ensure_initialized()  # the Java that started this process
+    told = {name for name, _ in SparkConf().getAll()}
+    too_late = {"spark.master", _JAVA_OPTIONS, _JARS, *_QUIET_LOCAL_SETTINGS}
+    return {name: value for name, value in settings.items() if name not in told | too_late}
 
 
 Builder = TypeVar("Builder")

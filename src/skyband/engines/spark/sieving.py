@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 from skyband.engines.spark.clock import wall_clock_us
+from skyband.engines.spark.declarative import is_no_change
 from skyband.engines.spark.recipe import PREFIX
 from skyband.windows import NEVER, Ticks
 
@@ -52,6 +53,10 @@ def is_attached(spark: SparkSession) -> bool:
         spark.udf.registerJavaFunction(_SIEVE, f"{_CLASSES}Sieve", IntegerType())
         spark.udf.registerJavaFunction(_SIEVE_COUNTS, f"{_CLASSES}SieveCounts", StructType.fromDDL(_COUNTS))
     except AnalysisException:  # it cannot load the class
+        return False
+    except PySparkException as error:
+        if not is_no_change(error):
+            raise
         return False
     return True
 

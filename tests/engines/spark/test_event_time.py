@@ -150,3 +150,35 @@ def test_the_answer_of_another_stateful_query_can_be_asked(spark: SparkSession, 
     expected = lines(busiest(spark.read.parquet(str(folder))).toArrow())
     assert outcome.lines == [line for line in expected if line[1] <= max(line[1] for line in outcome.lines)]
     assert len(outcome.lines) >= 10
+
+
+def test_windows_before_1970_close_when_the_watermark_comes_by(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's watermark starts at 0: a timer at or before it went off before there was a watermark."""
+    seconds = [-3_600, -60, -1, 0, 3_600]
+    table = pa.table({"ts": pa.array([s * 1_000_000 for s in seconds], INSTANTS), "score": [5.0, 4.0, 3.0, 2.0, 1.0]})
+    question = {"k": 1, "by": "score", "window": sb.tumbling("1 minute", on="ts")}
+    for cuts in ([table], [table.slice(0, 2), table.slice(2)]):
+        folder = write_batches(tmp_path / str(len(cuts)), cuts)
+        outcome = run_stream(spark, folder, lambda rows: sb.top_k(rows, **question))
+        shown = sorted((line[1], line[3]) for line in outcome.lines)
+        assert shown == [(-3_540_000_000, 5.0), (0, 4.0), (60_000_000, 2.0)]
+
+
+@pytest.mark.parametrize(("start", "every"), [(1_772_323_200_000_000_000, 10**9), (-(2**61), 10**6), (2**61, 10**4)])
+def test_integers_far_from_zero_measure_windows(spark: SparkSession, tmp_path: Path, start: int, every: int) -> None:
+    """Nanoseconds since 1970, with a lateness that is no multiple of the slide."""
+    start -= start % every
+    times = [start + step for step in (1, every - 1, every, every + 3, 2 * every, 2 * every + 3, 5 * every)]
+    table = pa.table({"t": times, "score": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0]})
+    question = {"k": 2, "by": "score", "window": sb.sliding(2 * every, every=every, on="t"), "lateness": 3}
+    expected = sorted(line for line in lines(sb.top_k(table, **question)) if line[1] <= start + 4 * every)
+    outcome = run_stream(
+        spark, write_batches(tmp_path / "in", split(table, 3)), lambda rows: sb.top_k(rows, **question)
+    )
+    assert sorted(outcome.lines) == expected
+
+
+def test_integers_too_far_from_zero_are_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    folder = write_batches(tmp_path / "in", [pa.table({"t": [2**61], "score": [1.0]})])
+    with pytest.raises(Exception, match="the window's column 't' may have values up to"):
+        run_stream(spark, folder, lambda rows: sb.top_k(rows, k=1, by="score", window=sb.sliding(20, every=10, on="t")))

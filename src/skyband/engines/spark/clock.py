@@ -12,7 +12,6 @@ operator, which holds its rows back until the watermark has passed them: then th
 from __future__ import annotations
 
 import io
-import math
 import re
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -27,6 +26,11 @@ from skyband.errors import InvalidQuery
 
 _DELAY: Final = "spark.watermarkDelayMs"  # in the metadata of a column that has a watermark
 _SHIFT_MS: Final = 2**50
+_MOST_STEPS: Final = 2**52  # in either direction: Spark's timestamps end after some 2**53 milliseconds
+_TOO_FAR: Final = (
+    "On a Spark stream, the window's column {on!r} may have values up to {most:,} times {step:,}, because Spark keeps "
+    "the watermark in milliseconds. Let the window slide in larger steps, or measure a column of timestamps. Got: "
+)
 
 # Operators that hand on the rows of a micro-batch in the same micro-batch; any other may hold rows back.
 _PROMPT: Final = {
@@ -53,8 +57,8 @@ class Clock:
         return None if mine_ms <= 0 else (mine_ms - self.shift_ms) * self.ticks_per_ms
 
     def ms(self, ticks: int) -> int:
-        """The first millisecond at which the watermark has reached `ticks`."""
-        return -(-ticks // self.ticks_per_ms) + self.shift_ms + self.behind_ms
+        """The first millisecond at which the watermark has reached `ticks`, and there is one: after Spark's 0."""
+        return max(-(-ticks // self.ticks_per_ms) + self.shift_ms, 1) + self.behind_ms
 
 
 def with_clock(df: DataFrame, recipe: Recipe, lateness: int, on: str | None = None) -> tuple[DataFrame, Clock]:
@@ -75,11 +79,18 @@ def with_clock(df: DataFrame, recipe: Recipe, lateness: int, on: str | None = No
             return df, Clock(ticks_per_ms=1000, rows_first=not _is_prompt(df))
         # Rounded up: a shorter wait than asked for would drop rows.
         return df.withWatermark(on, f"{-(-lateness // 1000)} milliseconds"), Clock(ticks_per_ms=1000)
-    step = math.gcd(recipe.ticks.every, lateness)
+    every = recipe.ticks.every
     ticks = wall_clock_us(quoted(on)) if isinstance(on_type, TimestampNTZType) else quoted(on).cast("long")
+    if every:  # windows end on multiples of it, so the watermark has to say only which of these it has passed
+        ticks, step, waits = ticks - sf.lit(lateness), every, 0
+    else:
+        step, waits = max(lateness, 1), min(lateness, 1)
     steps = sf.call_function("div", ticks - sf.pmod(ticks, sf.lit(step)), sf.lit(step)) if step > 1 else ticks
-    df = df.withColumn(CLOCK, sf.timestamp_millis(steps + sf.lit(_SHIFT_MS)))
-    return df.withWatermark(CLOCK, f"{lateness // step} milliseconds"), Clock(step, _SHIFT_MS)
+    words = _TOO_FAR.format(on=str(recipe.window.on), step=step, most=_MOST_STEPS)
+    far = sf.raise_error(sf.concat(sf.lit(words), quoted(on).cast("string")))
+    millis = sf.when(sf.abs(steps) > sf.lit(_MOST_STEPS), far.cast("long")).otherwise(steps + sf.lit(_SHIFT_MS))
+    df = df.withColumn(CLOCK, sf.timestamp_millis(millis))
+    return df.withWatermark(CLOCK, f"{waits} milliseconds"), Clock(step, _SHIFT_MS)
 
 
 def watermarked(df: DataFrame) -> list[str]:

@@ -221,7 +221,7 @@ def test_late_rows_of_a_stream_are_warned_of(kind: str) -> None:
         sb.top_k(STREAMS[kind](LATE), k=1, by="v", window=sb.tumbling(5, on="t")).read_all()
     assert 1 <= len(told) <= 2
     assert "3 of 6 rows so far came after all windows that would hold them had closed" in str(told[-1].message)
-    assert "(there is no lateness now): raise it." in str(told[-1].message)
+    assert "(no lateness now): raise it." in str(told[-1].message)
 
 
 def test_what_to_do_about_late_rows() -> None:

@@ -145,6 +145,17 @@ SELECT seq, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) AS rn FR
 
 SELECT venue, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY venue, symbol ORDER BY price * 2 DESC) = 1
 
+-- RANK() and DENSE_RANK() give equal rows the same rank, and show all of them. So does WITH TIES.
+SELECT symbol, seq, volume FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY RANK() OVER (PARTITION BY symbol ORDER BY volume DESC) <= 2
+
+SELECT seq, volume FROM trades [WINDOW 20 MINUTES EVERY 10 MINUTES ON ts] QUALIFY DENSE_RANK() OVER (ORDER BY volume) < 3
+
+SELECT seq, rnk FROM (SELECT seq, RANK() OVER (ORDER BY volume DESC, symbol) AS rnk FROM trades [WINDOW 20 ROWS EVERY 10 ROWS ORDER BY seq]) WHERE rnk BETWEEN 2 AND 3
+
+SELECT seq, volume FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY volume DESC FETCH FIRST 2 ROWS WITH TIES
+
+SELECT seq, volume FROM trades [WINDOW 15 ON t] ORDER BY volume DESC LIMIT 1 WITH TIES BY symbol
+
 -- What is given: each row once, when it first enters; or what changed from window to window; or each window.
 SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4 EMIT ENTRIES
 

@@ -37,6 +37,13 @@ MENDED = {
         f"WITH a AS (SELECT * FROM trades WHERE price > 3) SELECT * FROM a [WINDOW 10 EVERY 5 ON t] {TOP}"
     ),
     "Possible: one SELECT.": f"SELECT * {T} {TOP}",
+    "Leave WITH TIES out.": f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol ORDER BY n FETCH FIRST 2 ROWS ONLY",
+    "Write QUALIFY RANK() OVER (ORDER BY x DESC) BETWEEN 3 AND 5.": (
+        f"SELECT * {T} QUALIFY RANK() OVER (ORDER BY price DESC) BETWEEN 3 AND 5"
+    ),
+    "Write ROW_NUMBER() OVER (…); rows of one input have RANK().": (
+        f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol QUALIFY ROW_NUMBER() OVER (ORDER BY n) <= 2"
+    ),
     "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10.": (
         f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) <= 10"
     ),

@@ -36,9 +36,10 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Ordered: frozenset({"this", "desc", "nulls_first", "nulls"}),
     exp.Limit: frozenset({"expression", "expressions", "limit_options"}),
     exp.Offset: frozenset({"expression"}),
-    exp.LimitOptions: frozenset({"rows"}),
+    exp.LimitOptions: frozenset({"rows", "with_ties"}),
     exp.Fetch: frozenset({"direction", "count", "limit_options"}),
     exp.Window: frozenset({"this", "partition_by", "order", "over"}),
+    **dict.fromkeys((exp.Rank, exp.DenseRank), frozenset()),
 }
 
 _VALUES: Final[
@@ -69,14 +70,17 @@ _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Table, "pivots"): ("PIVOT is not supported", ""),
     (exp.With, "recursive"): ("WITH RECURSIVE is not supported", ""),
     (exp.LimitOptions, "percent"): ("How many rows is a number, not a share", _BEST),
-    (exp.LimitOptions, "with_ties"): ("WITH TIES is not supported: of equal scores the more recent comes first", _BEST),
+    **{
+        (kind, "expressions"): (f"{words}() takes no arguments: it counts the rows that ORDER BY puts first", "")
+        for kind, words in ((exp.Rank, "RANK"), (exp.DenseRank, "DENSE_RANK"))
+    },
     **{
         (kind, "expressions"): (f"{words} is not supported", "Possible: GROUP BY columns or expressions.")
         for kind, words in ((exp.Cube, "CUBE"), (exp.Rollup, "ROLLUP"), (exp.GroupingSets, "GROUPING SETS"))
     },
     (exp.Group, "grouping_sets"): ("GROUPING SETS is not supported", "Possible: GROUP BY columns or expressions."),
     (exp.Group, "all"): ("GROUP BY ALL is not supported", "Name the columns: GROUP BY symbol."),
-    (exp.Window, "spec"): ("A frame has no meaning for ROW_NUMBER(), which counts all rows of the window", ""),
+    (exp.Window, "spec"): ("A frame has no meaning for a rank, which counts all rows of the window", ""),
     (exp.Join, "method"): ("{value} JOIN is not supported", _JOINS),
     (exp.Join, "side"): ("{value} JOIN is not supported", _JOINS),
     (exp.Join, "kind"): ("{value} JOIN is not supported", _JOINS),

@@ -213,10 +213,11 @@ _ONE_SELECT = "Possible: one SELECT."
 
 
 def _with_limit(select: exp.Select) -> exp.Select:
-    """The same with LIMIT k where FETCH FIRST k ROWS ONLY was written."""
+    """The same with LIMIT k where FETCH FIRST k ROWS ONLY or WITH TIES was written."""
     fetch = select.args.get("limit")
     if isinstance(fetch, exp.Fetch):
-        select.set("limit", exp.Limit(expression=fetch.args.get("count") or exp.Literal.number(1)))
+        count = fetch.args.get("count") or exp.Literal.number(1)
+        select.set("limit", exp.Limit(expression=count, limit_options=fetch.args.get("limit_options")))
     return select
 
 

@@ -115,7 +115,7 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variabl
         if on_spark:
             return analyzed(draft, measure_on_spark(_run_on_spark(spec, data, schemas), data))
         pieces = {name: in_pieces(source) for name, source in data.items()}
-        return analyzed(draft, measure(_start(spec, pieces)))
+        return analyzed(draft, measure(_start(spec, pieces), spec))
     if on_spark:
         return _run_on_spark(spec, data, schemas)
     return _given(_start(spec, data), spec)

@@ -264,6 +264,11 @@ WITH c(id, moment, x) AS (SELECT seq, t * 2, price FROM trades) SELECT id FROM c
 -- A query in FROM does the same.
 SELECT seq FROM (SELECT seq, t, price FROM trades WHERE volume > 3) AS some [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
+-- UNION ALL in FROM or WITH: rows of several inputs as one, in the order that the window's column gives them.
+SELECT name, size FROM (SELECT flow AS name, size, t FROM r1 UNION ALL SELECT flow, amount, t FROM r2 WHERE amount > 0.2) AS r [WINDOW 20 EVERY 10 ON t] ORDER BY size DESC LIMIT 3
+
+WITH said AS (SELECT flow, size AS x, t, 1 AS which FROM r1 UNION ALL SELECT flow, amount, t, 2 FROM r2 UNION ALL SELECT flow, weight * 2, t, 3 FROM r3) SELECT which, COUNT(*) AS n, MAX(x) AS most FROM said [WINDOW 30 EVERY 15 ON t] GROUP BY which
+
 -- ROW_NUMBER() in a query in FROM or WITH, and how many of it around it; the rest of that condition is about the answer.
 SELECT symbol, price, rn FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) AS rn FROM trades [WINDOW 20 EVERY 10 ON t]) AS r WHERE 2 >= rn AND price > 5
 

@@ -168,6 +168,7 @@ def test_kinds_of_nodes_of_our_own_are_read_as_a_whole() -> None:
         (RANKED.replace("ORDER", "HAVING price > 3 ORDER"), "HAVING"),
         (RANKED.replace("SELECT", "SELECT DISTINCT"), "DISTINCT"),
         (RANKED.replace("ORDER BY", "SORT BY"), "SORT"),
+        ("SELECT seq FROM trades UNION ALL BY NAME SELECT seq FROM trades", "UNION"),
         (RANKED.replace("ORDER", "CLUSTER BY symbol ORDER"), "CLUSTER"),
         (RANKED.replace("ORDER", "DISTRIBUTE BY symbol ORDER"), "DISTRIBUTE"),
         (RANKED.replace("ORDER", "LATERAL VIEW EXPLODE(a) x ORDER"), "LATERAL"),

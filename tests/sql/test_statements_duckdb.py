@@ -67,6 +67,10 @@ class Statements:
             "SELECT id, t, g, half, 10 - x AS x, i FROM trades",
             "SELECT id, t, g, half, x, i * 2 + 1 AS i FROM trades WHERE i > 0 OR half",
             "SELECT * EXCEPT (x), i + 0.5 AS x FROM trades",
+            "SELECT id, t, g, half, x, i FROM trades WHERE half UNION ALL "
+            "SELECT id + 100, 90 + t, g, NOT half, i, id % 3 FROM trades WHERE i > 0",
+            "SELECT id, t, g, half, i AS x, i FROM trades WHERE id < 20 UNION ALL SELECT id, t, 'b', TRUE, x, NULL "
+            "FROM trades WHERE id > 40 UNION ALL SELECT id, t, g, half, x, i FROM (SELECT * FROM trades WHERE id = 30)",
             "SELECT id, t, CASE WHEN half THEN 'half' ELSE g END AS g, half, i AS x, id % 4 AS i FROM trades",
         )
         return self._chance.choice(

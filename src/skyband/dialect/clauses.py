@@ -18,6 +18,7 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Select: frozenset(
         {"with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset"}
     ),
+    exp.Union: frozenset({"this", "expression", "with_"}),
     exp.With: frozenset({"expressions"}),
     exp.CTE: frozenset({"this", "alias"}),
     exp.Subquery: frozenset({"this", "alias"}),
@@ -52,6 +53,7 @@ _VALUES: Final[
 
 _JOINS: Final = "Possible: JOIN … ON, JOIN … USING, and FULL JOIN … USING of streams."
 _BEST: Final = "The best k are asked for: LIMIT 10."
+_AROUND: Final = "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [WINDOW 1 HOUR] ORDER BY … LIMIT 10."
 _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Select, "distinct"): ("DISTINCT is not supported: equal rows stay separate rows", ""),
     (exp.Limit, "offset"): ("How many are passed over stands behind OFFSET", "Write LIMIT 10 OFFSET 5."),
@@ -65,6 +67,14 @@ _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Select, "sort"): ("SORT BY has no meaning here; ORDER BY ranks", ""),
     (exp.Select, "into"): ("SELECT INTO is not supported: the answer is what sb.sql returns", ""),
     (exp.Select, "locks"): ("FOR UPDATE and FOR SHARE have no meaning for streams", ""),
+    (exp.In, "query"): ("A query inside a query cannot be answered as a stream goes by", "Write x IN ('a', 'b')."),
+    (exp.Union, "distinct"): (
+        "UNION drops equal rows, and would have to keep all of them",
+        "Write UNION ALL.",
+    ),
+    (exp.Union, "order"): ("ORDER BY ranks the rows of a window, and a union has none here", _AROUND),
+    (exp.Union, "limit"): ("LIMIT ranks the rows of a window, and a union has none here", _AROUND),
+    (exp.Union, "by_name"): ("UNION ALL puts columns together by their place", "Leave BY NAME out."),
     (exp.Table, "sample"): ("TABLESAMPLE is not supported: every row of a window counts", ""),
     (exp.Table, "version"): ("A stream has no versions: all of its rows count as they come", ""),
     (exp.Table, "pivots"): ("PIVOT is not supported", ""),

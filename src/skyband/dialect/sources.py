@@ -54,7 +54,8 @@ def check_queries(text: str, select: exp.Select) -> None:
             texts.refuse(text, "A subquery here is not supported on a stream", part, ROW_WISE)
 
 
-def _stands_in_from(part: exp.Expr) -> bool:
+def stands_in_from(part: exp.Expr) -> bool:
+    """Is it a query in FROM, in a JOIN or in WITH?"""
     parent = part.parent
     while isinstance(parent, (exp.Subquery, Stream)):
         parent = parent.parent

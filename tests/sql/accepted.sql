@@ -264,6 +264,9 @@ WITH c(id, moment, x) AS (SELECT seq, t * 2, price FROM trades) SELECT id FROM c
 -- A query in FROM does the same.
 SELECT seq FROM (SELECT seq, t, price FROM trades WHERE volume > 3) AS some [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
+-- A query in FROM need not have a name.
+SELECT seq, twice FROM (SELECT seq, t, price * 2 AS twice FROM trades WHERE volume > 2) [WINDOW 20 EVERY 10 ON t] ORDER BY twice DESC LIMIT 2
+
 -- UNION ALL in FROM or WITH: rows of several inputs as one, in the order that the window's column gives them.
 SELECT name, size FROM (SELECT flow AS name, size, t FROM r1 UNION ALL SELECT flow, amount, t FROM r2 WHERE amount > 0.2) AS r [WINDOW 20 EVERY 10 ON t] ORDER BY size DESC LIMIT 3
 

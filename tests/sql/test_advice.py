@@ -34,7 +34,6 @@ MENDED = {
     "Here: WITH ERROR 0.001.": f"SELECT * {T} {TOP} WITH ERROR 0.001",
     "Leave LATENESS out.": f"SELECT * FROM trades [WINDOW 10 ROWS] {TOP}",
     "Inputs have plain names.": f"SELECT * {T} {TOP}",
-    "Write FROM (SELECT …) AS t [WINDOW 1 HOUR].": f"SELECT * FROM (SELECT * FROM trades) AS t [WINDOW 1 HOUR] {TOP}",
     "A common table expression (WITH name AS …) may compute columns and filter rows of one input.": (
         f"WITH a AS (SELECT * FROM trades WHERE price > 3) SELECT * FROM a [WINDOW 10 EVERY 5 ON t] {TOP}"
     ),

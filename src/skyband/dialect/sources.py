@@ -78,9 +78,7 @@ def _from(text: str, select: exp.Select, known: Known) -> list[tuple[str, Source
     for holder in (start, *(select.args.get("joins") or ())):
         node = holder.this.this if isinstance(holder.this, Stream) else holder.this
         source = _source(text, holder.this, node, known)
-        alias = node.alias_or_name
-        if not alias:
-            texts.refuse(text, "A query in FROM needs a name", node, "Write FROM (SELECT …) AS t [WINDOW 1 HOUR].")
+        alias = node.alias_or_name or "_" * (len(found) + 1)  # a query in FROM need not have a name
         if alias.lower() in {other.lower() for other, _, _ in found}:
             possible = "Give one another name: FROM t AS a, t AS b."
             texts.refuse(text, f"Two inputs are called {alias!r}", node, possible)

@@ -63,7 +63,7 @@ def _ordered(statement: Statement) -> Ranking:
         missing = "ORDER BY" if order is None else "LIMIT"
         statement.refuse(
             f"There is no {missing}, so all rows of every window would have to be shown",
-            None,
+            "SELECT" if order is limit is None else "LIMIT" if order is None else "ORDER",
             "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.",
         )
     per, skipped = tuple(limit.expressions or ()), offset_of(statement)

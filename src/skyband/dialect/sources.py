@@ -73,7 +73,12 @@ def _with(text: str, select: exp.Select, known: Known) -> Known:
 def _from(text: str, select: exp.Select, known: Known) -> list[tuple[str, Source, exp.Expr]]:
     start = select.args.get("from_")
     if start is None:
-        texts.refuse(text, "There is no FROM", None, "Name the inputs: SELECT … FROM trades [WINDOW 1 HOUR].")
+        texts.refuse(
+            text,
+            "There is no FROM",
+            texts.place_of_last(text, "SELECT"),
+            "Name the inputs: SELECT … FROM trades [WINDOW 1 HOUR].",
+        )
     found: list[tuple[str, Source, exp.Expr]] = []
     for holder in (start, *(select.args.get("joins") or ())):
         node = holder.this.this if isinstance(holder.this, Stream) else holder.this

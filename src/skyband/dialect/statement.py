@@ -94,8 +94,10 @@ class Statement:
             for leaf in (chain(*(part.leaves for part in made[one.name])) if one.name in made else (one,))
         )
 
-    def refuse(self, why: str, where: exp.Expr | None = None, possible: str = "") -> NoReturn:
-        texts.refuse(self.text, why, where, possible)
+    def refuse(self, why: str, where: exp.Expr | str | None = None, possible: str = "") -> NoReturn:
+        """Raise `InvalidSql` at a part of the tree, or at the last place of a word, which the tree has no place of."""
+        place = texts.place_of_last(self.text, where) if isinstance(where, str) else where
+        texts.refuse(self.text, why, place, possible)
 
     def attempt(self, make: Callable[[], T], where: exp.Expr | None = None) -> T:
         """What `make` makes; what it complains of is shown in the text."""
@@ -110,7 +112,13 @@ class Statement:
                 self.check_rows(where)
             # What polars says of it is about an expression that nobody wrote.
             why = str(error).partition("': ")[0] + "'" if str(error).startswith("Cannot evaluate") else str(error)
-            self.refuse(why, where)
+            self.refuse(why, where if where is not None else self._guilty(why))
+
+    def _guilty(self, why: str) -> exp.Expr | str:
+        """Where the fault may be that a query found when it was made of all parts."""
+        return next(
+            (word.upper() for word in ("emit", "error", "recall") if why.startswith(word)), self.inputs[-1].node
+        )
 
     def check_rows(self, tree: exp.Expr) -> None:
         """Raise at an aggregate in what is asked of each row by itself."""

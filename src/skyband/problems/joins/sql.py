@@ -41,7 +41,7 @@ Schemas = Mapping[str, pa.Schema]
 def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The statement as a `JoinAggregate`. `schemas` by alias."""
     if statement.error is not None or statement.recall is not None:
-        statement.refuse("Aggregates are exact: there is no error to allow")
+        statement.refuse("Aggregates are exact: there is no error to allow", "ERROR" if statement.error else "RECALL")
     for item in statement.items:
         if (call := unknown_function(item.tree)) is not None:
             refuse_function(statement, call)

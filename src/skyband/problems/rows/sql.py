@@ -25,7 +25,9 @@ from skyband.problems.rows.query import TopK
 def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopK`. `schemas` by alias."""
     if statement.recall is not None:
-        statement.refuse("WITH RECALL is for scores that come from several streams", None, "Here: WITH ERROR 0.001.")
+        statement.refuse(
+            "WITH RECALL is for scores that come from several streams", "RECALL", "Here: WITH ERROR 0.001."
+        )
     read = partial(ranking_of, several=True, ties=True)
     statement, schemas = with_columns(statement, schemas, list(read(statement).per), "LIMIT … BY")
     (one,) = statement.inputs

@@ -1,4 +1,4 @@
-"""How a statement ranks: ORDER BY with LIMIT, FETCH or OFFSET, or ROW_NUMBER() with a filter on it."""
+"""How a statement ranks: ORDER BY with LIMIT, FETCH or OFFSET, or a rank with a filter on it."""
 
 from __future__ import annotations
 
@@ -190,7 +190,8 @@ def count_of(statement: Statement, node: exp.Expr | None) -> int:
 def _whole(statement: Statement, node: exp.Expr | None) -> int:
     number = node.unnest() if node is not None else None
     if not isinstance(number, exp.Literal) or not number.is_int:
-        statement.refuse("The number of rows must be a whole number, at least 1", node)
+        is_placed = node is not None and texts.place_of(node) is not None
+        statement.refuse("The number of rows must be a whole number, at least 1", node if is_placed else "LIMIT")
     return int(number.name)
 
 

@@ -50,7 +50,7 @@ def sources_of(text: str, select: exp.Select) -> list[tuple[str, Source, exp.Exp
 def check_queries(text: str, select: exp.Select) -> None:
     """Raise at a query that stands elsewhere than in FROM and WITH."""
     for part in select.find_all(exp.Subquery, exp.Union, exp.Exists, exp.Select):
-        if part is not select and not _stands_in_from(part):
+        if part is not select and not stands_in_from(part):
             texts.refuse(text, "A subquery here is not supported on a stream", part, ROW_WISE)
 
 

@@ -10,6 +10,8 @@ window by count     the last `size` arrivals (of the group), after every `every`
 each arrival        without `every`: by value the rows later than now - size, where now is the largest time seen.
 ranking             higher score, then later time, then later arrival. A row without a score (None or NaN) has a
                     place in the window, and no rank.
+ties                with "rank" a row's rank is one more than there are rows with a higher score, with "dense" than
+                    there are higher scores; all rows of rank k or better are shown.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class Question(NamedTuple):
     by_count: bool = False
     emit: str = "windows"
     lateness: int | None = 0
+    ties: str | None = None  # equal scores share a rank: "rank" or "dense"
 
 
 class Row(NamedTuple):
@@ -79,10 +82,10 @@ Event = Row | Advance
 def answers(question: Question, events: Iterable[Event], *, finished: bool = True) -> list[Shown]:
     """All the output of `question` over the rows and clock ticks in `events`; `finished`: and no more will come."""
     if question.by_count:
-        return _differences(question.emit, _after_each_count(question, events))
+        return _differences(question, _after_each_count(question, events))
     if question.every is None:
-        return _differences(question.emit, _after_each_time(question, events))
-    return _differences(question.emit, _closed_windows(question, events, finished))
+        return _differences(question, _after_each_time(question, events))
+    return _differences(question, _closed_windows(question, events, finished))
 
 
 def late(question: Question, events: Iterable[Event]) -> list[int]:
@@ -129,7 +132,7 @@ def top(question: Question, events: Sequence[Event], k: int, size: int | None = 
     for group in _distinct(member.group for member in arrived):
         mine = [member for member in arrived if member.group == group and member.position not in dropped]
         live, at = _asked(question, events, mine, size)
-        shown += _enter_all(at, group, _best(live, k))
+        shown += _enter_all(question, at, group, _best(live, question._replace(k=k)))
     return shown
 
 
@@ -192,7 +195,7 @@ def _after_each_count(question: Question, events: Iterable[Event]) -> Answers:
         mine.append(member)
         if question.every is None or len(mine) % question.every == 0:
             live = mine if question.size is None else mine[-question.size :]
-            shown.append((len(mine), member.group, _best(live, question.k)))
+            shown.append((len(mine), member.group, _best(live, question)))
     return shown
 
 
@@ -207,7 +210,7 @@ def _after_each_time(question: Question, events: Sequence[Event]) -> Answers:
         now = max(old.time for old in arrived)
         live = [old for old in arrived if question.size is None or old.time > now - question.size]
         for group in _distinct(old.group for old in arrived):
-            shown.append((now, group, _best([old for old in live if old.group == group], question.k)))
+            shown.append((now, group, _best([old for old in live if old.group == group], question)))
     return shown
 
 
@@ -222,7 +225,7 @@ def _closed_windows(question: Question, events: Sequence[Event], finished: bool)
         if end <= until:
             inside = [member for member in ranked if _counts_in(question, member, end)]
             for group in _distinct(member.group for member in ranked):
-                shown.append((end, group, _best([member for member in inside if member.group == group], question.k)))
+                shown.append((end, group, _best([member for member in inside if member.group == group], question)))
     return shown
 
 
@@ -267,32 +270,43 @@ def _interesting_ends(question: Question, ranked: list[Member], until: float) ->
 # -- from answers to output ----------------------------------------------------------------------------------------
 
 
-def _best(live: Iterable[Member], k: int) -> list[Member]:
+def _best(live: Iterable[Member], question: Question) -> list[Member]:
     ranked = [member for member in live if member.ranked]
-    return sorted(ranked, key=lambda member: (member.score, member.time, member.position), reverse=True)[:k]
+    ranked.sort(key=lambda member: (member.score, member.time, member.position), reverse=True)
+    return [member for member, rank in zip(ranked, _ranks(ranked, question.ties), strict=True) if rank <= question.k]
 
 
-def _differences(emit: str, shown: Answers) -> list[Shown]:
+def _ranks(best: list[Member], ties: str | None) -> list[int]:
+    """The ranks of rows that come best first."""
+    if ties is None:
+        return list(range(1, len(best) + 1))
+    better = ([other.score for other in best if other.score > member.score] for member in best)
+    return [1 + len(set(scores) if ties == "dense" else scores) for scores in better]
+
+
+def _differences(question: Question, shown: Answers) -> list[Shown]:
     lines: list[Shown] = []
     before: dict[Hashable, list[Member]] = {}
     entered: set[int] = set()
     for at, group, after in shown:
-        everyone = _enter_all(at, group, after)
-        if emit == "windows":
+        everyone = _enter_all(question, at, group, after)
+        if question.emit == "windows":
             lines += everyone
-        elif emit == "entries":
+        elif question.emit == "entries":
             lines += [line for line in everyone if line.position not in entered]
             entered |= {member.position for member in after}
         else:
             old = before.get(group, [])
-            lines += [line._replace(change="leave") for line in _enter_all(at, group, old) if not _has(after, line)]
+            leaving = [line for line in _enter_all(question, at, group, old) if not _has(after, line)]
+            lines += [line._replace(change="leave") for line in leaving]
             lines += [line for line in everyone if not _has(old, line)]
             before[group] = after
     return lines
 
 
-def _enter_all(at: int, group: Hashable, best: list[Member]) -> list[Shown]:
-    return [Shown(at, group, "enter", rank, member.score, member.position) for rank, member in enumerate(best, 1)]
+def _enter_all(question: Question, at: int, group: Hashable, best: list[Member]) -> list[Shown]:
+    ranked = zip(_ranks(best, question.ties), best, strict=True)
+    return [Shown(at, group, "enter", rank, member.score, member.position) for rank, member in ranked]
 
 
 def _has(rows: list[Member], line: Shown) -> bool:

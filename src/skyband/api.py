@@ -21,7 +21,7 @@ from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.joins.query import ONE_INPUT, Inputs, JoinAggregate, StreamInput
 from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows.query import TopK
+from skyband.problems.rows.query import Ties, TopK
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import Span, Window
 
@@ -81,6 +81,7 @@ class TopKOptions(TypedDict, total=False):
     error: float | None
     expect: Order | None
     max_jump: Span | None
+    ties: Ties | None
     for_each: Any
     key: str | Sequence[str] | None
     size: str | None

@@ -64,6 +64,7 @@ TOP_K: Options = {
     "error": 0.2,
     "expect": "falling",
     "max_jump": 50,
+    "ties": "rank",
 }
 FOR_EACH: Options = {
     "queries": QUERIES.slice(1),
@@ -386,6 +387,7 @@ STATED: dict[type, tuple[str, dict[str, tuple[str, str]]]] = {
             "emit": ("EMIT WINDOWS", "EMIT CHANGES"),
             "lateness": LATE,
             "error": ("EMIT WINDOWS", "WITH ERROR 0.2"),
+            "ties": ("LIMIT 2", "LIMIT 2 WITH TIES"),
         },
     ),
     sb.TopKForEach: (

@@ -145,6 +145,17 @@ SELECT seq, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) AS rn FR
 
 SELECT venue, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY venue, symbol ORDER BY price * 2 DESC) = 1
 
+-- RANK() and DENSE_RANK() give equal rows the same rank, and show all of them. So does WITH TIES.
+SELECT symbol, seq, volume FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY RANK() OVER (PARTITION BY symbol ORDER BY volume DESC) <= 2
+
+SELECT seq, volume FROM trades [WINDOW 20 MINUTES EVERY 10 MINUTES ON ts] QUALIFY DENSE_RANK() OVER (ORDER BY volume) < 3
+
+SELECT seq, rnk FROM (SELECT seq, RANK() OVER (ORDER BY volume DESC, symbol) AS rnk FROM trades [WINDOW 20 ROWS EVERY 10 ROWS ORDER BY seq]) WHERE rnk BETWEEN 2 AND 3
+
+SELECT seq, volume FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY volume DESC FETCH FIRST 2 ROWS WITH TIES
+
+SELECT seq, volume FROM trades [WINDOW 15 ON t] ORDER BY volume DESC LIMIT 1 WITH TIES BY symbol
+
 -- What is given: each row once, when it first enters; or what changed from window to window; or each window.
 SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4 EMIT ENTRIES
 
@@ -252,6 +263,14 @@ WITH c(id, moment, x) AS (SELECT seq, t * 2, price FROM trades) SELECT id FROM c
 
 -- A query in FROM does the same.
 SELECT seq FROM (SELECT seq, t, price FROM trades WHERE volume > 3) AS some [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
+
+-- A query in FROM need not have a name.
+SELECT seq, twice FROM (SELECT seq, t, price * 2 AS twice FROM trades WHERE volume > 2) [WINDOW 20 EVERY 10 ON t] ORDER BY twice DESC LIMIT 2
+
+-- UNION ALL in FROM or WITH: rows of several inputs as one, in the order that the window's column gives them.
+SELECT name, size FROM (SELECT flow AS name, size, t FROM r1 UNION ALL SELECT flow, amount, t FROM r2 WHERE amount > 0.2) AS r [WINDOW 20 EVERY 10 ON t] ORDER BY size DESC LIMIT 3
+
+WITH said AS (SELECT flow, size AS x, t, 1 AS which FROM r1 UNION ALL SELECT flow, amount, t, 2 FROM r2 UNION ALL SELECT flow, weight * 2, t, 3 FROM r3) SELECT which, COUNT(*) AS n, MAX(x) AS most FROM said [WINDOW 30 EVERY 15 ON t] GROUP BY which
 
 -- ROW_NUMBER() in a query in FROM or WITH, and how many of it around it; the rest of that condition is about the answer.
 SELECT symbol, price, rn FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) AS rn FROM trades [WINDOW 20 EVERY 10 ON t]) AS r WHERE 2 >= rn AND price > 5

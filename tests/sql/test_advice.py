@@ -18,6 +18,8 @@ PAIRS = "FROM trades a, trades b WHERE a.seq < b.seq ORDER BY {} LIMIT 3 WINDOW 
 JOIN = "SELECT a.auctionID, COUNT(*) FROM auction a [WINDOW 1 HOUR]{} GROUP BY a.auctionID"
 ACROSS = "SELECT * FROM r1 FULL JOIN r2 USING (flow) ORDER BY {} DESC LIMIT 3 WINDOW [10 ON t]"
 
+UNITED = "SELECT * FROM ({}) AS u [WINDOW 10 EVERY 5 ON t] ORDER BY t LIMIT 1"
+
 # By the advice, a statement that takes it.
 MENDED = {
     "Name the inputs: SELECT … FROM trades [WINDOW 1 HOUR].": f"SELECT 1 AS one FROM trades [WINDOW 1 HOUR] {TOP}",
@@ -32,11 +34,32 @@ MENDED = {
     "Here: WITH ERROR 0.001.": f"SELECT * {T} {TOP} WITH ERROR 0.001",
     "Leave LATENESS out.": f"SELECT * FROM trades [WINDOW 10 ROWS] {TOP}",
     "Inputs have plain names.": f"SELECT * {T} {TOP}",
-    "Write FROM (SELECT …) AS t [WINDOW 1 HOUR].": f"SELECT * FROM (SELECT * FROM trades) AS t [WINDOW 1 HOUR] {TOP}",
     "A common table expression (WITH name AS …) may compute columns and filter rows of one input.": (
         f"WITH a AS (SELECT * FROM trades WHERE price > 3) SELECT * FROM a [WINDOW 10 EVERY 5 ON t] {TOP}"
     ),
     "Possible: one SELECT.": f"SELECT * {T} {TOP}",
+    "Write x IN ('a', 'b').": f"SELECT * {T} WHERE symbol IN ('a', 'b') {TOP}",
+    "Write UNION ALL.": UNITED.format("SELECT * FROM trades UNION ALL SELECT * FROM trades"),
+    "Write CAST(x AS …) so that both are of one type.": (
+        UNITED.format("SELECT t FROM trades UNION ALL SELECT CAST(price AS INT) FROM trades")
+    ),
+    "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [WINDOW 1 HOUR] ORDER BY … LIMIT 10.": (
+        f"SELECT * FROM (SELECT * FROM trades UNION ALL SELECT * FROM trades) AS u [WINDOW 1 HOUR] {TOP}"
+    ),
+    "Each part may compute columns and filter rows: SELECT id, price FROM a WHERE price > 0 UNION ALL SELECT …": (
+        UNITED.format("SELECT seq, t FROM trades WHERE price > 0 UNION ALL SELECT seq, t FROM trades")
+    ),
+    "Name a column that has it: [WINDOW 10 ROWS ORDER BY seq].": (
+        "SELECT seq FROM (SELECT seq, price FROM trades UNION ALL SELECT seq, price FROM trades) AS u "
+        "[WINDOW 10 ROWS ORDER BY seq] ORDER BY price LIMIT 3"
+    ),
+    "Leave WITH TIES out.": f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol ORDER BY n FETCH FIRST 2 ROWS ONLY",
+    "Write QUALIFY RANK() OVER (ORDER BY x DESC) BETWEEN 3 AND 5.": (
+        f"SELECT * {T} QUALIFY RANK() OVER (ORDER BY price DESC) BETWEEN 3 AND 5"
+    ),
+    "Write ROW_NUMBER() OVER (…); rows of one input have RANK().": (
+        f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol QUALIFY ROW_NUMBER() OVER (ORDER BY n) <= 2"
+    ),
     "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10.": (
         f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) <= 10"
     ),

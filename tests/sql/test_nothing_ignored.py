@@ -90,6 +90,10 @@ USED: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
         RANKED.replace("LIMIT 2", "FETCH FIRST 2 ROWS ONLY"),
         RANKED.replace("LIMIT 2", "FETCH NEXT ROW ONLY"),
     ),
+    (exp.LimitOptions, "with_ties"): (
+        RANKED.replace("price DESC", "volume").replace("LIMIT 2", "FETCH FIRST 2 ROWS WITH TIES"),
+        RANKED.replace("price DESC", "volume"),
+    ),
     (exp.Window, "this"): (
         QUALIFIED.format("ORDER BY price DESC"),
         QUALIFIED.replace("<= 2", "< 2").format("ORDER BY price DESC"),
@@ -155,7 +159,8 @@ def test_kinds_of_nodes_of_our_own_are_read_as_a_whole() -> None:
         (f"{GROUPED} ORDER BY n NULLS FIRST", "NULLS"),
         (RANKED.replace("trades", "trades TABLESAMPLE (10 PERCENT)"), "TABLESAMPLE"),
         (RANKED.replace("LIMIT 2", "LIMIT 2 PERCENT"), "PERCENT"),
-        (RANKED.replace("LIMIT 2", "FETCH FIRST 2 ROWS WITH TIES"), "WITH"),
+        (QUALIFIED.replace("ROW_NUMBER()", "RANK(price)").format("ORDER BY price"), "price) OVER"),
+        (QUALIFIED.replace("ROW_NUMBER()", "DENSE_RANK(price)").format("ORDER BY price"), "price) OVER"),
         (RANKED.replace("SELECT seq", "SELECT seq INTO other"), "INTO"),
         (f"{GROUPED} OFFSET 3", "OFFSET"),
         ("SELECT seq FROM trades FOR SYSTEM_TIME AS OF 'x' ORDER BY price LIMIT 2 WINDOW [20 ON t]", "'x'"),
@@ -163,6 +168,7 @@ def test_kinds_of_nodes_of_our_own_are_read_as_a_whole() -> None:
         (RANKED.replace("ORDER", "HAVING price > 3 ORDER"), "HAVING"),
         (RANKED.replace("SELECT", "SELECT DISTINCT"), "DISTINCT"),
         (RANKED.replace("ORDER BY", "SORT BY"), "SORT"),
+        ("SELECT seq FROM trades UNION ALL BY NAME SELECT seq FROM trades", "UNION"),
         (RANKED.replace("ORDER", "CLUSTER BY symbol ORDER"), "CLUSTER"),
         (RANKED.replace("ORDER", "DISTRIBUTE BY symbol ORDER"), "DISTRIBUTE"),
         (RANKED.replace("ORDER", "LATERAL VIEW EXPLODE(a) x ORDER"), "LATERAL"),

@@ -26,6 +26,7 @@ def test_says_what_is_wrong_and_where(statement: str, said: str) -> None:
     with pytest.raises(sb.SkybandError) as caught:
         sb.sql(statement, **INPUTS)
     assert str(caught.value) == said
+    assert any(line.strip() == "^" for line in said.split("\n")), "it says where"
 
 
 WORDS = sorted({word for statement in ACCEPTED for word in statement.replace("[", " [ ").replace("]", " ] ").split()})

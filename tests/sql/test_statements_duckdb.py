@@ -67,6 +67,10 @@ class Statements:
             "SELECT id, t, g, half, 10 - x AS x, i FROM trades",
             "SELECT id, t, g, half, x, i * 2 + 1 AS i FROM trades WHERE i > 0 OR half",
             "SELECT * EXCEPT (x), i + 0.5 AS x FROM trades",
+            "SELECT id, t, g, half, x, i FROM trades WHERE half UNION ALL "
+            "SELECT id + 100, 90 + t, g, NOT half, i, id % 3 FROM trades WHERE i > 0",
+            "SELECT id, t, g, half, i AS x, i FROM trades WHERE id < 20 UNION ALL SELECT id, t, 'b', TRUE, x, NULL "
+            "FROM trades WHERE id > 40 UNION ALL SELECT id, t, g, half, x, i FROM (SELECT * FROM trades WHERE id = 30)",
             "SELECT id, t, CASE WHEN half THEN 'half' ELSE g END AS g, half, i AS x, id % 4 AS i FROM trades",
         )
         return self._chance.choice(
@@ -123,14 +127,18 @@ class Statements:
         shown, by, way = self._number(), self._number(), self._of("", " DESC", " ASC")
         per = self._of("", "", "g", "half", "id % 3")
         order = self._of(by, "4" if by == shown else by, "v" if by == shown else by)
-        numbered = f"ROW_NUMBER() OVER (PARTITION BY w{', ' + per if per else ''} ORDER BY {by}{way}, t DESC)"
+        counted = self._of("ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK")
+        is_limited = "[" in window and counted != "DENSE_RANK" and self._chance.random() < 0.4
+        recent = ", t DESC" if counted == "ROW_NUMBER" else ""
+        numbered = f"{counted}() OVER (PARTITION BY w{', ' + per if per else ''} ORDER BY {by}{way}{recent})"
         inner = f"SELECT w, {numbered} AS n, id, {shown} AS v FROM {windowed.format(source)} "
         inner += f"WHERE ({where.removeprefix('WHERE ') or 'TRUE'}) AND ({by}) IS NOT NULL"
         input_, first, kept = window.format(source), 1, ""
-        if "[" in window and self._chance.random() < 0.4:
-            skipped = self._chance.choice([0, 0, 1, 2])
-            limit = f"LIMIT {k}{f' BY {per}' if per else ''}{f' OFFSET {skipped}' if skipped else ''}"
-            limit = limit if per or skipped else self._of(limit, f"FETCH FIRST {k} ROWS ONLY")
+        if is_limited:
+            skipped = self._chance.choice([0, 0, 1, 2]) if recent else 0
+            ties = "" if recent else " WITH TIES"
+            limit = f"LIMIT {k}{ties}{f' BY {per}' if per else ''}{f' OFFSET {skipped}' if skipped else ''}"
+            limit = limit if per or skipped else self._of(limit, f"FETCH FIRST {k} ROWS{ties or ' ONLY'}")
             ours = (
                 f"SELECT window_end, window_start, id, {shown} AS v FROM {input_} {where}ORDER BY {order}{way} {limit}"
             )
@@ -138,13 +146,13 @@ class Statements:
         else:
             bound = self._bound(window)
             parts = ", ".join(part for part in self._chance.sample([bound, per], 2) if part)
-            over = f"ROW_NUMBER() OVER ({f'PARTITION BY {parts} ' if parts else ''}ORDER BY {by}{way})"
+            over = f"{counted}() OVER ({f'PARTITION BY {parts} ' if parts else ''}ORDER BY {by}{way})"
             ours, first, k, kept = self._numbered(over, shown, input_, where, k)
         theirs = f"SELECT w, w - {SIZE}, {'n, ' if 'AS n' in ours else ''}id, v FROM ({inner})"
         return Pair(front + ours, f"{front}{theirs} WHERE n BETWEEN {first} AND {k}{kept}")
 
     def _numbered(self, over: str, shown: str, input_: str, where: str, k: int) -> tuple[str, int, int, str]:
-        """A statement with ROW_NUMBER(), the first and last number that it asks for, and what else it asks."""
+        """A statement with a rank, the first and last number that it asks for, and what else it asks."""
         first = self._chance.choice([1, 1, 2]) if k > 1 else 1
         number = self._of("rn", "RN", "q.Rn")
         asked = self._of(f"{number} BETWEEN {first} AND {k}", f"{number} >= {first} AND {k} >= {number}")

@@ -45,6 +45,12 @@ def _opened(text: str, inputs: Iterable[str] | None) -> dict[str, Any]:
     statement = understand(text)
     by_name = {name.lower(): path for name, path in named_paths(inputs).items()}
     opened: dict[str, Any] = {}
+    if statement.unions:
+        statement.refuse(
+            "UNION ALL of files that grow has no order",
+            statement.inputs[0].node,
+            "Run it without --follow, or on Spark.",
+        )
     with Console(stderr=True).status("Waiting for rows"):
         for one in statement.inputs:
             if (path := by_name.get(one.name.lower())) is not None:

@@ -176,29 +176,35 @@ class Line(NamedTuple, Generic[ItemT]):
 
 
 class PlainEmit(Generic[ItemT]):
-    """What is said of each answer. `key` says which items are the same: in rows and pairs, their arrivals."""
+    """What is said of each answer. `key` says which items are the same: in rows and pairs, their arrivals; `ranks` the
+    ranks of items that come best first."""
 
-    def __init__(self, emit: int, key: Callable[[ItemT], tuple[int, ...]]) -> None:
-        self._emit, self._key = emit, key
+    def __init__(
+        self, emit: int, key: Callable[[ItemT], tuple[int, ...]], ranks: Callable[[list[ItemT]], Sequence[int]]
+    ) -> None:
+        self._emit, self._key, self._ranks = emit, key, ranks
         self.shown: dict[int, list[ItemT]] = {}  # with changes, by group: the last answer, if it is not empty
         self.entered: set[tuple[int, ...]] = set()  # with entries: what has been shown
         self.lines: list[Line[ItemT]] = []
 
     def show(self, at: int, group: int, best: list[ItemT]) -> None:
         """These are the best now: say of them what the query asks for."""
-        entering = [Line(at, group, rank, item, ENTER) for rank, item in enumerate(best, 1)]
+        entering = [Line(at, group, rank, item, ENTER) for rank, item in self._ranked(best)]
         if is_once(self._emit):
             entering = [line for line in entering if self._key(line.item) not in self.entered]
             self.entered |= self._keys(best)
         elif takes_back(self._emit):
             before = self.shown.pop(group, [])
             then, now = self._keys(before), self._keys(best)
-            leaving = [Line(at, group, rank, item, LEAVE) for rank, item in enumerate(before, 1)]
+            leaving = [Line(at, group, rank, item, LEAVE) for rank, item in self._ranked(before)]
             self.lines += [line for line in leaving if self._key(line.item) not in now]
             entering = [line for line in entering if self._key(line.item) not in then]
             if best:
                 self.shown[group] = best
         self.lines += entering
+
+    def _ranked(self, items: list[ItemT]) -> Iterator[tuple[int, ItemT]]:
+        return zip(self._ranks(items), items, strict=True)
 
     def _keys(self, items: list[ItemT]) -> set[tuple[int, ...]]:
         return {self._key(item) for item in items}

@@ -55,7 +55,7 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         self._waits = window.every > 0 and not window.by_count  # windows close by the watermark
         self._counts = window.by_count  # the rows of each group, in a window of its own; by value there is one for all
         self.windows: dict[int, PlainWindow[RowT]] = {}
-        self.emit: PlainEmit[ItemT] = PlainEmit(emit, self.key)
+        self.emit: PlainEmit[ItemT] = PlainEmit(emit, self.key, self.ranks)
 
     # -- what a problem says of itself --------------------------------------------------------------------------------
 
@@ -77,6 +77,10 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
 
     def group_of(self, row: RowT) -> int:
         return 0
+
+    def ranks(self, items: list[ItemT]) -> Sequence[int]:
+        """The rank of each of these, which come best first."""
+        return range(1, len(items) + 1)
 
     # -- the protocol -------------------------------------------------------------------------------------------------
 
@@ -117,8 +121,8 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         found = []
         for group in sorted({self.group_of(row) for row in self.rows()}):
             at, rows = self._window_of(group).asked(size, showing=self._is_showing(group))
-            best = self.ranked([row for row in rows if self.group_of(row) == group])[:k]
-            found += [Line(at, group, rank, item, ENTER) for rank, item in enumerate(best, 1)]
+            best = self._best([row for row in rows if self.group_of(row) == group], k)
+            found += [Line(at, group, rank, item, ENTER) for rank, item in zip(self.ranks(best), best, strict=True)]
         return self.answer(found)
 
     def held(self) -> Ints:
@@ -167,8 +171,11 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         """The answer now is the best of these rows; by value, of each group."""
         groups = {group} if self._counts else {*map(self.group_of, rows), *self.emit.shown}
         for each in sorted(groups):
-            best = self.ranked([row for row in rows if self.group_of(row) == each])[: self._k]
-            self.emit.show(at, each, best)
+            self.emit.show(at, each, self._best([row for row in rows if self.group_of(row) == each], self._k))
+
+    def _best(self, rows: list[RowT], k: int) -> list[ItemT]:
+        items = self.ranked(rows)
+        return [item for item, rank in zip(items, self.ranks(items), strict=True) if rank <= k]
 
     def _take_answer(self) -> AnswerT:
         lines, self.emit.lines = self.emit.lines, []

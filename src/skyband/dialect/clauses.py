@@ -18,6 +18,7 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Select: frozenset(
         {"with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset"}
     ),
+    exp.Union: frozenset({"this", "expression", "with_"}),
     exp.With: frozenset({"expressions"}),
     exp.CTE: frozenset({"this", "alias"}),
     exp.Subquery: frozenset({"this", "alias"}),
@@ -36,9 +37,10 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Ordered: frozenset({"this", "desc", "nulls_first", "nulls"}),
     exp.Limit: frozenset({"expression", "expressions", "limit_options"}),
     exp.Offset: frozenset({"expression"}),
-    exp.LimitOptions: frozenset({"rows"}),
+    exp.LimitOptions: frozenset({"rows", "with_ties"}),
     exp.Fetch: frozenset({"direction", "count", "limit_options"}),
     exp.Window: frozenset({"this", "partition_by", "order", "over"}),
+    **dict.fromkeys((exp.Rank, exp.DenseRank), frozenset()),
 }
 
 _VALUES: Final[
@@ -51,6 +53,7 @@ _VALUES: Final[
 
 _JOINS: Final = "Possible: JOIN … ON, JOIN … USING, and FULL JOIN … USING of streams."
 _BEST: Final = "The best k are asked for: LIMIT 10."
+_AROUND: Final = "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [WINDOW 1 HOUR] ORDER BY … LIMIT 10."
 _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Select, "distinct"): ("DISTINCT is not supported: equal rows stay separate rows", ""),
     (exp.Limit, "offset"): ("How many are passed over stands behind OFFSET", "Write LIMIT 10 OFFSET 5."),
@@ -64,19 +67,30 @@ _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Select, "sort"): ("SORT BY has no meaning here; ORDER BY ranks", ""),
     (exp.Select, "into"): ("SELECT INTO is not supported: the answer is what sb.sql returns", ""),
     (exp.Select, "locks"): ("FOR UPDATE and FOR SHARE have no meaning for streams", ""),
+    (exp.In, "query"): ("A query inside a query cannot be answered as a stream goes by", "Write x IN ('a', 'b')."),
+    (exp.Union, "distinct"): (
+        "UNION drops equal rows, and would have to keep all of them",
+        "Write UNION ALL.",
+    ),
+    (exp.Union, "order"): ("ORDER BY ranks the rows of a window, and a union has none here", _AROUND),
+    (exp.Union, "limit"): ("LIMIT ranks the rows of a window, and a union has none here", _AROUND),
+    (exp.Union, "by_name"): ("UNION ALL puts columns together by their place", "Leave BY NAME out."),
     (exp.Table, "sample"): ("TABLESAMPLE is not supported: every row of a window counts", ""),
     (exp.Table, "version"): ("A stream has no versions: all of its rows count as they come", ""),
     (exp.Table, "pivots"): ("PIVOT is not supported", ""),
     (exp.With, "recursive"): ("WITH RECURSIVE is not supported", ""),
     (exp.LimitOptions, "percent"): ("How many rows is a number, not a share", _BEST),
-    (exp.LimitOptions, "with_ties"): ("WITH TIES is not supported: of equal scores the more recent comes first", _BEST),
+    **{
+        (kind, "expressions"): (f"{words}() takes no arguments: it counts the rows that ORDER BY puts first", "")
+        for kind, words in ((exp.Rank, "RANK"), (exp.DenseRank, "DENSE_RANK"))
+    },
     **{
         (kind, "expressions"): (f"{words} is not supported", "Possible: GROUP BY columns or expressions.")
         for kind, words in ((exp.Cube, "CUBE"), (exp.Rollup, "ROLLUP"), (exp.GroupingSets, "GROUPING SETS"))
     },
     (exp.Group, "grouping_sets"): ("GROUPING SETS is not supported", "Possible: GROUP BY columns or expressions."),
     (exp.Group, "all"): ("GROUP BY ALL is not supported", "Name the columns: GROUP BY symbol."),
-    (exp.Window, "spec"): ("A frame has no meaning for ROW_NUMBER(), which counts all rows of the window", ""),
+    (exp.Window, "spec"): ("A frame has no meaning for a rank, which counts all rows of the window", ""),
     (exp.Join, "method"): ("{value} JOIN is not supported", _JOINS),
     (exp.Join, "side"): ("{value} JOIN is not supported", _JOINS),
     (exp.Join, "kind"): ("{value} JOIN is not supported", _JOINS),

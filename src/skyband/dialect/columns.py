@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -79,6 +79,21 @@ def qualified(
         if item.is_starred and star is not None:  # what is wrong with it is wrong there
             item.tree.meta["start"] = star
     return select, items
+
+
+def renamed(statement: Statement, items: tuple[Item, ...], names: tuple[str, ...], called: str) -> tuple[Item, ...]:
+    """The columns of a query that is called so, by the names it was given: WITH c(x, y) AS … No two may be alike."""
+    if names:
+        if len(names) != len(items):
+            where = items[0].tree if items else None
+            statement.refuse(f"{called!r} names {len(names)} columns and has {len(items)}", where)
+        items = tuple(replace(item, name=name) for item, name in zip(items, names, strict=True))
+    taken: set[str] = set()
+    for item in items:
+        if item.name.lower() in taken:
+            statement.refuse(f"Two columns of {called!r} are called {item.name!r}", item.tree, "Write x AS name.")
+        taken.add(item.name.lower())
+    return items
 
 
 def _check_stars(statement: Statement, select: exp.Select, schemas: Schemas) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.dialect.columns import Item, qualified
+from skyband.dialect.columns import qualified, renamed
 from skyband.dialect.nodes import Stream
 from skyband.dialect.window_bounds import bound_in
 from skyband.expressions.grammar import parts_of, rewritten
@@ -97,7 +97,7 @@ def put_together(statement: Statement) -> Statement:
 
 
 def _with_level(statement: Statement, level: Level) -> Statement:
-    items = _named(statement, level)
+    items = renamed(statement, statement.items, level.names, level.alias)
     schema = pa.schema([pa.field(item.name, pa.null()) for item in items])
     select, shown = qualified(statement, level.select, {level.alias: schema})
     trees = {item.name: item.tree for item in items}
@@ -127,21 +127,6 @@ def _with_level(statement: Statement, level: Level) -> Statement:
 
 def _plain(tree: exp.Expr) -> exp.Expr:
     return tree.unnest() if isinstance(tree.unnest(), (exp.Column, exp.Window, exp.AggFunc, exp.Var)) else tree
-
-
-def _named(statement: Statement, level: Level) -> tuple[Item, ...]:
-    """The columns of the query within, by the names they have outside of it."""
-    items = statement.items
-    if level.names:
-        if len(level.names) != len(items):
-            statement.refuse(f"{level.alias!r} names {len(level.names)} columns and has {len(items)}")
-        items = tuple(replace(item, name=name) for item, name in zip(items, level.names, strict=True))
-    taken: set[str] = set()
-    for item in items:
-        if item.name.lower() in taken:
-            statement.refuse(f"Two columns of {level.alias!r} are called {item.name!r}", item.tree, "Write x AS name.")
-        taken.add(item.name.lower())
-    return items
 
 
 def _has_ranking(select: exp.Select) -> bool:

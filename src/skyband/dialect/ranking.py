@@ -1,4 +1,4 @@
-"""How a statement ranks: ORDER BY with LIMIT, FETCH or OFFSET, or ROW_NUMBER() with a filter on it."""
+"""How a statement ranks: ORDER BY with LIMIT, FETCH or OFFSET, or a rank with a filter on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from skyband.dialect import text as texts
 from skyband.dialect.statement import Statement
 
 
@@ -26,8 +27,9 @@ class Ranking:
     keys: tuple[Key, ...]
     k: int
     per: tuple[exp.Expr, ...] = ()
-    number: exp.Expr | None = None  # ROW_NUMBER() OVER (…), where that was written
+    number: exp.Expr | None = None  # ROW_NUMBER() OVER (…) or the like, where that was written
     first: int = 1  # of the ranks that are shown: OFFSET
+    ties: str | None = None  # equal rows share a rank: "rank" or "dense"
 
     @property
     def by(self) -> exp.Expr:
@@ -39,13 +41,15 @@ class Ranking:
         return self.keys[0].ascending
 
 
-def ranking_of(statement: Statement, *, several: bool = False) -> Ranking:
+def ranking_of(statement: Statement, *, several: bool = False, ties: bool = False) -> Ranking:
     """ORDER BY … LIMIT k, LIMIT k BY …, or QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) <= k. `several`: there
-    may be more than one key, of any type that has an order."""
+    may be more than one key, of any type that has an order. `ties`: equal rows may share a rank."""
     qualify = statement.take("qualify")
     if qualify is None and (number := next((one.tree for one in statement.items if one.tree.find(exp.Window)), None)):
         statement.refuse("The number of rows is missing", number, "Write WHERE rn <= 10 around it, or QUALIFY.")
     ranking = _qualified(statement, qualify) if qualify else _ordered(statement)
+    if ranking.ties is not None and not ties:
+        _refuse_ties(statement, ranking.number)
     if not several:
         _check_one(statement, ranking.keys)
         if ranking.first > 1:
@@ -59,18 +63,19 @@ def _ordered(statement: Statement) -> Ranking:
         missing = "ORDER BY" if order is None else "LIMIT"
         statement.refuse(
             f"There is no {missing}, so all rows of every window would have to be shown",
-            None,
+            "SELECT" if order is limit is None else "LIMIT" if order is None else "ORDER",
             "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.",
         )
     per, skipped = tuple(limit.expressions or ()), offset_of(statement)
-    return Ranking(keys_of(order), skipped + count_of(statement, limit.expression), per, first=skipped + 1)
+    k, ties = count_of(statement, limit.expression), "rank" if _has_ties(limit) else None
+    if ties is not None and skipped:
+        statement.refuse("WITH TIES shows ranks from the first on", statement.select.args["offset"], _BETWEEN)
+    return Ranking(keys_of(order), skipped + k, per, first=skipped + 1, ties=ties)
 
 
 _POSSIBLE = "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10."
-_OTHERS = {
-    exp.Rank: "RANK() shows as many rows as there are equal ones, which have no bound",
-    exp.DenseRank: "DENSE_RANK() shows all rows of the best values, which have no bound",
-}
+_BETWEEN = "Write QUALIFY RANK() OVER (ORDER BY x DESC) BETWEEN 3 AND 5."
+_COUNTED: Mapping[type[exp.Expr], str | None] = {exp.RowNumber: None, exp.Rank: "rank", exp.DenseRank: "dense"}
 _SWAPPED: Mapping[type[exp.Expr], type[exp.Expr]] = {
     exp.GTE: exp.LTE,
     exp.GT: exp.LT,
@@ -89,13 +94,39 @@ def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
     if statement.select.args.get("order") or statement.select.args.get("limit"):
         statement.refuse("QUALIFY already ranks the rows, so ORDER BY and LIMIT are not allowed", asked[0][3])
     if window.args.get("order") is None:
-        statement.refuse("ROW_NUMBER() needs an ORDER BY", window, _POSSIBLE)
+        statement.refuse(f"{_called(window)} needs an ORDER BY", window, _POSSIBLE)
     first, last = max(one[1] for one in asked), min((one[2] for one in asked if one[2] is not None), default=None)
     if last is None:
-        statement.refuse("Only the first rows can be asked for: ROW_NUMBER() <= k", asked[0][3], _POSSIBLE)
+        statement.refuse(f"Only the first rows can be asked for: {_called(window)} <= k", asked[0][3], _POSSIBLE)
     if last < first:
         statement.refuse(f"No row has a number from {first} to {last}", asked[0][3], _POSSIBLE)
-    return Ranking(keys_of(window.args["order"]), last, tuple(window.args.get("partition_by") or ()), window, first)
+    per, ties = tuple(window.args.get("partition_by") or ()), _COUNTED[type(window.this)]
+    return Ranking(keys_of(window.args["order"]), last, per, window, first, ties)
+
+
+def _called(window: exp.Window) -> str:
+    return window.this.sql(dialect="spark")
+
+
+def _has_ties(limit: exp.Expr) -> bool:
+    options = limit.args.get("limit_options")
+    return options is not None and bool(options.args.get("with_ties"))
+
+
+def check_no_ties(statement: Statement, limit: exp.Expr) -> None:
+    """Raise at LIMIT … WITH TIES, where equal ones cannot share a rank."""
+    if _has_ties(limit):
+        _refuse_ties(statement, None)
+
+
+def _refuse_ties(statement: Statement, number: exp.Expr | None) -> None:
+    words = ("TIES",) if number is None else ("RANK", "DENSE_RANK")
+    texts.refuse(
+        statement.text,
+        "Here of equal ones the more recent comes first, so they cannot share a rank",
+        texts.place_of_word(statement.text, words, near=statement.select if number is None else number),
+        "Leave WITH TIES out." if number is None else "Write ROW_NUMBER() OVER (…); rows of one input have RANK().",
+    )
 
 
 def _parts(condition: exp.Expr) -> list[exp.Expr]:
@@ -113,9 +144,8 @@ def _asked(statement: Statement, condition: exp.Expr) -> tuple[exp.Window, int, 
     if type(condition) in _SWAPPED and isinstance(condition.expression.unnest(), exp.Window):  # 3 >= ROW_NUMBER() …
         condition = _SWAPPED[type(condition)](this=condition.expression, expression=condition.this)
     window = condition.this.unnest() if type(condition) in _SWAPPED else None
-    if not isinstance(window, exp.Window) or not isinstance(window.this, exp.RowNumber):
-        why = _OTHERS.get(type(window.this)) if isinstance(window, exp.Window) else None
-        statement.refuse(why or "QUALIFY can only ask for the first rows", condition, _POSSIBLE)
+    if not isinstance(window, exp.Window) or type(window.this) not in _COUNTED:
+        statement.refuse("QUALIFY can only ask for the first rows", condition, _POSSIBLE)
     k = _whole(statement, condition.expression)
     match condition:
         case exp.EQ():
@@ -160,7 +190,8 @@ def count_of(statement: Statement, node: exp.Expr | None) -> int:
 def _whole(statement: Statement, node: exp.Expr | None) -> int:
     number = node.unnest() if node is not None else None
     if not isinstance(number, exp.Literal) or not number.is_int:
-        statement.refuse("The number of rows must be a whole number, at least 1", node)
+        is_placed = node is not None and texts.place_of(node) is not None
+        statement.refuse("The number of rows must be a whole number, at least 1", node if is_placed else "LIMIT")
     return int(number.name)
 
 

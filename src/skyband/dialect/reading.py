@@ -46,6 +46,12 @@ def window_of(
         else:
             window = sliding(size, every=every, on=one.on, order=one.order)
         window.ticks(schema)
+        if window.by_count and window.order is None and one.name in {union.name for union in statement.unions}:
+            statement.refuse(
+                "The rows of a UNION ALL have no order of arrival, which this window counts",
+                said.args.get("this") or one.node,
+                "Name a column that has it: [WINDOW 10 ROWS ORDER BY seq].",
+            )
         _check_multiple(statement, one, window)
     except InvalidSql:
         raise

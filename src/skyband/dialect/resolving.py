@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from skyband import expressions
 from skyband.core.encoding.output import free_name
-from skyband.dialect.columns import Item, check_name, qualified
+from skyband.dialect.columns import Item, check_name, qualified, renamed
 from skyband.dialect.levels import put_together
 from skyband.dialect.nodes import BOUNDS, StreamWindow
 from skyband.dialect.query_spec import Rows, View
@@ -94,7 +94,7 @@ def _view(
 ) -> tuple[View, pa.Schema, tuple[str | None, str | None]]:
     """A query in WITH or FROM as a view of its input. What its window reads goes along, shown or not."""
     select, items = qualified(statement, step.select, {step.alias: seen})
-    items = _renamed(statement, step, items)
+    items = renamed(statement, items, step.names, step.called)
     body = replace(statement, select=select)
     fields, columns = [], []
     for item in items:
@@ -116,20 +116,3 @@ def _view(
     is_plain = all(name == text and text in whole.names for name, text in columns)
     view = View(all_of(body.conditions), tuple(columns), pa.schema(fields), is_plain)
     return view, shown, (along[0], along[1])
-
-
-def _renamed(statement: Statement, step: Step, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """The columns of a query by the names it was given: WITH c(x, y) AS …"""
-    if step.names:
-        if len(step.names) != len(items):
-            statement.refuse(
-                f"{step.called!r} names {len(step.names)} columns and has {len(items)}",
-                items[0].tree if items else None,
-            )
-        items = tuple(replace(item, name=name) for item, name in zip(items, step.names, strict=True))
-    taken: set[str] = set()
-    for item in items:
-        if item.name.lower() in taken:
-            statement.refuse(f"Two columns of {step.called!r} are called {item.name!r}", item.tree, "Write x AS name.")
-        taken.add(item.name.lower())
-    return items

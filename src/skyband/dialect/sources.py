@@ -50,11 +50,12 @@ def sources_of(text: str, select: exp.Select) -> list[tuple[str, Source, exp.Exp
 def check_queries(text: str, select: exp.Select) -> None:
     """Raise at a query that stands elsewhere than in FROM and WITH."""
     for part in select.find_all(exp.Subquery, exp.Union, exp.Exists, exp.Select):
-        if part is not select and not _stands_in_from(part):
+        if part is not select and not stands_in_from(part):
             texts.refuse(text, "A subquery here is not supported on a stream", part, ROW_WISE)
 
 
-def _stands_in_from(part: exp.Expr) -> bool:
+def stands_in_from(part: exp.Expr) -> bool:
+    """Is it a query in FROM, in a JOIN or in WITH?"""
     parent = part.parent
     while isinstance(parent, (exp.Subquery, Stream)):
         parent = parent.parent
@@ -72,14 +73,17 @@ def _with(text: str, select: exp.Select, known: Known) -> Known:
 def _from(text: str, select: exp.Select, known: Known) -> list[tuple[str, Source, exp.Expr]]:
     start = select.args.get("from_")
     if start is None:
-        texts.refuse(text, "There is no FROM", None, "Name the inputs: SELECT … FROM trades [WINDOW 1 HOUR].")
+        texts.refuse(
+            text,
+            "There is no FROM",
+            texts.place_of_last(text, "SELECT"),
+            "Name the inputs: SELECT … FROM trades [WINDOW 1 HOUR].",
+        )
     found: list[tuple[str, Source, exp.Expr]] = []
     for holder in (start, *(select.args.get("joins") or ())):
         node = holder.this.this if isinstance(holder.this, Stream) else holder.this
         source = _source(text, holder.this, node, known)
-        alias = node.alias_or_name
-        if not alias:
-            texts.refuse(text, "A query in FROM needs a name", node, "Write FROM (SELECT …) AS t [WINDOW 1 HOUR].")
+        alias = node.alias_or_name or "_" * (len(found) + 1)  # a query in FROM need not have a name
         if alias.lower() in {other.lower() for other, _, _ in found}:
             possible = "Give one another name: FROM t AS a, t AS b."
             texts.refuse(text, f"Two inputs are called {alias!r}", node, possible)

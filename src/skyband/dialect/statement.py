@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp
@@ -20,6 +21,7 @@ from skyband.dialect.levels import Level, unstacked
 from skyband.dialect.nodes import StreamWindow
 from skyband.dialect.query_spec import Rows, View
 from skyband.dialect.sources import Source, check_queries, sources_of
+from skyband.dialect.unions import Union, taken_unions, whole_select
 from skyband.dialect.window_bounds import bound_in
 from skyband.errors import InvalidSql, SkybandError
 from skyband.expressions.grammar import parts_of
@@ -70,19 +72,32 @@ class Statement:
     text: str
     select: exp.Select
     inputs: tuple[Input, ...]
-    window: StreamWindow | None  # for all inputs
-    emit: str | None
-    error: float | None
-    recall: float | None
-    bounds: tuple[float, float] | None
-    explain: str | None  # "PLAN" or "ANALYZE"
+    window: StreamWindow | None = None  # for all inputs
+    emit: str | None = None
+    error: float | None = None
+    recall: float | None = None
+    bounds: tuple[float, float] | None = None
+    explain: str | None = None  # "PLAN" or "ANALYZE"
     levels: tuple[Level, ...] = ()  # the queries around it, from within
+    unions: tuple[Union, ...] = ()  # inputs that are made of others, by UNION ALL
     items: tuple[Item, ...] = ()  # of the SELECT list, once it is resolved
     kept: tuple[exp.Expr, ...] = ()  # conditions on what is answered, as the queries around it ask for
     _taken: set[str] = field(default_factory=set, compare=False)
 
-    def refuse(self, why: str, where: exp.Expr | None = None, possible: str = "") -> NoReturn:
-        texts.refuse(self.text, why, where, possible)
+    @property
+    def leaves(self) -> tuple[Input, ...]:
+        """The inputs that are given: those behind a UNION ALL in its place."""
+        made = {union.name: union.parts for union in self.unions}
+        return tuple(
+            leaf
+            for one in self.inputs
+            for leaf in (chain(*(part.leaves for part in made[one.name])) if one.name in made else (one,))
+        )
+
+    def refuse(self, why: str, where: exp.Expr | str | None = None, possible: str = "") -> NoReturn:
+        """Raise `InvalidSql` at a part of the tree, or at the last place of a word, which the tree has no place of."""
+        place = texts.place_of_last(self.text, where) if isinstance(where, str) else where
+        texts.refuse(self.text, why, place, possible)
 
     def attempt(self, make: Callable[[], T], where: exp.Expr | None = None) -> T:
         """What `make` makes; what it complains of is shown in the text."""
@@ -97,7 +112,13 @@ class Statement:
                 self.check_rows(where)
             # What polars says of it is about an expression that nobody wrote.
             why = str(error).partition("': ")[0] + "'" if str(error).startswith("Cannot evaluate") else str(error)
-            self.refuse(why, where)
+            self.refuse(why, where if where is not None else self._guilty(why))
+
+    def _guilty(self, why: str) -> exp.Expr | str:
+        """Where the fault may be that a query found when it was made of all parts."""
+        return next(
+            (word.upper() for word in ("emit", "error", "recall") if why.startswith(word)), self.inputs[-1].node
+        )
 
     def check_rows(self, tree: exp.Expr) -> None:
         """Raise at an aggregate in what is asked of each row by itself."""
@@ -185,38 +206,43 @@ _CLAUSES = {
 def understand(text: str) -> Statement:
     """The statement in `text`; raises `InvalidSql` where it cannot be one."""
     tree = texts.read(text)
-    select = tree.this
+    select = whole_select(tree.this)
     if not isinstance(select, exp.Select):
         texts.refuse(text, f"{select.key.upper()} is not supported on a stream", select, _ONE_SELECT)
     check_read(text, tree)
     table_functions.with_windows(text, tree)
-    check_queries(text, select)
-    select, levels = unstacked(select)
-    sources = sources_of(text, select)
+    statement = _understood(text, select)
     number = {name: tree.args.get(name) for name in ("error", "recall")}
     bounds = tree.args.get("bounds")
-    return Statement(
-        text=text,
-        select=_with_limit(select),
-        inputs=tuple(Input(source, alias, node) for alias, source, node in sources),
+    return replace(
+        statement,
         window=tree.args.get("window"),
         emit=_emit(text, tree.args.get("emit")),
         error=None if number["error"] is None else float(number["error"].name),
         recall=None if number["recall"] is None else float(number["recall"].name),
         bounds=None if bounds is None else (_number(bounds.expressions[0]), _number(bounds.expressions[1])),
         explain=tree.args["explain"].name if tree.args.get("explain") else None,
-        levels=levels,
     )
+
+
+def _understood(text: str, select: exp.Select) -> Statement:
+    """A SELECT, with what stands in its FROM, and nothing that may follow a statement."""
+    unions = taken_unions(text, select, lambda part: _understood(text, part))
+    check_queries(text, select)
+    select, levels = unstacked(select)
+    inputs = tuple(Input(source, alias, node) for alias, source, node in sources_of(text, select))
+    return Statement(text=text, select=_with_limit(select), inputs=inputs, levels=levels, unions=unions)
 
 
 _ONE_SELECT = "Possible: one SELECT."
 
 
 def _with_limit(select: exp.Select) -> exp.Select:
-    """The same with LIMIT k where FETCH FIRST k ROWS ONLY was written."""
+    """The same with LIMIT k where FETCH FIRST k ROWS ONLY or WITH TIES was written."""
     fetch = select.args.get("limit")
     if isinstance(fetch, exp.Fetch):
-        select.set("limit", exp.Limit(expression=fetch.args.get("count") or exp.Literal.number(1)))
+        count = fetch.args.get("count") or exp.Literal.number(1)
+        select.set("limit", exp.Limit(expression=count, limit_options=fetch.args.get("limit_options")))
     return select
 
 

@@ -24,12 +24,14 @@ def read(text: str) -> Continuous:
         why, place, possible = fault(text, error)
         refuse(text, f"Cannot read this: {why}", place, possible)
     except (SqlglotError, RecursionError) as error:
-        why = "a quote is not closed" if isinstance(error, TokenError) else "it is nested too deeply"
-        raise InvalidSql(f"Cannot read this: {why}.\n{_quoted(text[:1_000])}") from None
+        if isinstance(error, TokenError):
+            refuse(text, "Cannot read this: a quote is not closed", _open_quote(text))
+        raise InvalidSql(f"Cannot read this: it is nested too deeply.\n{_quoted(text[:1_000])}") from None
     if not statements:
         raise InvalidSql("There is no statement here. A statement: SELECT … FROM … [WINDOW …] ORDER BY … LIMIT k.")
     if len(statements) > 1:
-        raise InvalidSql(f"One statement at a time, got {len(statements)}.\n{_quoted(text)}")
+        first = next(token.start for token in SkybandSql().tokenize(text) if token.text == ";")
+        refuse(text, f"One statement at a time, got {len(statements)}", first)
     statement = statements[0]
     if too_deep(statement) is not None:
         raise InvalidSql(f"This statement {TOO_LARGE}:\n  {text.strip()[:100]}…")
@@ -65,6 +67,23 @@ def place_of_word(text: str, words: tuple[str, ...], near: exp.Expr) -> int | No
     place = place_of(near)
     found = [token.start for token in SkybandSql().tokenize(text) if token.text.upper().split(" ")[0] in words]
     return min(found, key=lambda start: abs(start - (place or 0)), default=place)
+
+
+def place_of_last(text: str, word: str) -> int | None:
+    """Where in the text a word stands for the last time."""
+    found = [token.start for token in SkybandSql().tokenize(text) if token.text.upper().split(" ")[0] == word]
+    return found[-1] if found else None
+
+
+def _open_quote(text: str) -> int | None:
+    """Where the quote begins that nothing closes."""
+    opened: int | None = None
+    for place, sign in enumerate(text):
+        if opened is None and sign in "'\"`":
+            opened = place
+        elif opened is not None and sign == text[opened] and text[place - 1] != "\\":
+            opened = None
+    return opened
 
 
 def first_of(value: exp.Expr | list[Any]) -> exp.Expr | None:

@@ -150,10 +150,11 @@ class Lines:
         return self.number(node, text)
 
 
-OPERATORS: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Pow": "**"}
+OPERATORS: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Pow": "**"}
 FUNCTIONS: Final = {
     "Neg": "-{0}",
     "Abs": "abs({0})",
+    "Div": "{0} / ({1} + 0.0)",  # zero has one sign: -0.0 + 0.0 is 0.0
     "Mod": "np.fmod({0}, {1})",
     "Sign": "1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else {0})",
     "Sqrt": "math.sqrt({0})",

@@ -230,6 +230,7 @@ def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
 def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Score:
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
     from skyband.expressions import tree as expression_tree
+    from skyband.expressions.branches import check_branches
     from skyband.expressions.grammar import READ_IN_ROWS
     from skyband.expressions.row_functions import READ
     from skyband.expressions.spark_text import condition_to_spark, to_spark
@@ -244,6 +245,7 @@ def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Scor
     types = {name: schema.field(name).type for name in columns}
     if expression_tree.is_column(tree):
         return replace(bind_value(columns[0], schema), text=text)
+    check_branches(tree, types, text)
     tree = with_times(tree, types, text)
     expression_tree.check_numbers(tree, frozenset(name for name in columns if is_number(types[name])), text)
     tree = typed(tree, types)

@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from skyband.errors import InvalidExpression, InvalidInput
 from skyband.expressions import functions
+from skyband.expressions.branches import TEXTS
 from skyband.expressions.forking import use_threads
 from skyband.expressions.function_spec import operand_of
 from skyband.expressions.grammar import (
@@ -25,7 +26,7 @@ from skyband.expressions.grammar import (
     rewritten,
     too_deep,
 )
-from skyband.expressions.row_functions import GIVES_TEXT, function_of, plain_function
+from skyband.expressions.row_functions import function_of, plain_function
 from skyband.expressions.times import time_of, written_time
 from skyband.expressions.whole import (
     DIGITS,
@@ -37,6 +38,7 @@ from skyband.expressions.whole import (
     kind_of,
     written_in_digits,
 )
+from skyband.expressions.zeros import is_only_computed, null_of_zeros
 
 Read = Mapping[type[exp.Expr], frozenset[str]]
 _NOTHING: Final[Read] = {}
@@ -89,9 +91,6 @@ _ON_NUMBERS: Final = (
 )
 
 
-_TEXTS: Final = (exp.Upper, exp.Lower, exp.Trim, exp.Substring, exp.DPipe, *GIVES_TEXT)
-
-
 def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
     """Raise if something that is not a number is added, multiplied, …: polars would take true for 1, Spark refuses."""
     for node in tree.find_all(*_ON_NUMBERS):
@@ -100,7 +99,7 @@ def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
         for operand in (part.unnest() for part in node.iter_expressions()):
             column = isinstance(operand, exp.Column) and operand.name not in numeric
             truth = isinstance(operand, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
-            words = (isinstance(operand, exp.Literal) and operand.is_string) or isinstance(operand, _TEXTS)
+            words = (isinstance(operand, exp.Literal) and operand.is_string) or isinstance(operand, TEXTS)
             words = words or (isinstance(operand, exp.Cast) and operand.to.is_type("text", "varchar", "date"))
             if column or truth or words:
                 raise InvalidExpression(
@@ -172,6 +171,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     times: dict[str, pa.Scalar] = {}
     digits: dict[str, str] = {}
     steps: list[Call | Among | Computed] = []
+    is_compared = not is_only_computed(tree)
 
     def call_first(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Anonymous):
@@ -222,9 +222,16 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             divisor = pl.select(_sql_expr(node.expression)).item()
             if divisor is not None:
                 name = f"divisor {len(divisors)} {mark}"
-                divisors[name] = divisor
+                divisors[name] = divisor + 0.0  # of the two zeros one
                 node.set("expression", exp.column(exp.to_identifier(name, quoted=True)))
-        return node
+                return null_of_zeros(node) if is_compared and divisor == 0 else node
+        if isinstance(node, exp.Div):
+            # -0.0 + 0.0 is 0.0; polars would leave out a constant.
+            zero = exp.column(exp.to_identifier(f"zero {mark}", quoted=True))
+            divisors[zero.name] = 0.0
+            node.set("expression", exp.Paren(this=exp.Add(this=node.expression, expression=zero)))
+            return null_of_zeros(node) if is_compared else node
+        return null_of_zeros(node) if isinstance(node, exp.Mod) and is_compared and kind_of(node).is_float else node
 
     try:
         plain = bottom_up(bottom_up(rewritten(tree, rewrite), divide_by_column), call_first)

@@ -70,7 +70,7 @@ def check(pipeline: Pipeline) -> Report:
 def _check_query(pipeline: Pipeline, query: Query, schemas: Mapping[str, pa.Schema | None]) -> tuple[str, list[str]]:
     """What is said of a query, and the inputs whose columns are not known. Raises what is wrong with it."""
     statement = understood(pipeline, query)
-    by_input = {one.name: schemas.get(source_of(pipeline, query, one.name)) for one in statement.inputs}
+    by_input = {one.name: schemas.get(source_of(pipeline, query, one.name)) for one in statement.leaves}
     unknown = [name for name, schema in by_input.items() if schema is None]
     for name in query.to:
         check_address(pipeline, pipeline.sinks[name])
@@ -164,7 +164,7 @@ def understood(pipeline: Pipeline, query: Query) -> Statement:
         raise _in_query(pipeline, query, error) from error
     if statement.explain:
         raise pipeline.wrong(f"Query {query.name!r} only explains. Leave out EXPLAIN.", "queries", query.name, "sql")
-    for one in statement.inputs:
+    for one in statement.leaves:
         source_of(pipeline, query, one.name)
     return statement
 

@@ -108,7 +108,7 @@ def streams_of(spark: SparkSession, pipeline: Pipeline) -> list[Stream]:
 
 def _understood(spark: SparkSession, pipeline: Pipeline, query: Query, sources: Mapping[str, DataFrame]) -> _Asked:
     statement = understood(pipeline, query)
-    names = dict.fromkeys(source_of(pipeline, query, one.name) for one in statement.inputs)
+    names = dict.fromkeys(source_of(pipeline, query, one.name) for one in statement.leaves)
     inputs = {name: sources[name] for name in names}
     meaning = spec_of(pipeline, query, {name: schema_of(df) for name, df in inputs.items()})
     for sink in query.to:
@@ -121,6 +121,8 @@ def _understood(spark: SparkSession, pipeline: Pipeline, query: Query, sources: 
 def _stream(one: _Asked) -> str | None:
     """The stream that a query is about, if there is only one, read once; beside it there may be tables."""
     sources = {name.lower(): name for name in one.inputs}
+    if not all(rows.name.lower() in sources for rows in one.meaning.rows.values()):
+        return None  # a UNION ALL of several
     read = [sources[rows.name.lower()] for rows in one.meaning.rows.values()]
     streams = [name for name in read if one.inputs[name].isStreaming]
     return streams[0] if len(streams) == 1 else None

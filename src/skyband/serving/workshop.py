@@ -111,10 +111,10 @@ class Workshop:
     def _feeds_of(self, statement: Statement) -> dict[str, Feed]:
         """The feeds that a statement is about, by the names it calls them."""
         by_name = {name.lower(): feed for name, feed in self.feeds.items()}
-        for one in statement.inputs:
+        for one in statement.leaves:
             if one.name.lower() not in by_name:
                 statement.refuse(f"There is no table {one.name!r}", one.node, f"Tables: {', '.join(self.feeds)}.")
-        return {one.name: by_name[one.name.lower()] for one in statement.inputs}
+        return {one.name: by_name[one.name.lower()] for one in statement.leaves}
 
     def _make_room(self) -> None:
         """Queries that have come to their end give way to new ones; those that run do not."""

@@ -15,6 +15,7 @@ from skyband.core.encoding.inputs import Held, Source, in_batches
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import ONLY, QuerySpec
 from skyband.errors import InvalidInput
+from skyband.sql.answers import projected
 
 PIECES = 64  # in which the rows of a table are pushed, so that there is more than one moment to look at
 FEWEST_ROWS = 500
@@ -40,7 +41,7 @@ def in_pieces(source: Source) -> Source:
     return source._replace(batches=Held(table.to_batches(max_chunksize=size)))
 
 
-def measure(running: Running) -> Measured:
+def measure(running: Running, spec: QuerySpec) -> Measured:
     """Run it to its end, and see what it holds and how long it takes on the way."""
     held, costs, seconds, rows_in, rows_out = [], [], 0.0, 0, 0
     answers: Iterator[pa.Table] = running.answers
@@ -51,7 +52,7 @@ def measure(running: Running) -> Measured:
         if answer is None:
             break
         seconds += took
-        rows_out += len(answer)
+        rows_out += len(projected(answer, spec.shown, spec.turn, spec.kept))
         stats = running.session.stats()
         if stats.rows_in > rows_in:
             costs.append(1e9 * took / (stats.rows_in - rows_in))

@@ -18,7 +18,7 @@ def plain_answer(
     statement: Statement, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema], *, on_spark: bool
 ) -> Any:
     """The rows, in the kind of the input; of a stream, a stream."""
-    (name,) = data
+    name = statement.inputs[0].name
     rows = plain_rows(statement, schemas[name])
     if on_spark:
         return prepared_in_spark(data[name], rows, schemas[name])

@@ -10,6 +10,7 @@ from skyband.core.registry import problems
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.resolving import resolved
 from skyband.dialect.statement import Statement
+from skyband.sql.unions import with_unions
 
 
 def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
@@ -20,7 +21,7 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySp
             statement.inputs[0].node,
             "sb.sql answers it row by row; a window makes a query of it: [WINDOW 1 HOUR EVERY 1 MINUTE].",
         )
-    by_name = {name.lower(): schema for name, schema in schemas.items()}
+    by_name = with_unions(statement, schemas)
     statement, by_alias = resolved(statement, {one.name: by_name[one.name.lower()] for one in statement.inputs})
     problem = next((each for each in problems().values() if each.matches(statement)), None)
     if problem is None:

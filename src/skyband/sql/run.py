@@ -26,6 +26,7 @@ from skyband.sql.answers import Shower, projected
 from skyband.sql.plain import plain_answer
 from skyband.sql.recognise import recognise
 from skyband.sql.rows import prepared, prepared_in_spark, where_in_spark
+from skyband.sql.unions import united
 from skyband.sql.variables import NO_VARIABLES, Variables
 
 
@@ -88,7 +89,7 @@ def plan(text: str, inputs: Mapping[str, Any], elsewhere: Variables = NO_VARIABL
 
 @outside_table_functions()
 def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variables: Variables = NO_VARIABLES) -> Any:
-    data = _find(statement, inputs, spark, variables)
+    data: Mapping[str, Any] = _find(statement, inputs, spark, variables)
     on_spark = {name for name, one in data.items() if is_spark(one)}
     if on_spark and len(on_spark) < len(data):
         raise InvalidInput(
@@ -102,6 +103,7 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variabl
     else:
         data = {name: read(one).plain() for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
+    data, schemas = united(statement, data, schemas, on_spark=bool(on_spark))
     if statement.is_plain and statement.explain is None:
         return plain_answer(statement, data, schemas, on_spark=bool(on_spark))
     spec = recognise(statement, schemas)
@@ -115,7 +117,7 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variabl
         if on_spark:
             return analyzed(draft, measure_on_spark(_run_on_spark(spec, data, schemas), data))
         pieces = {name: in_pieces(source) for name, source in data.items()}
-        return analyzed(draft, measure(_start(spec, pieces)))
+        return analyzed(draft, measure(_start(spec, pieces), spec))
     if on_spark:
         return _run_on_spark(spec, data, schemas)
     return _given(_start(spec, data), spec)
@@ -150,6 +152,7 @@ def start(text: str, inputs: Mapping[str, Any], *, batch_rows: int) -> Started:
         statement.refuse("EXPLAIN does not run a statement, but this call does", None, "Leave EXPLAIN out.")
     data = {name: _cut(read(one).plain(), batch_rows) for name, one in _find(statement, inputs, None).items()}
     spec = recognise(statement, {name: source.schema for name, source in data.items()})
+    data, _ = united(statement, data, {name: source.schema for name, source in data.items()}, on_spark=False)
     return Started(_start(spec, data), spec)
 
 
@@ -201,7 +204,7 @@ def run_all(statements: Mapping[str, str], *, spark: Any = None, **inputs: Any) 
     understood = {called: understand(text) for called, text in statements.items()}
     variables = Variables(sys._getframe(1), write="sb.run_all(statements, {name}=…)")
     inputs = _with_variables(understood.values(), inputs, spark, variables)
-    used = {called: {one.name.lower() for one in statement.inputs} for called, statement in understood.items()}
+    used = {called: {one.name.lower() for one in statement.leaves} for called, statement in understood.items()}
     inputs = {name: one if is_spark(one) else read(one).plain() for name, one in inputs.items()}
     groups = _alike(understood, {name: one for name, one in inputs.items() if isinstance(one, Source)})
     users = Counter(name for first, *_ in groups for name in used[first])
@@ -275,7 +278,7 @@ def _with_variables(
     found = dict(inputs)
     given = {name.lower() for name in inputs}
     has_session = spark is not None or any(is_spark(one) for one in inputs.values())
-    for one in (one for statement in statements for one in statement.inputs):
+    for one in (one for statement in statements for one in statement.leaves):
         if one.name.lower() in given or (has_session and _table(one.name, inputs, spark) is not None):
             continue
         if (value := variables.find(one.name)) is not None:
@@ -290,7 +293,7 @@ def _find(
     """The data behind each input of the statement, by the name it was given as."""
     by_name = {name.lower(): one for name, one in inputs.items()}
     found = {}
-    for one in statement.inputs:
+    for one in statement.leaves:
         if one.name.lower() in by_name:
             found[one.name] = by_name[one.name.lower()]
         elif (table := _table(one.name, inputs, spark)) is not None:

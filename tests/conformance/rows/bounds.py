@@ -59,9 +59,27 @@ def strict(question: Question, spec: Spec, events: Sequence[Event], driver: Driv
     return skybands + _waiting(question, events) + len(_shown(question, spec, events))
 
 
+def tied(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
+    """Twice the rows that may still be shown, at their most, and `slack`; and what all have."""
+    slack = driver.operator._kind.slack
+    most = dict.fromkeys({member.group for member in members(question, events)}, 0)
+    for i in range(1, len(events) + 1):
+        live = live_members(question, events[:i])
+        for group in most:
+            most[group] = max(most[group], tied_skyband([row for row in live if row.group == group], question))
+    shown = sum(most.values()) if spec.emit == CHANGES else 0
+    return sum(2 * size + slack for size in most.values()) + _waiting(question, events) + shown
+
+
+def tied_skyband(rows: Sequence[Member], question: Question) -> int:
+    """How many rows have fewer than k others, or others of k scores, that are strictly better and live as long."""
+    better = [[one.score for one in rows if one.score > row.score and one.time >= row.time] for row in rows]
+    return sum(len(set(scores) if question.ties == "dense" else scores) < question.k for scores in better)
+
+
 def pretopk(question: Question, spec: Spec, events: Sequence[Event], driver: Driver) -> int:
     """For each group k rows for each open window, and for the one that closed last."""
-    lists = 1 if question.size is None else 1 - (-question.size // question.every)
+    lists = 2 if question.size is None else 1 - (-question.size // question.every)
     groups = len({member.group for member in members(question, events)})
     return question.k * lists * groups + _waiting(question, events) + len(_shown(question, spec, events))
 
@@ -146,6 +164,7 @@ STATED: dict[str, Bound] = {
     "partitioned": partitioned,
     "staircase": staircase,
     **dict.fromkeys(NAMES, filtered),
+    "tied": tied,
     "pretopk": pretopk,
     "mintopk_published": mintopk_published,
     "tma": whole_window,

@@ -22,7 +22,8 @@ def spec_of(question: Question, *, grouped: bool = True, ad_hoc: bool = False) -
     lateness = FOREVER if question.lateness is None else question.lateness
     size = FOREVER if question.size is None else question.size
     ticks = Ticks(size, question.every or 0, lateness, question.by_count)
-    return Spec(question.k, ticks, code_of(question.emit), grouped, ad_hoc)
+    ties = (None, "rank", "dense").index(question.ties)
+    return Spec(question.k, ticks, code_of(question.emit), grouped, ad_hoc, ties=ties)
 
 
 class Driver(Feeder[Spec, Row, Shown]):

@@ -29,6 +29,13 @@ QUESTIONS = {
     "entries, per group": asked(k=2, by="price", window=MINUTE, emit="entries", per="symbol"),
     "count": asked(k=3, by="price", window=sb.sliding(100, every=25, order="seq")),
     "count, per group": asked(k=3, by="price", window=sb.sliding(20, every=5, order="seq"), per="symbol"),
+    "equal rows ranked together": asked(k=3, by="seq % 7", window=MINUTE, ties="rank"),
+    "equal rows ranked densely, per group, changes": asked(
+        k=2, by="seq % 5", window=MINUTE, per="symbol", ties="dense", emit="changes", ascending=True
+    ),
+    "equal rows of several keys, by count": asked(
+        k=2, by=["seq % 3", "symbol ASC"], window=sb.sliding(30, every=10, order="seq"), ties="rank"
+    ),
     "each arrival, by count": asked(k=3, by="price", window=sb.sliding(50, order="seq"), closes=False),
     "each arrival, by value, per group": asked(
         k=2, by="price", window=sb.sliding("15 seconds", on="ts"), per="symbol", closes=False

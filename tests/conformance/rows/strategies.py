@@ -24,6 +24,7 @@ class Kind(NamedTuple):
     grouped: bool
     ad_hoc: bool
     external_clock: bool
+    ties: str | None = None
 
     def spec(self, question: Question) -> Spec:
         return spec_of(question, grouped=self.grouped, ad_hoc=self.ad_hoc)
@@ -43,7 +44,14 @@ def kinds(algorithm: RowAlgorithm) -> list[Kind]:
     every_kind = (
         Kind(*parts)
         for parts in itertools.product(
-            switch, switch, switch, ("windows", "changes", "entries"), switch, switch, switch
+            switch,
+            switch,
+            switch,
+            ("windows", "changes", "entries"),
+            switch,
+            switch,
+            switch,
+            (None, "rank", "dense"),
         )
     )
     return [
@@ -64,6 +72,7 @@ def question_of(kind: Kind, *, k: int, size: int, every: int, lateness: int) -> 
         by_count=kind.by_count,
         emit=kind.emit,
         lateness=None if kind.external_clock else lateness if waits else 0,
+        ties=kind.ties,
     )
 
 

@@ -49,7 +49,7 @@ def test_a_large_k_is_cut_into_parts() -> None:
 @pytest.mark.parametrize("algorithm", algorithms_of("rows"))
 def test_by_name(algorithm: str) -> None:
     window = sb.sliding(100) if algorithm == "budgeted" else sb.tumbling(100)
-    query = sb.TopK(k=10, by="v", window=window, algorithm=algorithm)
+    query = sb.TopK(k=10, by="v", window=window, algorithm=algorithm, ties="rank" if algorithm == "tied" else None)
     chosen = plan(specify(query, SCHEMA), algorithm)
     assert (chosen.algorithm, chosen.why) == (algorithm, "named in the query")
     assert query.open(SCHEMA).algorithm == algorithm

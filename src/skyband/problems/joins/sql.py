@@ -15,7 +15,7 @@ from skyband.dialect.computing import with_columns
 from skyband.dialect.functions import refuse_function, unknown_function
 from skyband.dialect.nodes import BOUNDS
 from skyband.dialect.query_spec import QuerySpec, Shown
-from skyband.dialect.ranking import Key, Ranking, count_of, keys_of, offset_of, ranking_of
+from skyband.dialect.ranking import Key, Ranking, check_no_ties, count_of, keys_of, offset_of, ranking_of
 from skyband.dialect.reading import (
     all_of,
     check_conditions,
@@ -41,7 +41,7 @@ Schemas = Mapping[str, pa.Schema]
 def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The statement as a `JoinAggregate`. `schemas` by alias."""
     if statement.error is not None or statement.recall is not None:
-        statement.refuse("Aggregates are exact: there is no error to allow")
+        statement.refuse("Aggregates are exact: there is no error to allow", "ERROR" if statement.error else "RECALL")
     for item in statement.items:
         if (call := unknown_function(item.tree)) is not None:
             refuse_function(statement, call)
@@ -99,6 +99,7 @@ def _ranking(statement: Statement) -> Ranking:
         return Ranking(keys_of(order) if order else (), 0)
     if limit.expressions:
         statement.refuse("Groups are ranked once, not for each value of a column", limit.expressions[0])
+    check_no_ties(statement, limit)
     skipped = offset_of(statement)
     return Ranking(keys_of(order), skipped + count_of(statement, limit.expression), first=skipped + 1)
 
@@ -176,7 +177,7 @@ class _Aggregates:
         elsewhere += statement.kept
         for tree in (*(item.tree for item in statement.items), *elsewhere):
             for aggregate in tree.find_all(exp.AggFunc):
-                if aggregate not in self._known:
+                if aggregate not in self._known and not isinstance(aggregate, (exp.Rank, exp.DenseRank)):
                     self._add(aggregate, self._text(aggregate), taken)
 
     def _add(self, aggregate: exp.Expr, name: str, taken: set[str]) -> None:

@@ -32,7 +32,9 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     first, second = statement.inputs
     schema = schemas[first.alias]
     if statement.error is not None or statement.recall is not None:
-        statement.refuse("Pairs are ranked exactly: there is no error to allow")
+        statement.refuse(
+            "Pairs are ranked exactly: there is no error to allow", "ERROR" if statement.error else "RECALL"
+        )
     ranking = ranking_of(statement)
     if ranking.per:
         statement.refuse("Pairs are ranked once, not for each value of a column", ranking.per[0])

@@ -44,7 +44,7 @@ def alike(query: TopK, columns: Sequence[str]) -> Hashable | None:
         return None
     if not gives_windows(query.emit) or window.size is None or window.every is None or query.per:
         return None
-    if query.algorithm is not None or query.error is not None or query.ad_hoc or query.expect is not None:
+    if query.ad_hoc or any(part is not None for part in (query.algorithm, query.error, query.expect, query.ties)):
         return None
     kind = type(window.every)  # a number and a duration have no slide in common
     return replace_unchecked(query, k=1, window=replace(window, size=None, every=None)), kind

@@ -14,6 +14,9 @@ from skyband.core.operator import Answer, Codes, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.windows import Ticks
 
+# How rows with equal scores are ranked, as a code for kernels.
+RECENT, RANK, DENSE = range(3)  # the more recent first; together, as RANK() counts; together, as DENSE_RANK() counts
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -25,6 +28,7 @@ class Spec:
     grouped: bool = False
     ad_hoc: bool = False
     error: float = 0.0  # sigma: of N rows, in windows of n, sigma N / n may be missed, on any stream
+    ties: int = RECENT
 
 
 class Batch(NamedTuple):
@@ -49,3 +53,8 @@ class RowOperator(Operator[Batch, Answer, Ints], Protocol):
 
 
 RowAlgorithm = Algorithm[Spec, RowOperator]
+
+
+def refuses_ties(spec: Spec) -> str | None:
+    """Why an algorithm that holds k rows for an answer cannot rank equal rows together; None: nobody asks for it."""
+    return None if spec.ties == RECENT else "it holds k rows for an answer, and more may share the k-th rank"

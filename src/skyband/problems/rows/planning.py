@@ -16,7 +16,8 @@ from skyband.errors import InvalidQuery
 from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.costs import Costs, known_costs
 from skyband.problems.rows.operator import RowAlgorithm, Spec
-from skyband.problems.rows.query import TopK
+from skyband.problems.rows.query import TIES, TopK
+from skyband.windows import Ticks
 
 NEAR = 1.05  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 NEAR_IF_ASKED = 4.0  # the same where there will be ad-hoc questions, which look through the rows held
@@ -29,9 +30,13 @@ ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how ma
 def specify(query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> Spec:
     """`query` over rows of `schema`, in numbers."""
     ticks = query.window.ticks(schema, query.lateness)
-    if external_clock:
-        ticks = ticks.with_outside_watermark()
-    return Spec(query.k, ticks, code_of(query.emit), bool(query.per), query.ad_hoc, query.error or 0.0)
+    return spec_of(query, ticks.with_outside_watermark() if external_clock else ticks)
+
+
+def spec_of(query: TopK, window: Ticks) -> Spec:
+    """`query` over this window, in numbers."""
+    ties = TIES.index(query.ties)
+    return Spec(query.k, window, code_of(query.emit), bool(query.per), query.ad_hoc, query.error or 0.0, ties)
 
 
 def plan(
@@ -97,6 +102,8 @@ def _check_asked(algorithm: RowAlgorithm, spec: Spec) -> None:
 
 
 def _reason(spec: Spec, chosen: Choice, able: list[Choice], near: float) -> str:
+    if spec.ties:
+        return "equal scores share a rank, so an answer may show more than k rows"
     if spec.ad_hoc:
         what = "ad-hoc queries read the rows held, and may start anywhere in the window"
     elif not spec.window.slides:

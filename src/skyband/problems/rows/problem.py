@@ -13,7 +13,6 @@ import pyarrow as pa
 from skyband import expressions
 from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
 from skyband.core.draft import Draft
-from skyband.core.emit import code_of
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
@@ -23,7 +22,6 @@ from skyband.dialect.statement import Statement
 from skyband.errors import InvalidQuery
 from skyband.problems.rows import embedded, planning, sql
 from skyband.problems.rows.codec import RowsCodec
-from skyband.problems.rows.operator import Spec
 from skyband.problems.rows.query import TopK
 
 
@@ -38,21 +36,26 @@ class Rows(OneWindowProblem[TopK]):
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
         by = ", ".join(query.by) if isinstance(query.by, tuple) else by
         groups = f" for each {', '.join(query.per)}" if query.per else ""
-        return f"top {query.k} by {by}{' (smallest first)' if query.ascending else ''}{groups}"
+        ties = (
+            ""
+            if query.ties is None
+            else f", with {'dense' if query.ties == 'dense' else 'shared'} ranks for equal rows"
+        )
+        return f"top {query.k} by {by}{' (smallest first)' if query.ascending else ''}{groups}{ties}"
 
     def summary(self, query: TopK) -> str:
         return "the best rows of one input"
 
     def holds(self, query: TopK, plan: Plan, draft: Draft) -> str:
         rows, of = f"{plan.rows:,.0f} rows{' per group' if query.per else ''}", f"{plan.window_rows:,.0f} in a window"
-        return f"about {rows} of the {of}{plan.assumption}, if scores come in random order"
+        equal = "" if query.ties is None else " and few are equal; all rows that share the best scores are held"
+        return f"about {rows} of the {of}{plan.assumption}, if scores come in random order{equal}"
 
     def costs_if(self, query: TopK) -> str:
         return f", if scores come in {query.expect or 'random'} order"
 
     def choose(self, query: TopK, draft: Draft) -> Plan:
-        emit = code_of(query.emit)
-        spec = Spec(query.k, ticks_of(query.window), emit, bool(query.per), query.ad_hoc, query.error or 0.0)
+        spec = planning.spec_of(query, ticks_of(query.window))
         return planning.plan(spec, query.algorithm, expect=query.expect, window_rows=draft.window_rows)
 
     def distribution(self, query: TopK, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:

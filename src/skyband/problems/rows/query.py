@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import pyarrow as pa
 
@@ -39,6 +39,17 @@ def _check_by(by: Any) -> Any:
         return tuple(by)
     check_text(by)
     return by
+
+
+Ties = Literal["rank", "dense"]
+
+TIES: Final[tuple[Ties | None, ...]] = (None, *get_args(Ties))  # by their codes: see `operator`
+
+
+def _check_ties(ties: object) -> Ties | None:
+    if ties not in TIES:
+        raise InvalidQuery(f"ties must be one of {', '.join(get_args(Ties))}, or None; got {ties!r}.")
+    return ties
 
 
 class TopK(Query):
@@ -128,6 +139,15 @@ class TopK(Query):
         "`rows_jumped`, unless it dropped the row before as well and their times are that close. So one wrong time "
         "does not make all later rows late. None: Skyband accepts every time.",
         default=None,
+    )
+
+    ties: Ties | None = option(
+        _check_ties,
+        'How rows with equal scores are ranked. "rank" gives them the same rank, one more than there are better rows, '
+        'and "dense" one more than there are better scores; all rows of rank k or better are shown, and an answer may '
+        "have any number of them. None: of equal rows the more recent comes first, and an answer has at most k.",
+        default=None,
+        sql="QUALIFY RANK() OVER (ORDER BY by DESC) <= k",
     )
 
     def __post_init__(self) -> None:

@@ -51,8 +51,9 @@ class TopKRecipe(Recipe):
 
     @property
     def is_sieved(self) -> bool:
-        """Are rows ruled out before they are packed? Only numbers can be compared before all are in one place."""
-        return self.by_pane and not isinstance(self.query.by, tuple)
+        """Are rows ruled out before they are packed? Only numbers can be compared before all are in one place, and the
+        sieve keeps k rows, where more may share the k-th rank."""
+        return self.by_pane and not isinstance(self.query.by, tuple) and self.query.ties is None
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
         return Session(RowsCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
@@ -104,6 +105,8 @@ def jvm_sieve(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> JvmSie
     """What rules out rows in the JVM, or why Python does it, or nobody."""
     if not recipe.by_pane:
         return "none: in such a window every row may be shown"
+    if recipe.query.ties is not None:
+        return "none: any number of equal rows may be shown"
     if not recipe.is_sieved:
         return "none: only rows that one number ranks can be ruled out"
     if score is None:
@@ -172,6 +175,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         algorithm=query.algorithm,
         error=query.error,
         expect=query.expect,
+        ties=query.ties,
     )
     output = output_of(query, schema, str(query.emit), score_type)
     others = [name for name in kept_schema(query, schema).names if name not in query.per]

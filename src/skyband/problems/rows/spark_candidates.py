@@ -155,6 +155,7 @@ class CandidateGatherer(Gatherer):
         self._sieve = None
         if recipe.by_pane:
             self._shape: Shape = shape_of(recipe.ticks.size, recipe.ticks.every)
+        if recipe.is_sieved:
             self._sieve = Sieve(recipe.query.k, self._shape, ascending=recipe.query.ascending)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
@@ -166,6 +167,10 @@ class CandidateGatherer(Gatherer):
         weights = table.column(WEIGHT).to_numpy() if self._sieve else np.ones(table.num_rows, np.int32)
         tally = Tally(int(weights.sum()), int(weights[timeless].sum()), int(weights[unranked].sum()))
         if self._sieve is None:
+            if self._recipe.by_pane:
+                times = times_of(table.column(str(self._recipe.window.on)))
+                out = timeless | unranked
+                tally.ends, tally.rows = pane_tally(times[~out], weights[~out], self._shape)
             # A row without a score takes its place among the arrivals all the same; one without a time has none.
             return self.typed(table, ~timeless), tally
         return self.typed(table, self._candidates(table, scores, weights, timeless | unranked, tally)), tally

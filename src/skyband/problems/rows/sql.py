@@ -25,11 +25,14 @@ from skyband.problems.rows.query import TopK
 def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopK`. `schemas` by alias."""
     if statement.recall is not None:
-        statement.refuse("WITH RECALL is for scores that come from several streams", None, "Here: WITH ERROR 0.001.")
-    statement, schemas = with_columns(statement, schemas, list(ranking_of(statement, several=True).per), "LIMIT … BY")
+        statement.refuse(
+            "WITH RECALL is for scores that come from several streams", "RECALL", "Here: WITH ERROR 0.001."
+        )
+    read = partial(ranking_of, several=True, ties=True)
+    statement, schemas = with_columns(statement, schemas, list(read(statement).per), "LIMIT … BY")
     (one,) = statement.inputs
     schema = schemas[one.alias]
-    ranking = ranking_of(statement, several=True)
+    ranking = read(statement)
     per = tuple(column.unnest() for column in ranking.per)
     conditions = statement.conditions
     by = _by(statement, ranking, schema)
@@ -45,6 +48,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
             error=statement.error,
+            ties=ranking.ties,  # type: ignore[arg-type]
         )
     )
     check_whole(statement, str(query.emit), is_cut=ranking.first > 1)

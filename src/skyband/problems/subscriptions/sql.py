@@ -35,7 +35,9 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
     rows, queries = schemas[stream.alias], schemas[asking.alias]
     if statement.error is not None or statement.recall is not None:
-        statement.refuse("Subscriptions are answered exactly: there is no error to allow")
+        statement.refuse(
+            "Subscriptions are answered exactly: there is no error to allow", "ERROR" if statement.error else "RECALL"
+        )
     numbered, counting = _with_a_number(statement)
     ranking = ranking_of(numbered)
     by = ranking.by.unnest()

@@ -21,7 +21,7 @@ from skyband.kernels.ranking import Rows, best_first
 from skyband.problems.rows.drivers import step_kernels as kernels
 from skyband.problems.rows.drivers.row_kernels import Input
 from skyband.problems.rows.drivers.window_driver import LIST, SHOWN, WindowDriver
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import RECENT, Spec
 from skyband.windows import NEVER
 
 
@@ -47,7 +47,16 @@ class StepDriver(WindowDriver):
         # Unless it is known better: every row moves to another list, and every list moves.
         room = room or (8 * lists * (2 * spec.k + 8), 8 * lists)
         self._config = kernels.Config(
-            spec.k, spec.window.size, moves, self._numbered, every, not clock.slides, ahead, spec.emit, *room
+            spec.k,
+            spec.window.size,
+            moves,
+            self._numbered,
+            every,
+            not clock.slides,
+            ahead,
+            spec.emit,
+            *room,
+            spec.ties != RECENT,
         )
         self._kind = kind
         self._repeats = lists > 1  # may a row be in several lists?

@@ -1,8 +1,8 @@
 """The compiled loop of algorithms that take one row after another, as published.
 
-What an algorithm does with a row is said by four functions, `take`, `drop`, `skip` and `ready`, chosen by the type of
-its `kind` when the loop is compiled, so that one loop serves all: see `steps`. Of the lists that a group has, the first
-is ranked, and its first k rows are the answer whenever one is shown.
+What an algorithm does with a row is said by five functions, `take`, `drop`, `skip`, `ready` and `show_answer`, chosen
+by the type of its `kind` when the loop is compiled, so that one loop serves all: see `steps`. Of the lists that a group
+has, the first is ranked, and its first k rows are the answer whenever one is shown, unless `show_answer` does more.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Config(NamedTuple):
     emit: int
     room: int  # pool entries that a step may take: so many,
     room_per_row: int  # and so many for each row that the group's lists hold
+    tied: bool  # equal scores share a rank, so that an answer may have more than k rows
 
 
 class State(NamedTuple):
@@ -77,8 +78,14 @@ def ready(kind, g, at, config, pool, state):
     """Group g's answer is about to be shown, called `at`: make the first k rows of its first list that answer."""
 
 
-def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make_ready: Any = None) -> None:
-    """Say what `take`, `drop`, `skip` and `ready` do when `kind` is of this type: compiled functions."""
+def show_answer(kind, g, at, order, config, pool, state, out):
+    """Show group g's answer, called `at`. `order`: the batch's row that made it known."""
+
+
+def steps(
+    kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make_ready: Any = None, show_some: Any = None
+) -> None:
+    """Say what these functions do when `kind` is of this type: compiled functions."""
 
     def when(function: Callable[..., Any], implementation: Callable[..., Any]) -> None:
         # The parameters must have the same names, so each function has its own.
@@ -116,10 +123,22 @@ def steps(kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make
             return lambda kind, g, at, config, pool, state: make_ready(kind, g, at, config, pool, state)
         return None
 
+    def choose_show(kind, g, at, order, config, pool, state, out):
+        if of_this(kind) and show_some is None:
+            return lambda kind, g, at, order, config, pool, state, out: show_first(
+                kind, g, at, order, config, pool, state, out
+            )
+        if of_this(kind):
+            return lambda kind, g, at, order, config, pool, state, out: show_some(
+                kind, g, at, order, config, pool, state, out
+            )
+        return None
+
     when(take, choose_take)
     when(drop, choose_drop)
     when(skip, choose_skip)
     when(ready, choose_ready)
+    when(show_answer, choose_show)
 
 
 # -- the loop --------------------------------------------------------------------------------------------------------
@@ -246,7 +265,10 @@ def enough_room(g, config, pool, state, out):
     state.clock[NEED] = need
     if len(pool.rows) - pool.free[CLASSES] < state.clock[NEED]:
         return False
-    if len(out) - state.clock[OUT] < 2 * config.k:
+    entries = 2 * config.k
+    if config.tied:
+        entries = state.lists[0, g].length + 1 + state.shown[g].length
+    if len(out) - state.clock[OUT] < entries:
         state.clock[NEED] = 0
         return False
     return True
@@ -255,12 +277,12 @@ def enough_room(g, config, pool, state, out):
 @inlined
 def show_step(kind, g, at, order, taken, score, time, position, config, pool, state, out):
     """Show the answer after one step, in which the row with these three was taken in, or none."""
-    if config.each and takes_back(config.emit):
+    if config.each and takes_back(config.emit) and not config.tied:
         ready(kind, g, at, config, pool, state)
         row, answer, shown = (taken, score, time, position), state.lists[0, g], state.shown[g]
         if show_replaced(g, at, order, row, answer, config.k, pool, shown, state.clock, out):
             return
-    show_first(kind, g, at, order, config, pool, state, out)
+    show_answer(kind, g, at, order, config, pool, state, out)
 
 
 @inlined
@@ -287,6 +309,6 @@ def end_window(end, first, g, config, kind, pool, state, out):
             return g
         if state.groups[g].oldest < first:
             drop(kind, g, first, config, pool, state)
-        show_first(kind, g, end, ZERO, config, pool, state, out)
+        show_answer(kind, g, end, ZERO, config, pool, state, out)
         g += 1
     return g

@@ -33,7 +33,7 @@ from skyband.problems.rows.drivers.row_kernels import (
     earliest_from,
     running_maximum,
 )
-from skyband.problems.rows.operator import Batch, Spec
+from skyband.problems.rows.operator import RECENT, Batch, Spec
 from skyband.windows import NEVER
 
 # A row that waits for its window, and its group.
@@ -124,7 +124,8 @@ class WindowDriver(RowDriver):
         saved.indices("pending", saved["pending"]["group"], groups)
         if self._numbered:
             self._validate_numbers(saved, names)
-        saved.within(f"{SHOWN}_length", saved[f"{SHOWN}_length"], 0, self.spec.k)
+        if self.spec.ties == RECENT:
+            saved.within(f"{SHOWN}_length", saved[f"{SHOWN}_length"], 0, self.spec.k)
 
     def _validate_numbers(self, saved: Saved, names: list[str]) -> None:
         """Rows that are numbered came before the row that comes next."""

@@ -18,7 +18,7 @@ from skyband.problems.rows.algorithms.budgeted.state import Budgeted
 from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "budgeted"
 
@@ -33,7 +33,7 @@ def refuses(spec: Spec) -> str | None:
         return "of windows that slide by panes few rows are held anyhow"
     if spec.ad_hoc:
         return "ad-hoc questions for a part of the window need rows that are not among the best of all of it"
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

@@ -18,13 +18,13 @@ from skyband.core.options import Count, Growth, Span
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.filtered.state import KINDS, Skyband, best_buffer
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAMES = tuple(f"{query}+{before}" for query in ("strict", "relaxed") for before in KINDS)
 
 
 def refuses(spec: Spec) -> str | None:
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

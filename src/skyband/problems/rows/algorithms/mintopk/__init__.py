@@ -18,7 +18,7 @@ from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "mintopk"
 
@@ -28,7 +28,7 @@ def refuses(spec: Spec) -> str | None:
         return "the window slides with each arrival, so there are no panes"
     if spec.ad_hoc:
         return "ad-hoc questions may cut a pane in two, and of a pane only its k best rows are kept"
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

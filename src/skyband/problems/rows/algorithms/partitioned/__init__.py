@@ -20,13 +20,13 @@ from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms import relaxed
 from skyband.problems.rows.algorithms.partitioned.state import Partitioned
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "partitioned"
 
 
 def refuses(spec: Spec) -> str | None:
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

@@ -16,7 +16,7 @@ from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.pretopk.state import MOST_WINDOWS, PredictedTopK, windows_of
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "pretopk"
 
@@ -28,7 +28,7 @@ def refuses(spec: Spec) -> str | None:
         return "ad-hoc questions may start where no window does, and of each window only its k best rows are kept"
     if windows_of(spec) > MOST_WINDOWS:
         return f"a row may be in {windows_of(spec)} windows, each with a list of its own; {MOST_WINDOWS} are possible"
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

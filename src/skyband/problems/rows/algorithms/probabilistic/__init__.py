@@ -14,7 +14,7 @@ from skyband.core.options import Chance, Count, CountOrNone
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.probabilistic.state import SIGMA, ProbabilisticSkyband, candidates_of
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "probabilistic"
 
@@ -22,7 +22,7 @@ NAME = "probabilistic"
 def refuses(spec: Spec) -> str | None:
     if spec.ad_hoc:
         return "ad-hoc questions for a part of the window need rows that are not among the best of all of it"
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skyband.core.operator import Answer, Floats, Ints
 from skyband.core.plain import Line
 from skyband.core.recompute import Arrival, Recomputing, live, measured
-from skyband.problems.rows.operator import Batch, Spec
+from skyband.problems.rows.operator import DENSE, RECENT, Batch, Spec
 
 
 class Row(NamedTuple):
@@ -38,6 +38,14 @@ class Recompute(Recomputing[Batch, Row, Row, Answer]):
 
     def ranked(self, rows: list[Row]) -> list[Row]:
         return sorted(rows, key=best_first)
+
+    def ranks(self, items: list[Row]) -> Sequence[int]:
+        if self.spec.ties == RECENT:
+            return super().ranks(items)
+        rank: dict[float, int] = {}
+        for better, row in enumerate(items):
+            rank.setdefault(row.score, 1 + (len(rank) if self.spec.ties == DENSE else better))
+        return [rank[row.score] for row in items]
 
     def answer(self, lines: Sequence[Line[Row]]) -> Answer:
         return Answer(

@@ -18,13 +18,13 @@ from skyband.problems.rows.algorithms.filtered.kernels import RELAXED
 from skyband.problems.rows.algorithms.filtered.state import Skyband
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "relaxed"
 
 
 def refuses(spec: Spec) -> str | None:
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

@@ -15,13 +15,13 @@ from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
 from skyband.problems.rows.algorithms.staircase.state import Stairs, best_growth
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "staircase"
 
 
 def refuses(spec: Spec) -> str | None:
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

@@ -15,7 +15,7 @@ from skyband.problems.rows.algorithms.filtered.kernels import STRICT
 from skyband.problems.rows.algorithms.filtered.state import Skyband
 from skyband.problems.rows.algorithms.relaxed import expected_rows
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "strict"
 
@@ -23,7 +23,7 @@ __all__ = ["NAME", "expected_rows", "open", "refuses"]
 
 
 def refuses(spec: Spec) -> str | None:
-    return None
+    return refuses_ties(spec)
 
 
 def open(spec: Spec, *, initial_room: Count = 1024) -> Skyband:

@@ -16,13 +16,13 @@ from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.tma.state import TopKMonitoring
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 
 NAME = "tma"
 
 
 def refuses(spec: Spec) -> str | None:
-    return None
+    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:

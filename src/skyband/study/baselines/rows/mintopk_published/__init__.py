@@ -16,7 +16,7 @@ from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.mintopk import expected_rows
 from skyband.problems.rows.algorithms.pretopk.state import windows_of
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, refuses_ties
 from skyband.study.baselines.rows.mintopk_published.state import SuperTopK
 
 NAME = "mintopk_published"
@@ -36,7 +36,7 @@ def refuses(spec: Spec) -> str | None:
         return "ad-hoc questions may start where no window does, and of each window only its k best rows are kept"
     if windows_of(spec) > MOST_WINDOWS:
         return f"a row may be in {windows_of(spec)} windows, each with a pointer; {MOST_WINDOWS} are possible"
-    return None
+    return refuses_ties(spec)
 
 
 def open(spec: Spec, *, initial_room: Count = 1024) -> SuperTopK:

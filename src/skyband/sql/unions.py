@@ -1,0 +1,120 @@
+"""The inputs that UNION ALL makes of others: their columns, and their rows, here and on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from skyband.core.encoding.inputs import Held, Source, in_batches
+from skyband.dialect.query_spec import Rows
+from skyband.dialect.resolving import plain_rows
+from skyband.dialect.statement import Statement
+from skyband.dialect.unions import Union
+from skyband.errors import InvalidInput
+from skyband.sql.rows import prepared, prepared_in_spark
+
+Schemas = Mapping[str, pa.Schema]
+
+
+def with_unions(statement: Statement, schemas: Schemas) -> Schemas:
+    """The columns of all inputs of a statement; `schemas`: of those that are given, by their names in any case."""
+    made = {name.lower(): schema for name, schema in schemas.items()}
+    for union in statement.unions:
+        if union.name.lower() in made:
+            continue  # it was made before
+        made[union.name.lower()] = _schema(union, [_columns(part, schemas) for part in union.parts])
+    return made
+
+
+def united(
+    statement: Statement, data: Mapping[str, Any], schemas: Schemas, *, on_spark: bool
+) -> tuple[dict[str, Any], dict[str, pa.Schema]]:
+    """The data of all inputs of a statement, and their columns, by the names that it reads them under."""
+    known, rows = with_unions(statement, schemas), dict(data)
+    for union in statement.unions:
+        schema = known[union.name.lower()]
+        rows[union.name] = (_in_spark if on_spark else _here)(union, data, schemas, schema)
+    return {one.name: rows[one.name] for one in statement.inputs}, {
+        one.name: known[one.name.lower()] for one in statement.inputs
+    }
+
+
+def _rows(part: Statement, schemas: Schemas) -> tuple[Rows, pa.Schema]:
+    """What a part takes of its one input, and the columns of that."""
+    given = with_unions(part, schemas)[part.inputs[0].name.lower()]
+    return plain_rows(part, given), given
+
+
+def _columns(part: Statement, schemas: Schemas) -> pa.Schema:
+    rows, given = _rows(part, schemas)
+    return rows.schema(given)
+
+
+def _schema(union: Union, parts: list[pa.Schema]) -> pa.Schema:
+    """The names of the first part, and types that hold what all parts have."""
+    fields = list(parts[0])
+    for part, schema in zip(union.parts[1:], parts[1:], strict=True):
+        if len(schema) != len(fields):
+            part.refuse(f"A part of UNION ALL has {len(schema)} columns, and the first has {len(fields)}", part.select)
+        for place, field in enumerate(schema):
+            kind = _common(fields[place].type, field.type)
+            if kind is None:
+                items = part.select.expressions
+                part.refuse(
+                    f"Column {place + 1} of UNION ALL, {fields[place].name!r}, is {field.type} here and "
+                    f"{fields[place].type} in the first part",
+                    items[place] if len(items) == len(schema) else part.select,
+                    "Write CAST(x AS …) so that both are of one type.",
+                )
+            fields[place] = pa.field(fields[place].name, kind)
+    return pa.schema(fields)
+
+
+def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    """The type that holds the values of both, as Spark has it; None: there is none."""
+    if a == b or pa.types.is_null(b):
+        return a
+    if pa.types.is_null(a):
+        return b
+    if pa.types.is_signed_integer(a) and pa.types.is_signed_integer(b):
+        return a if a.bit_width >= b.bit_width else b
+    numbers = (pa.types.is_signed_integer, pa.types.is_floating)
+    if all(any(is_one(kind) for is_one in numbers) for kind in (a, b)):
+        return pa.float64()
+    return None
+
+
+def _here(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Schema) -> Source:
+    sources = []
+    for part in union.parts:
+        given, _ = united(part, data, schemas, on_spark=False)
+        (source,) = given.values()
+        if not source.is_whole:
+            raise InvalidInput(
+                f"UNION ALL in this process is of tables: whose rows of {union.name!r} come first, a stream does not "
+                "say. Give tables, or run the statement on Spark."
+            )
+        sources.append(prepared(source, _rows(part, schemas)[0]))
+
+    def batches() -> Any:
+        for source in sources:
+            for batch in in_batches(source.batches):
+                yield pa.record_batch(
+                    [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)],
+                    schema=schema,
+                )
+
+    return Source(schema, Held(batches()), is_whole=True, like=sources[0].like)
+
+
+def _in_spark(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Schema) -> Any:
+    whole = None
+    for part in union.parts:
+        given, _ = united(part, data, schemas, on_spark=True)
+        (df,) = given.values()
+        rows, known = _rows(part, schemas)
+        df = prepared_in_spark(df, rows, known).toDF(*schema.names)
+        whole = df if whole is None else whole.union(df)
+    return whole

@@ -1,0 +1,91 @@
+"""Example and oracle tests: UNION ALL makes one input of several, on both engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import skyband as sb
+
+A = pa.table({"t": [0, 2, 4, 6], "x": [1, 2, 3, None], "g": ["a", None, "a", "b"]})
+B = pa.table({"T": [1, 3, 5, 7], "y": [1.5, 9.5, None, 0.5], "g": ["x", "y", "x", "y"]})
+EMPTY = A.slice(0, 0)
+BOTH = "SELECT t, x, g FROM a UNION ALL SELECT t, y, g FROM b"
+ASKED = f"SELECT t, g FROM ({BOTH}) AS u [WINDOW 4 EVERY 2 ON t] ORDER BY x DESC LIMIT 2"
+
+
+def lines(answer: pa.Table) -> list[tuple[object, ...]]:
+    return sorted((tuple(row.values()) for row in answer.to_pylist()), key=repr)
+
+
+def test_plain_rows_are_those_of_duckdb() -> None:
+    a, b = A, B
+    expected = duckdb.sql(BOTH).fetchall()
+    assert sorted(map(repr, lines(sb.sql(BOTH, a=a, b=b)))) == sorted(map(repr, expected))
+
+
+def test_a_union_is_the_same_as_its_rows_in_one_table() -> None:
+    whole = pa.table(
+        {"t": range(8), "x": [1, 1.5, 2, 9.5, 3, None, None, 0.5], "g": ["a", "x", None, "y", "a", "x", "b", "y"]}
+    )
+    expected = sb.sql("SELECT t, g FROM w [WINDOW 4 EVERY 2 ON t] ORDER BY x DESC LIMIT 2", w=whole)
+    assert sb.sql(ASKED, a=A, b=B).equals(expected)
+    assert sb.sql(ASKED.replace("FROM b", "FROM b UNION ALL SELECT * FROM none"), a=A, b=B, none=EMPTY).equals(expected)
+
+
+def test_names_in_with_are_those_around_the_union() -> None:
+    statement = (
+        "WITH a AS (SELECT t, x * 2 AS x FROM a), both_of(at, v) AS (WITH c AS (SELECT * FROM a WHERE x > 2) "
+        "SELECT * FROM c UNION ALL (SELECT t, y FROM b)) SELECT at, v FROM both_of WHERE v > 4"
+    )
+    assert lines(sb.sql(statement, a=A, b=B)) == [(3, 9.5), (4, 6.0)]
+
+
+def test_an_input_may_be_read_more_than_once() -> None:
+    twice = "SELECT COUNT(*) AS n FROM (SELECT t FROM a UNION ALL SELECT t FROM a) AS u [WINDOW 8 EVERY 8 ON t]"
+    assert sb.sql(twice, a=A)["n"].to_pylist() == [8]
+
+
+def test_streams_in_this_process_are_refused_by_name() -> None:
+    with pytest.raises(sb.InvalidInput, match=r"of tables: whose rows of 'a \+ b' come first"):
+        sb.sql(ASKED, a=A.to_reader(), b=B)
+
+
+def test_several_statements_and_a_started_one() -> None:
+    answers = sb.run_all({"one": ASKED, "rows": BOTH, "other": "SELECT t FROM a"}, a=A, b=B)
+    assert answers["one"].equals(sb.sql(ASKED, a=A, b=B))
+    assert answers["rows"].num_rows == 8
+    assert answers["other"].num_rows == 4
+
+
+@pytest.mark.spark
+def test_spark_gives_the_same(spark: SparkSession) -> None:
+    a, b = spark.createDataFrame(A), spark.createDataFrame(B)
+    assert lines(sb.sql(ASKED, a=a, b=b).toArrow()) == lines(sb.sql(ASKED, a=A, b=B))
+    assert lines(sb.sql(BOTH, a=a, b=b).toArrow()) == lines(sb.sql(BOTH, a=A, b=B))
+
+
+@pytest.mark.spark
+def test_streams_on_spark_are_put_together(spark: SparkSession, tmp_path: Path) -> None:
+    for name, rows in (("a", A), ("b", B)):
+        spark.createDataFrame(rows).coalesce(1).write.parquet(str(tmp_path / name))
+    streams = {
+        name: spark.readStream.schema(spark.read.parquet(str(tmp_path / name)).schema).parquet(str(tmp_path / name))
+        for name in ("a", "b")
+    }
+    query = (
+        sb.sql(ASKED + " EMIT CHANGES", **streams)
+        .writeStream.format("memory")
+        .queryName("united")
+        .outputMode("update")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    shown = {(row.t, row.g) for row in spark.table("united").collect()}
+    assert {(3, "y"), (2, None)} <= shown

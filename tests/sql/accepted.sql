@@ -332,6 +332,27 @@ SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.pric
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| LIMIT 2 WINDOW [10 EVERY 5 ON t] EMIT ENTRIES
 
+-- # Tables that say something of each row
+
+-- A table has no window: it is there from the start. Its columns become columns of the row.
+SELECT auctionID, price, state FROM bid [WINDOW 30 MINUTES EVERY 10 MINUTES] JOIN auction a USING (auctionID) JOIN person ON sellerID = personID ORDER BY price DESC LIMIT 2
+
+SELECT auctionID, p.state FROM auction [WINDOW UNTIL NOW EVERY 20 MINUTES], person p WHERE p.personID = sellerID AND state <> 'NH' ORDER BY auctionID LIMIT 2
+
+-- LEFT JOIN keeps rows without a partner.
+SELECT b.auctionID, b.price, a.sellerID FROM bid b [WINDOW 30 MINUTES EVERY 30 MINUTES] LEFT JOIN (SELECT * FROM auction WHERE sellerID <> 8) a ON a.auctionID = b.auctionID ORDER BY b.price DESC, b.ts LIMIT 3
+
+SELECT a.sellerID, COUNT(*) AS n, COUNT(DISTINCT a.auctionID) AS auctions FROM bid b [WINDOW 30 MINUTES EVERY 30 MINUTES] LEFT JOIN auction a ON a.auctionID = b.auctionID AND a.sellerID > 7 GROUP BY a.sellerID
+
+-- Rows that have a partner, and rows that have none.
+SELECT price FROM bid [WINDOW 30 MINUTES EVERY 10 MINUTES] WHERE EXISTS (SELECT 1 FROM auction WHERE auction.auctionID = bid.auctionID AND sellerID = 7) ORDER BY price DESC, ts LIMIT 2
+
+SELECT b.price FROM bid b [WINDOW 30 MINUTES EVERY 10 MINUTES] LEFT ANTI JOIN auction a ON a.auctionID = b.auctionID AND a.sellerID = 7 ORDER BY b.price DESC, b.ts LIMIT 2
+
+SELECT auctionID, COUNT(*) AS n FROM bid [WINDOW 30 MINUTES EVERY 10 MINUTES] WHERE auctionID IN (SELECT auctionID FROM auction WHERE sellerID <> 7) AND price > 3 GROUP BY auctionID
+
+SELECT auctionID, MAX(price) AS high FROM bid [WINDOW 30 MINUTES EVERY 10 MINUTES] WHERE NOT EXISTS (SELECT * FROM auction a WHERE a.auctionID = bid.auctionID AND a.sellerID = 9) GROUP BY auctionID ORDER BY high DESC, auctionID LIMIT 2
+
 -- # Groups
 
 -- Aggregates of one window, for each group or for all rows.
@@ -356,6 +377,13 @@ SELECT symbol, COUNT(1) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY 1 OR
 SELECT symbol, COUNT(*) FILTER (WHERE price > 3) AS n, SUM(volume) FILTER (WHERE venue = 'x') AS s FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol
 
 SELECT symbol, SUM(volume) AS volume FROM trades [WINDOW 30 MINUTES EVERY 10 MINUTES] GROUP BY symbol
+
+-- How many different values a group has, of a column or an expression, of all rows or of some.
+SELECT symbol, COUNT(DISTINCT venue) AS venues, COUNT(DISTINCT price) AS prices FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
+
+SELECT venue, COUNT(DISTINCT UPPER(symbol)) AS n, COUNT(DISTINCT symbol) FILTER (WHERE price > 3) AS dear FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue HAVING COUNT(DISTINCT symbol) > 1 ORDER BY n DESC, venue LIMIT 2
+
+SELECT COUNT(DISTINCT symbol) AS n, MIN(DISTINCT price) AS low FROM trades [WINDOW 20 ON t]
 
 -- The best groups, by what is aggregated or computed of it.
 SELECT symbol, COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol ORDER BY worth DESC LIMIT 2
@@ -410,6 +438,8 @@ SELECT a.auctionID, b.auctionID, COUNT(*) AS bids FROM auction a, bid b WHERE (a
 
 SELECT a.auctionID, MIN(b.price) AS low FROM auction a JOIN bid b ON a.auctionID = b.auctionID GROUP BY a.auctionID WINDOW [60 MINUTES EVERY 20 MINUTES]
 
+SELECT a.sellerID, COUNT(DISTINCT b.price) AS prices, COUNT(DISTINCT a.auctionID) AS auctions, COUNT(*) AS bids FROM auction a JOIN bid b USING (auctionID) GROUP BY a.sellerID WINDOW [60 MINUTES EVERY 20 MINUTES]
+
 SELECT COUNT(*) AS matches FROM auction a JOIN bid b USING (auctionID) WINDOW [60 MINUTES EVERY 20 MINUTES]
 
 -- Conditions on rows of either side, and groups that are ranked.
@@ -419,6 +449,13 @@ SELECT a.sellerID, SUM(b.price) AS paid, COUNT(*) AS bids FROM auction a [WINDOW
 
 -- An input joined with itself.
 SELECT a.symbol, COUNT(*) AS n FROM trades a, trades b WHERE a.venue = b.venue GROUP BY a.symbol WINDOW [10 EVERY 10 ON t]
+
+-- Without GROUP BY, the rows of a join, as often as there are: all of each window. Conditions may compare columns of both.
+SELECT a.auctionID, sellerID, b.price FROM auction a JOIN bid b ON a.auctionID = b.auctionID AND b.ts > a.ts WINDOW [30 MINUTES EVERY 10 MINUTES]
+
+SELECT * FROM auction a [WINDOW UNTIL NOW EVERY 30 MINUTES] JOIN bid b [WINDOW 30 MINUTES] USING (auctionID)
+
+SELECT p.state, b.price * 2 AS double, window_end FROM auction a [WINDOW UNTIL NOW EVERY 30 MINUTES], bid b [WINDOW 30 MINUTES], person p WHERE a.auctionID = b.auctionID AND p.personID = a.sellerID AND b.price > a.sellerID
 
 -- # Objects across streams
 

@@ -20,6 +20,11 @@ _RANGES: Final = (
     "COUNT(*) FILTER (WHERE price < 100) AS low, COUNT(*) FILTER (WHERE price >= 100 AND price < 1000) AS mid, "
     "MIN(price) AS least, MAX(price) AS most, AVG(price) AS mean, SUM(price) AS total"
 )
+_DIFFERENT: Final = ", ".join(
+    f"COUNT(DISTINCT {column}){f' FILTER (WHERE {where})' if where else ''} AS {column}s_{number}"
+    for column in ("bidder", "auction")
+    for number, where in enumerate(["", "price < 100", "price >= 100 AND price < 1000", "price >= 1000"])
+)
 _CHANNEL: Final = (
     "SELECT auction, channel, CASE WHEN LOWER(channel) = 'apple' THEN '0' WHEN LOWER(channel) = 'google' THEN '1' "
     "ELSE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) END AS channel_id FROM bid WHERE CONTAINS(url, "
@@ -46,6 +51,14 @@ ASKED: Final = {
         "bids on some auctions",
         "SELECT auction, price FROM bid WHERE MOD(auction, 3) = 0",
         "SELECT auction, price FROM bid WHERE auction % 3 = 0",
+    ),
+    "q3": Asked(
+        "who sells something of a category, of some states",
+        "SELECT window_end, p.name, p.state, a.id FROM auction a, person p WHERE a.seller = p.id AND a.category = 10 "
+        "AND p.state IN ('OR', 'ID') WINDOW [UNTIL NOW EVERY 1 MINUTE ON date_time]",
+        "SELECT p.name, p.state, a.id FROM auction a JOIN person p ON a.seller = p.id WHERE a.category = 10 AND "
+        "p.state IN ('OR', 'ID')",
+        last_window=True,
     ),
     "q5": Asked(
         "the auction with most bids, of the last 10 seconds, every 2; of equal ones the first",
@@ -75,8 +88,26 @@ ASKED: Final = {
         "SELECT auction, DATE_FORMAT(date_time, 'yyyy-MM-dd') AS day, DATE_FORMAT(date_time, 'HH:mm') AS hm FROM bid",
         "SELECT auction, strftime(date_time, '%Y-%m-%d'), strftime(date_time, '%H:%M') FROM bid",
     ),
+    "q13": Asked(
+        "bids with what a table says of their auctions",
+        "SELECT b.auction, b.bidder, b.price, b.date_time, s.value FROM bid AS b JOIN side AS s ON b.auction = s.key",
+        "SELECT b.auction, b.bidder, b.price, b.date_time, s.value FROM bid AS b JOIN side AS s ON b.auction = s.key",
+    ),
     "q14": Asked(
         "bids, computed with", _CALCULATED.format(hour="HOUR(date_time)"), _CALCULATED.format(hour="HOUR(date_time)")
+    ),
+    "q15": Asked(
+        "how many bids, bidders and auctions of each day, in ranges of prices",
+        "SELECT DATE_FORMAT(window_start, 'yyyy-MM-dd') AS day, COUNT(*) AS bids, "
+        f"{_DIFFERENT} FROM TUMBLE(bid, date_time, INTERVAL 1 DAY) GROUP BY window_start",
+        f"SELECT strftime({_DAY}, '%Y-%m-%d'), COUNT(*), {_DIFFERENT} FROM bid GROUP BY {_DAY}",
+    ),
+    "q16": Asked(
+        "the same of each channel and day, and when its last bid was",
+        "SELECT channel, DATE_FORMAT(window_start, 'yyyy-MM-dd') AS day, DATE_FORMAT(MAX(date_time), 'HH:mm') AS hm, "
+        f"COUNT(*) AS bids, {_DIFFERENT} FROM TUMBLE(bid, date_time, INTERVAL 1 DAY) GROUP BY channel, window_start",
+        f"SELECT channel, strftime({_DAY}, '%Y-%m-%d'), strftime(MAX(date_time), '%H:%M'), COUNT(*), {_DIFFERENT} "
+        f"FROM bid GROUP BY channel, {_DAY}",
     ),
     "q17": Asked(
         "figures of each auction and day",
@@ -100,6 +131,14 @@ ASKED: Final = {
         "QUALIFY rn <= 10",
         last_window=True,
     ),
+    "q20": Asked(
+        "bids with their auctions, of a category",
+        "SELECT window_end, b.auction, b.bidder, b.price, a.seller, a.date_time AS since FROM bid b JOIN auction a ON "
+        "b.auction = a.id WHERE a.category = 10 WINDOW [UNTIL NOW EVERY 1 MINUTE ON date_time]",
+        "SELECT b.auction, b.bidder, b.price, a.seller, a.date_time FROM bid b JOIN auction a ON b.auction = a.id "
+        "WHERE a.category = 10",
+        last_window=True,
+    ),
     "q21": Asked("bids with the number of their channel", _CHANNEL, _CHANNEL),
     "q22": Asked(
         "the parts of an address",
@@ -109,14 +148,9 @@ ASKED: Final = {
 }
 
 CANNOT: Final = {
-    "q3": "rows of a join; joins are counted and added up here (`GROUP BY`), or ranked",
     "q4": "an average over auctions of the highest bid of each: an aggregate of aggregates",
     "q6": "an average over the last ten rows of each seller, of rows that a join gives",
     "q9": "rows of a join, ranked",
     "q11": "sessions: windows that end with a pause",
     "q12": "windows of the time at which rows are processed; windows here measure a column",
-    "q13": "rows of a join with a table; the same with `GROUP BY` can be asked",
-    "q15": "`COUNT(DISTINCT …)`; all else of it is as in q17",
-    "q16": "`COUNT(DISTINCT …)`",
-    "q20": "rows of a join",
 }

@@ -78,8 +78,18 @@ MENDED = {
     "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND.": JOIN.format(
         ", bid b [WINDOW 1 HOUR] WHERE a.auctionID = b.auctionID AND b.price > 3"
     ),
-    "Possible: JOIN … ON, JOIN … USING, and FULL JOIN … USING of streams.": JOIN.format(
-        " JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"
+    "Possible: JOIN … ON, JOIN … USING, FULL JOIN … USING of streams, and LEFT, LEFT SEMI and LEFT ANTI JOIN of a "
+    "stream with a table.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
+    "Possible: of a stream with a table, which has no window. Streams are joined by JOIN with GROUP BY, and by FULL "
+    "JOIN … USING.": JOIN.format(" LEFT JOIN bid b USING (auctionID)"),
+    "Possible: equal columns of both, as in ON t.id = p.id, and conditions on columns of bid; all joined by AND.": (
+        JOIN.format(" LEFT SEMI JOIN bid ON a.auctionID = bid.auctionID AND bid.price > 3")
+    ),
+    "Possible: WHERE EXISTS (SELECT 1 FROM people p WHERE p.id = t.person).": (
+        f"SELECT * {T} WHERE EXISTS (SELECT 1 FROM person p WHERE p.state = trades.symbol) {TOP}"
+    ),
+    "Write WHERE NOT EXISTS (SELECT 1 FROM people p WHERE p.id = t.person).": (
+        f"SELECT * {T} WHERE NOT EXISTS (SELECT 1 FROM person p WHERE p.state = trades.symbol) {TOP}"
     ),
     "Write a.auctionID.": JOIN.format(", bid b [WINDOW 1 HOUR] WHERE a.auctionID = b.auctionID"),
     "Leave that stream out, or add its value.": ACROSS.format("r1.size + r2.amount"),
@@ -102,8 +112,11 @@ MENDED = {
     "LIMIT says how many: ORDER BY price DESC LIMIT 3.": f"SELECT symbol {T} ORDER BY price DESC LIMIT 3",
     "Compare it: HAVING COUNT(*) > 3.": f"SELECT symbol, SUM(price) {T} {GROUPS} HAVING COUNT(*) > 3",
     "WHERE filters rows.": f"SELECT symbol {T} WHERE price > 3 {TOP}",
-    "Possible: GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); FROM s [WINDOW …], "
-    "queries AS q … LIMIT k BY q.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
+    "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE].": (
+        "SELECT a.sellerID, b.price FROM auction a JOIN bid b USING (auctionID) WINDOW [1 HOUR EVERY 1 MINUTE]"
+    ),
+    "Possible: no ORDER BY; GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); FROM s "
+    "[WINDOW …], queries AS q … LIMIT k BY q.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
     "Write WHERE rn <= 10 around it, or QUALIFY.": (
         f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (ORDER BY price DESC) <= 10"
     ),

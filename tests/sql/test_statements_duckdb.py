@@ -179,7 +179,7 @@ class Statements:
         window, windowed = self._window()
         key = self._cased(self._of("g", "half", "i", "i % 2", "CASE WHEN half THEN 'yes' ELSE g END", "r.g"))
         number = self._number()
-        some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})").format(number)
+        some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})", "COUNT(DISTINCT {})").format(number)
         having = self._of("", "", " HAVING n > 1", " HAVING COUNT(*) > 1", " HAVING a > 0", f" HAVING {some} < 5")
         lists = f"{key} AS k, COUNT({self._of('*', '1')}) AS n, {some} AS a"
         grouped, bound = self._of(key, "k", "3"), self._bound(window)

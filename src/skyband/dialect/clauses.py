@@ -46,12 +46,15 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 _VALUES: Final[
     Mapping[tuple[type[exp.Expr], str], tuple[str, ...]]
 ] = {  # of arguments that are words, those that are read
-    (exp.Join, "kind"): ("INNER", "CROSS", "OUTER"),
-    (exp.Join, "side"): ("FULL",),
+    (exp.Join, "kind"): ("INNER", "CROSS", "OUTER", "SEMI", "ANTI"),
+    (exp.Join, "side"): ("FULL", "LEFT"),
     (exp.Window, "over"): ("OVER",),
 }
 
-_JOINS: Final = "Possible: JOIN … ON, JOIN … USING, and FULL JOIN … USING of streams."
+_JOINS: Final = (
+    "Possible: JOIN … ON, JOIN … USING, FULL JOIN … USING of streams, and LEFT, LEFT SEMI and LEFT ANTI JOIN of a "
+    "stream with a table."
+)
 _BEST: Final = "The best k are asked for: LIMIT 10."
 _AROUND: Final = "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [WINDOW 1 HOUR] ORDER BY … LIMIT 10."
 _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {

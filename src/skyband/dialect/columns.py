@@ -131,10 +131,13 @@ def _without_using(
     for place, join in enumerate(select.args.get("joins") or (), start=1):
         using = list(join.args.get("using") or ())
         join.set("using", None)
+        join.meta["using"] = [column.name for column in using]
         for column in using:
             owners = [alias for alias in aliases[:place] if _has(schemas[alias], column.name)]
             if not owners or not _has(schemas[aliases[place]], column.name):
-                statement.refuse(f"USING names {column.meta[_WRITTEN]!r}, which no other input has", column)
+                statement.refuse(
+                    f"USING names {column.meta.get(_WRITTEN, column.name)!r}, which no other input has", column
+                )
             first.setdefault(column.name, owners[0])
             if join.side != "FULL":
                 pair = (exp.column(column.copy(), alias.lower(), quoted=True) for alias in (owners[0], aliases[place]))

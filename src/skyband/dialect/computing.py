@@ -47,7 +47,8 @@ def _with_column(statement: Statement, schemas: Schemas, tree: exp.Expr, what: s
     items = [Item(item.name, rewritten(item.tree, put), item.is_named, item.is_starred) for item in statement.items]
     inputs = [_seen_through(one, view) if one.alias == alias else one for one in statement.inputs]
     select = cast(exp.Select, rewritten(statement.select, put))
-    changed = replace(statement, select=select, items=tuple(items), inputs=tuple(inputs))
+    kept = tuple(rewritten(condition, put) for condition in statement.kept)
+    changed = replace(statement, select=select, items=tuple(items), inputs=tuple(inputs), kept=kept)
     return changed, {**schemas, alias: whole}
 
 

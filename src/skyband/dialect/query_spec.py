@@ -22,6 +22,21 @@ class View:
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """Rows of an input with what a table says of each: its rows that have the same keys."""
+
+    how: str  # "inner" or "left": with its columns, once for each; "semi" and "anti": rows that have one, or none
+    table: Rows  # which is there from the start, and read once
+    on: tuple[tuple[str, str], ...]  # the keys: a column before, and one of the table; null is like nothing
+    added: tuple[tuple[str, str], ...]  # columns of the table, and what they are called from now on: (name, column)
+    schema: pa.Schema
+
+    def __str__(self) -> str:
+        keys = " AND ".join(f"{mine} = {self.table.name}.{its}" for mine, its in self.on)
+        return f"{self.how} join {self.table.name} ON {keys}"
+
+
+@dataclass(frozen=True)
 class Rows:
     """An input as a query takes it."""
 
@@ -29,7 +44,12 @@ class Rows:
     where: str | None = None  # only rows that meet this
     columns: tuple[str, ...] | None = None  # only these; None: all
     renamed: tuple[tuple[str, str], ...] = ()  # and these, under another name: (name, column)
-    views: tuple[View, ...] = ()  # what becomes of its rows before all this, one after the other
+    views: tuple[View | Lookup, ...] = ()  # what becomes of its rows before all this, one after the other
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is read: the input, and tables that say something of its rows."""
+        return self.name, *(name for view in self.views if isinstance(view, Lookup) for name in view.table.names)
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """The columns that `where`, `columns` and `renamed` are about; `given` are those of the input."""
@@ -62,6 +82,7 @@ class QuerySpec:
     shown: tuple[Shown, ...]
     turn: Turn | None = None
     kept: str | None = None  # only these lines of the answer are shown: a condition on the columns that the query gives
+    repeated: str | None = None  # how often each line is shown: a column that the query gives
     queries: Rows | None = None  # the input that has the queries to be answered
 
     def of(self, queries: Any) -> QuerySpec:

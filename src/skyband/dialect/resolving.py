@@ -16,9 +16,11 @@ from skyband import expressions
 from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import Item, check_name, qualified, renamed
 from skyband.dialect.levels import put_together
+from skyband.dialect.lookups import split, with_lookups
 from skyband.dialect.nodes import BOUNDS, StreamWindow
 from skyband.dialect.query_spec import Rows, View
 from skyband.dialect.reading import all_of, check_conditions, measured_column, row_text
+from skyband.dialect.semi_joins import SUBQUERY
 from skyband.dialect.sources import Step
 from skyband.dialect.statement import Input, Statement
 from skyband.dialect.window_bounds import settle_bounds
@@ -27,23 +29,58 @@ from skyband.dialect.window_bounds import settle_bounds
 def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Statement, dict[str, pa.Schema]]:
     """The statement with every name resolved, and the columns of its inputs by alias; `schemas` by the names that
     inputs were given under."""
-    found = [_viewed(statement, one, schemas[one.name]) for one in statement.inputs]
+    within = [False, *(bool(join.meta.get(SUBQUERY)) for join in statement.joins)]  # where no window is meant
+    found = [
+        _viewed(replace(statement, window=None) if is_within else statement, one, schemas[one.name])
+        for one, is_within in zip(statement.inputs, within, strict=True)
+    ]
     visible = {one.alias: seen for one, seen, _ in found}
+    statement = replace(statement, inputs=tuple(one for one, _, _ in found))
+    statement, partners = split(statement, visible)
+    visible = {one.alias: visible[one.alias] for one in statement.inputs}
     windows = [one.alias for one in statement.inputs if one.window or statement.window]
     select, items = qualified(statement, statement.select, visible, expand=not statement.has_full_join, windows=windows)
     if statement.function is not None:
         items = _with_bounds(items)
-    made = replace(statement, select=select, items=items, inputs=tuple(one for one, _, _ in found))
-    made = settle_bounds(put_together(made))
-    return made, {one.alias: whole for one, _, whole in found}
+    made = settle_bounds(put_together(replace(statement, select=select, items=items)))
+    return with_lookups(made, {one.alias: whole for one, _, whole in found}, partners)
 
 
-def plain_rows(statement: Statement, schema: pa.Schema) -> Rows:
+def plain_rows(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Rows:
     """The rows that a statement asks for which does no more than compute columns and filter: see `is_plain`."""
+    if len(statement.inputs) > 1:
+        return _joined_rows(statement, schemas)
     (one,) = statement.inputs
+    schema = schemas[one.name]
     step = Step(statement.select, one.alias, (), "the answer")
     viewed, _, _ = _viewed(statement, replace(one, source=one.source.then(step)), schema)
     return Rows(one.name, views=viewed.views)
+
+
+def _joined_rows(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Rows:
+    """The same with what tables say of each row."""
+    statement, by_alias = resolved(statement, schemas)
+    (one,) = statement.inputs
+    seen = by_alias[one.alias]
+    items = _renamed(statement, Step(statement.select, one.alias, (), "the answer"), statement.items)
+    columns, fields = _computed(statement, items, seen)
+    check_conditions(statement, statement.conditions, seen)
+    view = View(all_of(statement.conditions), tuple(columns), pa.schema(fields), is_plain=False)
+    return Rows(one.name, views=(*one.views, view))
+
+
+def _computed(
+    statement: Statement, items: tuple[Item, ...], seen: pa.Schema
+) -> tuple[list[tuple[str, str]], list[pa.Field]]:
+    """The columns of a SELECT list over these: name and text of each, and its field."""
+    columns, fields = [], []
+    for item in items:
+        text = row_text(item.tree)
+        value = statement.attempt(lambda text=text: expressions.bind_value(text, seen), item.tree)  # type: ignore[misc]
+        is_column = isinstance(item.tree.unnest(), exp.Column)
+        fields.append(seen.field(text).with_name(item.name) if is_column else pa.field(item.name, value.type))
+        columns.append((item.name, text))
+    return columns, fields
 
 
 def _with_bounds(items: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -96,13 +133,7 @@ def _view(
     select, items = qualified(statement, step.select, {step.alias: seen})
     items = renamed(statement, items, step.names, step.called)
     body = replace(statement, select=select)
-    fields, columns = [], []
-    for item in items:
-        text = row_text(item.tree)
-        value = statement.attempt(lambda text=text: expressions.bind_value(text, seen), item.tree)  # type: ignore[misc]
-        is_column = isinstance(item.tree.unnest(), exp.Column)
-        fields.append(seen.field(text).with_name(item.name) if is_column else pa.field(item.name, value.type))
-        columns.append((item.name, text))
+    columns, fields = _computed(statement, items, seen)
     check_conditions(statement, body.conditions, seen)
     shown = pa.schema(fields)
     there = {text: name for name, text in columns if text in seen.names}

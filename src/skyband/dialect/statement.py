@@ -19,7 +19,8 @@ from skyband.dialect.functions import refuse_function, unknown_function
 from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.levels import Level, unstacked
 from skyband.dialect.nodes import StreamWindow
-from skyband.dialect.query_spec import Rows, View
+from skyband.dialect.query_spec import Lookup, Rows, View
+from skyband.dialect.semi_joins import with_semi_joins
 from skyband.dialect.sources import Source, check_queries, sources_of
 from skyband.dialect.unions import Union, taken_unions, whole_select
 from skyband.dialect.window_bounds import bound_in
@@ -37,7 +38,7 @@ class Input:
     alias: str
     node: exp.Expr
     # What follows is known once the columns of the input are: see `resolving`.
-    views: tuple[View, ...] = ()
+    views: tuple[View | Lookup, ...] = ()
     on: str | None = None  # the column that its window measures
     order: str | None = None  # the column that says which row came first
 
@@ -57,11 +58,12 @@ class Input:
         self, where: str | None, columns: tuple[str, ...] | None, renamed: tuple[tuple[str, str], ...] = ()
     ) -> Rows:
         """The rows of it that a query takes."""
-        if not all(view.is_plain for view in self.views):
+        plain = [view for view in self.views if isinstance(view, View) and view.is_plain]
+        if len(plain) < len(self.views):
             return Rows(self.name, where, columns, renamed, self.views)
         # Filters alone are part of the condition, and what they leave of the columns is part of the choice.
-        conditions = [*(view.where for view in self.views), where]
-        kept = tuple(name for name, _ in self.views[-1].columns) if self.views and columns is None else columns
+        conditions = [*(view.where for view in plain), where]
+        kept = tuple(name for name, _ in plain[-1].columns) if plain and columns is None else columns
         return Rows(self.name, " AND ".join(one for one in conditions if one) or None, kept, renamed)
 
 
@@ -152,13 +154,13 @@ class Statement:
 
     @property
     def is_plain(self) -> bool:
-        """Does it only compute columns and filter rows, with no window? Then every row is answered by itself."""
+        """Does it only compute columns and filter rows, with no window? Then every row of the first input is answered
+        by itself; others are tables, which say something of it."""
         clauses = ("order", "limit", "qualify", "having", "offset")
         asked = (self.window, self.emit, self.error, self.recall, self.bounds)
-        one = self.inputs[0]
         return (
-            len(self.inputs) == 1
-            and one.source.window is None
+            all(one.source.window is None for one in self.inputs)
+            and not self.has_full_join
             and not self.is_grouped
             and not self.levels
             and not any(self.select.args.get(name) for name in clauses)
@@ -209,6 +211,7 @@ def understand(text: str) -> Statement:
     select = whole_select(tree.this)
     if not isinstance(select, exp.Select):
         texts.refuse(text, f"{select.key.upper()} is not supported on a stream", select, _ONE_SELECT)
+    with_semi_joins(text, select)
     check_read(text, tree)
     table_functions.with_windows(text, tree)
     statement = _understood(text, select)

@@ -24,8 +24,10 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 FUNCTIONS: Final = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+COUNT_DISTINCT: Final = "COUNT DISTINCT"
 _POSSIBLE: Final = (
-    "COUNT(*), COUNT(x), SUM(x), AVG(x), MIN(x), MAX(x), where x is an expression over one input's columns"
+    "COUNT(*), COUNT(x), SUM(x), AVG(x), MIN(x), MAX(x), where x is an expression over one input's columns; "
+    "COUNT(DISTINCT x), where x is a column"
 )
 
 
@@ -43,7 +45,7 @@ class Name(NamedTuple):
 class Aggregate:
     """An aggregate as it was written."""
 
-    function: str  # one of FUNCTIONS
+    function: str  # one of FUNCTIONS, or COUNT_DISTINCT
     text: str
     argument: str | None  # without the names of inputs; None: COUNT(*)
     columns: tuple[Name, ...]  # that the argument reads
@@ -70,9 +72,26 @@ def read_aggregate(text: object) -> Aggregate:
     if function == "COUNT" and isinstance(inner, (exp.Literal, exp.Boolean)):  # which no row is without
         return Aggregate(function, text, None, ())
     if isinstance(inner, exp.Distinct):
-        raise InvalidExpression(f"{text!r}: DISTINCT is not supported. Possible: {_POSSIBLE}.")
+        return _of_distinct(function, text, inner.expressions)
     argument, columns = _without_inputs(inner)
     return Aggregate(function, text, argument, columns)
+
+
+def _of_distinct(function: str, text: str, inner: list[Any]) -> Aggregate:
+    """An aggregate of the different values of an argument."""
+    from sqlglot import exp
+
+    if function in ("SUM", "AVG"):
+        raise InvalidExpression(
+            f"{text!r}: of different values there is a number, COUNT(DISTINCT x), but no sum and no mean."
+        )
+    if len(inner) != 1:
+        raise InvalidExpression(f"{text!r}: DISTINCT takes one column, got {len(inner)}.")
+    if function != "COUNT":  # the smallest value is the smallest of the different ones
+        return Aggregate(function, text, *_without_inputs(inner[0]))
+    if not isinstance(inner[0].unnest(), exp.Column) or isinstance(inner[0].unnest().this, exp.Star):
+        raise InvalidExpression(f"{text!r}: DISTINCT takes a column. In SQL, it takes an expression, too.")
+    return Aggregate(COUNT_DISTINCT, text, *_without_inputs(inner[0].unnest()))
 
 
 def read_equality(text: object) -> tuple[Name, Name]:

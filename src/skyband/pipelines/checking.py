@@ -226,9 +226,9 @@ def _check_board(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
 
 
 def key_of(spec: QuerySpec) -> tuple[str, ...] | None:
-    """The columns that tell the rows of an answer apart; None: of what changed, or without the window,
-    none do."""
-    if not gives_windows(spec.query.emit):
+    """The columns that tell the rows of an answer apart; None: of what changed, without the window, or of rows of a
+    join, none do."""
+    if not gives_windows(spec.query.emit) or spec.repeated is not None:
         return None
     plain = {one.text: one.name for one in spec.shown if one.is_plain}
     if "window_end" not in plain:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from skyband.core.draft import Draft, Measured, Read
 from skyband.core.encoding.inputs import Held, Source, in_batches
 from skyband.core.problem import Running
-from skyband.dialect.query_spec import ONLY, QuerySpec
+from skyband.dialect.query_spec import ONLY, Lookup, QuerySpec
 from skyband.errors import InvalidInput
 from skyband.sql.answers import projected
 
@@ -27,7 +27,8 @@ def draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: boo
     for name, rows in spec.rows.items():
         schema = rows.schema(schemas[rows.name])
         columns = schema.names if rows.columns is None else [*rows.columns, *(column for _, column in rows.renamed)]
-        where = " AND ".join(one for one in (*(view.where for view in rows.views), rows.where) if one) or None
+        steps = (str(view) if isinstance(view, Lookup) else view.where for view in rows.views)
+        where = " AND ".join(one for one in (*steps, rows.where) if one) or None
         reads.append(Read(rows.name if name == ONLY else name, schema, tuple(dict.fromkeys(columns)), where))
     return Draft(spec.query, tuple(reads), on_spark, sieve)
 

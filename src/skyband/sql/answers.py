@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,7 +16,11 @@ from skyband.sql.rows import condition_in_spark, value_in_spark, without_nan
 
 
 def projected(
-    answer: pa.Table | pa.RecordBatchReader, shown: tuple[Shown, ...], turn: Turn | None, kept: str | None = None
+    answer: pa.Table | pa.RecordBatchReader,
+    shown: tuple[Shown, ...],
+    turn: Turn | None,
+    kept: str | None = None,
+    repeated: str | None = None,
 ) -> pa.Table | pa.RecordBatchReader:
     """The lines of the answer that are kept, with the columns that are shown of it."""
     condition = None if kept is None else expressions.bind_condition(kept, answer.schema, used_as="WHERE")
@@ -33,6 +38,7 @@ def projected(
         for batch in answer.to_batches() if isinstance(answer, pa.Table) else answer:
             batch = batch if turn is None else _turned(batch, turn)
             batch = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
+            batch = batch if repeated is None else _repeated(batch, repeated)
             arrays = [
                 batch.column(text) if value is None else without_nan(value.values(batch)) for _, value, text in columns
             ]
@@ -41,6 +47,12 @@ def projected(
     if isinstance(answer, pa.Table):
         return pa.Table.from_batches(batches(), schema.with_metadata(answer.schema.metadata))
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _repeated(batch: pa.RecordBatch, count: str) -> pa.RecordBatch:
+    """Each line as often as a column of it says."""
+    times = batch.column(count).to_numpy()
+    return batch.take(pa.array(np.repeat(np.arange(len(times)), times)))
 
 
 def _turned(batch: pa.RecordBatch, turn: Turn) -> pa.RecordBatch:
@@ -53,6 +65,9 @@ def _turned(batch: pa.RecordBatch, turn: Turn) -> pa.RecordBatch:
         a, b = columns[f"a_{name}"], columns[f"b_{name}"]
         columns[f"a_{name}"], columns[f"b_{name}"] = pc.if_else(straight, a, b), pc.if_else(straight, b, a)
     return pa.record_batch(list(columns.values()), schema=batch.schema)
+
+
+_COPY: Final = "__skyband_copy"
 
 
 class Shower:
@@ -75,6 +90,9 @@ class Shower:
                 self._kept = condition_in_spark(self._spec.kept, schema)
         if self._kept is not None:
             answer = answer.where(self._kept)
+        if self._spec.repeated is not None:
+            times = f"array_repeat(0, CAST({quoted(self._spec.repeated)} AS INT))"
+            answer = answer.selectExpr("*", f"explode({times}) AS {quoted(_COPY)}")
         return answer.selectExpr(*self._texts)
 
 

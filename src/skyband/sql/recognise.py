@@ -26,11 +26,11 @@ def recognise(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySp
     problem = next((each for each in problems().values() if each.matches(statement)), None)
     if problem is None:
         statement.refuse(
-            "A join can be aggregated, or ranked as pairs of one input with itself, or for each subscription; this "
-            "statement does none of these",
+            "A join can be shown as windows close, aggregated, or ranked as pairs of one input with itself, or for "
+            "each subscription; this statement does none of these",
             statement.inputs[1].node,
-            "Possible: GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); "
-            "FROM s [WINDOW …], queries AS q … LIMIT k BY q.id.",
+            "Possible: no ORDER BY; GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING "
+            "(id); FROM s [WINDOW …], queries AS q … LIMIT k BY q.id.",
         )
     if statement.bounds is not None and not problem.takes_bounds:
         statement.refuse("WITH BOUNDS is for scores that come from several streams", None, "Here, leave it out.")

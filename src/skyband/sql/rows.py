@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -10,19 +12,37 @@ import pyarrow.compute as pc
 from skyband import expressions
 from skyband.core.encoding.inputs import Source
 from skyband.core.encoding.schemas import fitted
-from skyband.dialect.query_spec import Rows, View
+from skyband.dialect.query_spec import Lookup, Rows, View
 from skyband.dialect.reading import quoted
 from skyband.errors import InvalidInput
+from skyband.sql.lookups import looked_up, looked_up_in_spark
 
 
-def prepared(source: Source, rows: Rows) -> Source:
+def prepared(sources: Mapping[str, Source], rows: Rows) -> Source:
     """The rows of a source that a query is asked of, with the columns it reads."""
+    source = sources[rows.name]
     for view in rows.views:
-        source = _viewed(source, view)
+        if isinstance(view, Lookup):
+            source = looked_up(source, view, prepared(sources, view.table))
+        else:
+            source = _viewed(source, view)
     names = source.schema.names if rows.columns is None else list(rows.columns)
     renamed = [*((name, name) for name in names), *rows.renamed]
     schema = pa.schema([source.schema.field(column).with_name(name) for name, column in renamed])
     return _changed(source, rows.where, renamed, schema)
+
+
+def rereadable(sources: Mapping[str, Source], read: Iterable[Rows]) -> dict[str, Source]:
+    """The sources; those that are read more than once can be."""
+    times = Counter(name for rows in read for name in rows.names)
+    return {name: reread(source, name) if times[name] > 1 else source for name, source in sources.items()}
+
+
+def reread(source: Source, name: str) -> Source:
+    """A source that can be read more than once."""
+    if not source.is_whole:
+        raise InvalidInput(f"The statement reads {name!r} twice, but a reader can be read once. Give a table.")
+    return source.held()
 
 
 def _viewed(source: Source, view: View) -> Source:
@@ -56,9 +76,13 @@ def without_nan(numbers: pa.Array) -> pa.Array:
 # -- on Spark, where this is Spark's own work ------------------------------------------------------------------------
 
 
-def prepared_in_spark(df: Any, rows: Rows, schema: pa.Schema) -> Any:
-    """The same of a DataFrame with these columns."""
+def prepared_in_spark(data: Mapping[str, Any], rows: Rows, schemas: Mapping[str, pa.Schema]) -> Any:
+    """The same of DataFrames with these columns."""
+    df, schema = data[rows.name], schemas[rows.name]
     for view in rows.views:
+        if isinstance(view, Lookup):
+            df, schema = looked_up_in_spark(df, view, prepared_in_spark(data, view.table, schemas)), view.schema
+            continue
         if view.where is not None:
             df = df.where(condition_in_spark(view.where, schema))
         df = df.selectExpr(*(f"{value_in_spark(text, schema)} AS {quoted(name)}" for name, text in view.columns))

@@ -25,7 +25,7 @@ from skyband.sql.analyze import draft_of, in_pieces, measure, measure_on_spark
 from skyband.sql.answers import Shower, projected
 from skyband.sql.plain import plain_answer
 from skyband.sql.recognise import recognise
-from skyband.sql.rows import prepared, prepared_in_spark, where_in_spark
+from skyband.sql.rows import prepared, prepared_in_spark, reread, rereadable, where_in_spark
 from skyband.sql.unions import united
 from skyband.sql.variables import NO_VARIABLES, Variables
 
@@ -125,7 +125,7 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variabl
 
 def _given(running: Running, spec: QuerySpec) -> Any:
     """The answer with the columns that are shown of it, in the kind of the rows."""
-    return give(projected(running.collected(), spec.shown, spec.turn, spec.kept), running.like)
+    return give(projected(running.collected(), spec.shown, spec.turn, spec.kept, spec.repeated), running.like)
 
 
 def ask(text: str, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
@@ -142,7 +142,7 @@ class Started(NamedTuple):
     def shown(self, answer: pa.Table) -> pa.Table:
         """What the statement shows of an answer, or of what `top` says of its session: that has no changes."""
         there = [one for one in self.spec.shown if not one.is_plain or one.text in answer.schema.names]
-        return projected(answer, tuple(there), self.spec.turn, self.spec.kept)
+        return projected(answer, tuple(there), self.spec.turn, self.spec.kept, self.spec.repeated)
 
 
 def start(text: str, inputs: Mapping[str, Any], *, batch_rows: int) -> Started:
@@ -255,11 +255,12 @@ def _shared_by(spec: QuerySpec, schemas: Mapping[str, pa.Schema]) -> Any:
 
 def _together(statements: Mapping[str, Statement], inputs: Mapping[str, Source]) -> dict[str, Any]:
     """The answers of statements about the same rows that one skyband can answer, whatever they show of them."""
-    (source,) = inputs.values()
     specs = [recognise(one, {name: one.schema for name, one in inputs.items()}) for one in statements.values()]
     wanted = [one.rows[ONLY].columns for one in specs]
     columns = None if None in wanted else tuple(dict.fromkeys(name for names in wanted for name in names or ()))
-    rows = prepared(source, replace(specs[0].rows[ONLY], columns=columns))
+    by_name = {name.lower(): source for name, source in inputs.items()}
+    common = replace(specs[0].rows[ONLY], columns=columns)
+    rows = prepared({name: by_name[name.lower()] for name in common.names}, common)
     running = problem_of(specs[0].query).start_together(rows, [one.query for one in specs])
     return {called: _given(one, spec) for called, one, spec in zip(statements, running, specs, strict=True)}
 
@@ -313,11 +314,10 @@ def _table(name: str, inputs: Mapping[str, Any], spark: Any) -> Any:
 
 
 def _start(spec: QuerySpec, sources: Mapping[str, Source]) -> Running:
-    shared = Counter(rows.name for rows in spec.rows.values())
-    sources = {name: _reread(source, name) if shared[name] > 1 else source for name, source in sources.items()}
-    ready: dict[str, Any] = {name: prepared(sources[rows.name], rows) for name, rows in spec.rows.items()}
+    sources = rereadable(sources, spec.rows.values())
+    ready: dict[str, Any] = {name: prepared(sources, rows) for name, rows in spec.rows.items()}
     if spec.queries is not None:
-        spec = spec.of(_whole(prepared(sources[spec.queries.name], spec.queries)))
+        spec = spec.of(_whole(prepared(sources, spec.queries)))
     return problem_of(spec.query).start(ready.get(ONLY, ready), spec.query)
 
 
@@ -325,20 +325,14 @@ def _with_queries(spec: QuerySpec, sources: dict[str, Source]) -> tuple[QuerySpe
     """The same of the queries there are, where these are a table: what suits them depends on how many they are."""
     if spec.queries is None or not sources[spec.queries.name].is_whole:
         return spec, sources
-    queries = _reread(sources[spec.queries.name], spec.queries.name)
-    return spec.of(_whole(prepared(queries, spec.queries))), {**sources, spec.queries.name: queries}
+    queries = reread(sources[spec.queries.name], spec.queries.name)
+    sources = {**sources, spec.queries.name: queries}
+    return spec.of(_whole(prepared(sources, spec.queries))), sources
 
 
 def _whole(source: Source) -> pa.Table:
     """All rows of a source."""
     return pa.Table.from_batches(in_batches(source.batches), source.schema)
-
-
-def _reread(source: Source, name: str) -> Source:
-    """A source that can be read more than once."""
-    if not source.is_whole:
-        raise InvalidInput(f"The statement reads {name!r} twice, but a reader can be read once. Give a table.")
-    return source.held()
 
 
 def multi_query(specs: Mapping[str, QuerySpec], stream: str, data: Mapping[str, Any]) -> Any:
@@ -360,7 +354,7 @@ def multi_query(specs: Mapping[str, QuerySpec], stream: str, data: Mapping[str, 
             rows.columns,
             called,
             {
-                other: prepared_in_spark(data[given[other]], its, schemas[given[other]])
+                other: prepared_in_spark(data, replace(its, name=given[other]), schemas)
                 for other, its in one.rows.items()
                 if other != called
             },
@@ -368,7 +362,11 @@ def multi_query(specs: Mapping[str, QuerySpec], stream: str, data: Mapping[str, 
     shared = sharing.multi_query(data[stream.lower()], queries)
     answers = {name: partial(_then, shared.answers[name], Shower(one)) for name, one in specs.items()}
     tables = {
-        name: partial(_then, shared.tables[name], partial(projected, shown=one.shown, turn=one.turn, kept=one.kept))
+        name: partial(
+            _then,
+            shared.tables[name],
+            partial(projected, shown=one.shown, turn=one.turn, kept=one.kept, repeated=one.repeated),
+        )
         for name, one in specs.items()
     }
     return shared._replace(answers=answers, tables=tables)
@@ -382,12 +380,12 @@ def _run_on_spark(spec: QuerySpec, data: Mapping[str, Any], schemas: Mapping[str
     """The same with DataFrames: what is done to single rows, before and behind the query, is Spark's own work."""
     queries = spec.queries
     if queries is not None:
-        queries = prepared_in_spark(data[queries.name], queries, schemas[queries.name])
+        queries = prepared_in_spark(data, queries, schemas)
     answer = problem_of(spec.query).run_on_spark(_in_spark(spec, data, schemas), spec.query, queries)
     return Shower(spec)(answer)
 
 
 def _in_spark(spec: QuerySpec, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Any:
     """The rows that the query is about: one DataFrame, or one for each name."""
-    ready = {name: prepared_in_spark(data[rows.name], rows, schemas[rows.name]) for name, rows in spec.rows.items()}
+    ready = {name: prepared_in_spark(data, rows, schemas) for name, rows in spec.rows.items()}
     return ready.get(ONLY, ready)

@@ -14,7 +14,11 @@ import skyband as sb
 
 ROWS, SECONDS = 240, 60
 PEOPLE = pa.table({"id": [0, 1, 2], "state": ["VT", "NH", "VT"]})
-STREAMED = {"ranked", "one stream, one group"}  # others stop and go on as they are streamed: tests/spark/test_joins.py
+STREAMED = {
+    "ranked",
+    "one stream, one group",
+    "different values of one stream",
+}  # others stop and go on as they are streamed: tests/spark/test_joins.py
 
 
 def stream(seed: int) -> pa.Table:
@@ -80,6 +84,31 @@ OPTIONS: dict[str, dict[str, Any]] = {
         **JOIN,
         "every": "5 seconds",
         "aggregates": {"total": "SUM(b.wide)", "low": "MIN(a.wide)", "mean": "AVG(a.cost)", "whole": "AVG(b.who)"},
+    },
+    "different values, by the key": {
+        **JOIN,
+        "every": "5 seconds",
+        "group_by": "a.item",
+        "aggregates": {"n": "COUNT(DISTINCT b.who)", "costs": "COUNT(DISTINCT a.cost)", "low": "MIN(b.price)"},
+        "order_by": "n",
+        "k": 4,
+    },
+    "different values, not by the key": {
+        **JOIN,
+        "every": "5 seconds",
+        "group_by": "b.who",
+        "aggregates": {"items": "COUNT(DISTINCT a.item)", "n": "COUNT(*)"},
+    },
+    "different values of one stream": {
+        "inputs": {"a": sb.sliding("30 seconds", on="ts")},
+        "every": "5 seconds",
+        "group_by": "who",
+        "aggregates": {"items": "COUNT(DISTINCT item)", "prices": "COUNT(DISTINCT price)", "n": "COUNT(*)"},
+    },
+    "different values, changes": {
+        **JOIN,
+        "group_by": "a.item",
+        "aggregates": {"n": "COUNT(DISTINCT b.who)"},
     },
     "sums of floats, not by the key": {**JOIN, "every": "5 seconds", "group_by": "b.who"},
     "one stream, ranked": {

@@ -14,8 +14,10 @@ from skyband.core.emit import CHANGES, WINDOWS
 from skyband.problems.joins.operator import (
     ALL,
     COUNT,
+    DISTINCT,
     MAX,
     MIN,
+    NO_VALUE,
     SUM,
     UNMATCHED,
     Aggregate,
@@ -85,7 +87,8 @@ def specs(draw: st.DrawFn, *, linear: bool = False, external_clock: bool = False
         is_relation = i == relation
         scales = tuple(0 if f else draw(st.sampled_from([0, 2, 9, 18])) for f in floats) if draw(st.booleans()) else ()
         size = FOREVER if is_relation else size
-        inputs.append(Input(size, variables, draw(st.booleans()), floats, is_relation, scales))
+        distincts = draw(st.sampled_from([0, 0, 1, 2]))
+        inputs.append(Input(size, variables, draw(st.booleans()), floats, is_relation, scales, distincts))
     functions = [COUNT, SUM, SUM, 2, *(() if linear else (MIN, MAX))]
     possible = [(i, a) for i, source in enumerate(inputs) for a in range(len(source.floats))]
     aggregates = [Aggregate(COUNT, ALL, ALL)]
@@ -96,6 +99,8 @@ def specs(draw: st.DrawFn, *, linear: bool = False, external_clock: bool = False
                 max_size=4,
             )
         )
+    spec = Spec(tuple(inputs), (), every)
+    aggregates += [Aggregate(DISTINCT, *which) for which in spec.distincts]
     emit = CHANGES if every == 0 or draw(st.booleans()) else WINDOWS
     lateness = draw(st.sampled_from([0, 0, 2, 10])) if every and not by_count else 0
     lateness = FOREVER if external_clock else lateness
@@ -112,7 +117,10 @@ def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24, external_clo
         variables = draw(st.lists(st.lists(st.integers(0, 1), min_size=len(source.variables),
                                            max_size=len(source.variables)), min_size=n, max_size=n))  # fmt: skip
         parts = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)) if source.grouped else [0] * n
-        cells.append(Cells(np.array(variables, np.int32).reshape(n, len(source.variables)), np.array(parts, np.int32)))
+        values = draw(st.lists(st.integers(NO_VALUE, 2), min_size=n * source.distincts, max_size=n * source.distincts))
+        told = (variables, len(source.variables)), (values, source.distincts)
+        by_variable, distinct = (np.array(codes, np.int32).reshape(n, width) for codes, width in told)
+        cells.append(Cells(by_variable, np.array(parts, np.int32), distinct))
     rows: list[Row] = []
     step = draw(st.sampled_from([st.integers(0, 2), st.integers(-4, 6), st.sampled_from([0, 1, -9, 12, 40])]))
     time = draw(st.sampled_from([0, -17, 1_000_000_007]))

@@ -63,6 +63,22 @@ QUESTIONS = {
         ("b.who",),
         {"n": "COUNT(*)", "s": "SUM(a.size)"},
     ),
+    "different values": Asked(
+        {"a": SLIDING, "b": SLIDING},
+        ("a.item = b.item",),
+        ("a.kind",),
+        {"n": "COUNT(DISTINCT b.who)", "p": "COUNT(DISTINCT b.price)", "s": "SUM(a.size)", "t": "COUNT(DISTINCT a.ts)"},
+    ),
+    "different values, ranked": Asked(
+        {"b": SLIDING}, (), ("b.item",), {"n": "COUNT(DISTINCT b.who)"}, order_by=("n",), k=2
+    ),
+    "different values of all": Asked({"b": SLIDING}, (), (), {"n": "COUNT(DISTINCT b.item)", "s": "SUM(b.price)"}),
+    "different values, with a relation": Asked(
+        {"a": LANDMARK, "b": SLIDING, "p": sb.relation(where="weight < 1000")},
+        ("a.item = b.item", "a.kind = p.id"),
+        ("p.state", "b.who"),
+        {"n": "COUNT(DISTINCT a.item)", "w": "COUNT(DISTINCT p.weight)", "low": "MIN(b.price)"},
+    ),
     "having": Asked({"b": SLIDING}, (), ("b.item", "b.who"), {"n": "COUNT(*)"}, having="n > 1 AND item <> 3"),
     "ranked": Asked({"b": SLIDING}, (), ("b.item",), {"n": "COUNT(*)", "s": "SUM(b.qty)"}, order_by=("n",), k=2),
     "ranked by more": Asked(

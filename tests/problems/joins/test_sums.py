@@ -202,7 +202,7 @@ def test_a_number_counts_once_for_each_combination_of_other_rows(
     inputs = (Input(FOREVER, (0,), floats=(True,)), Input(FOREVER, (0,)), Input(FOREVER, (0,)))
     spec = Spec(inputs, (Aggregate(SUM, 0, 0), Aggregate(COUNT)), every=1)
     operator = plans.open(spec, data.draw(st.sampled_from(plans_for(spec))))
-    cells = Cells(np.zeros((1, 1), np.int32), np.zeros(1, np.int32))
+    cells = Cells(np.zeros((1, 1), np.int32), np.zeros(1, np.int32), np.zeros((1, 0), np.int32))
     rows = rows_of_one_cell([1] * len(values), values), rows_of_one_cell(b), rows_of_one_cell(c)
     pushed = operator.push(Batch(rows, (cells,) * 3))
     answer = operator.finish()

@@ -14,22 +14,23 @@ from skyband.core.encoding.schemas import whole_batch
 from skyband.core.operator import Codes, Ints
 from skyband.core.validation import Saved
 from skyband.problems.joins.columns import BoundInput, BoundJoin
-from skyband.problems.joins.operator import Cells, KeptCells
+from skyband.problems.joins.operator import NO_VALUE, Cells, KeptCells
 
 
 class InputCodes:
-    """The cells of one input: combinations of values in its columns of joins and of the grouping."""
+    """The cells of one input: combinations of values in its columns of joins, groups and COUNT(DISTINCT x)."""
 
     def __init__(self, source: BoundInput, variables: Sequence[GroupCodes]) -> None:
         self._source = source
         self._variables = [variables[v] for v in source.variables]
-        columns = list(dict.fromkeys([*source.joined, *source.grouped]))
+        columns = source.keys
         self._schema = pa.schema([source.schema.field(name) for name in columns])
         self._cells = GroupCodes(self._schema) if columns else None
         # Where all columns are of the grouping, a cell is its own part of the group.
         self._is_part = bool(columns) and set(columns) == set(source.grouped)
         grouped = pa.schema([source.schema.field(name) for name in source.grouped])
         self._parts = GroupCodes(grouped) if source.grouped and not self._is_part else None
+        self._values = {name: GroupCodes(pa.schema([source.schema.field(name)])) for name in source.distinct}
         self._told = 0  # cells that an operator knows of
 
     def __len__(self) -> int:
@@ -62,16 +63,19 @@ class InputCodes:
             return None
         new = len(self) - self._told
         variables, part = np.zeros((new, len(self._variables)), np.int32), np.zeros(new, np.int32)
+        distinct = np.zeros((new, len(self._values)), np.int32)
         if self._cells is not None:
             keys = whole_batch(self._cells.keys.slice(self._told))
             for i, (codes, name) in enumerate(zip(self._variables, self._source.joined, strict=True)):
                 variables[:, i] = _encode_column(codes, keys.column(name))
+            for i, (name, codes) in enumerate(self._values.items()):
+                distinct[:, i] = _encode_values(codes, keys.select([name]))
             if self._is_part:
                 part = np.arange(self._told, len(self), dtype=np.int32)
             elif self._parts is not None:
                 part = self._parts.encode(keys.select(list(self._source.grouped)))
         self._told = len(self)
-        return Cells(variables, part)
+        return Cells(variables, part, distinct)
 
     def part_keys(self) -> pa.Table:
         """The columns of the grouping, by part."""
@@ -81,7 +85,8 @@ class InputCodes:
 
     def state(self) -> dict[str, pa.Table]:
         saved = {} if self._cells is None else {"cells": self._cells.keys}
-        return saved | ({} if self._parts is None else {"parts": self._parts.keys})
+        saved |= {} if self._parts is None else {"parts": self._parts.keys}
+        return saved | {f"values {i}": codes.keys for i, codes in enumerate(self._values.values())}
 
     def validate(self, i: int, operator: Saved, tables: dict[str, pa.Table]) -> int:
         cells = 1 if self._cells is None else tables[f"input {i} cells"].num_rows
@@ -93,6 +98,10 @@ class InputCodes:
             operator.indices(f"cells {i} part", told, parts)
             for column, v in enumerate(self._source.variables[: variables.shape[-1]]):
                 operator.indices(f"cells {i} variables", variables[:, column], tables[f"variable {v}"].num_rows)
+            for column in range(len(self._values)):
+                codes = operator[f"cells {i} distinct"][:, column]
+                values = tables[f"input {i} values {column}"].num_rows
+                operator.indices(f"cells {i} distinct", codes[codes != NO_VALUE], values)
         return parts
 
     def restore(self, state: dict[str, pa.Table]) -> None:
@@ -101,6 +110,8 @@ class InputCodes:
             self._cells.load(state["cells"])
         if self._parts is not None:
             self._parts.load(state["parts"])
+        for i, codes in enumerate(self._values.values()):
+            codes.load(state[f"values {i}"])
         self._told = len(self)
 
     def parts(self) -> Codes:
@@ -115,8 +126,10 @@ class InputCodes:
             self._cells.keep(cells)
         if self._parts is not None:
             self._parts.load(self._parts.keys.slice(0, 0))
+        for codes in self._values.values():
+            codes.load(codes.keys.slice(0, 0))
         self._told = 0
-        return self.new_cells() or Cells(np.zeros((0, len(self._variables)), np.int32), np.zeros(0, np.int32))
+        return self.new_cells() or Cells.none(len(self._variables), len(self._values))
 
 
 class JoinCodes:
@@ -149,6 +162,13 @@ class JoinCodes:
         for i, each in enumerate(self.inputs):
             start = f"input {i} "
             each.restore({name.removeprefix(start): table for name, table in state.items() if name.startswith(start)})
+
+
+def _encode_values(codes: GroupCodes, column: pa.RecordBatch) -> Codes:
+    """The codes of values that are counted: null is none of them."""
+    found = codes.encode(column)
+    missing = pc.is_null(column.column(0)).to_numpy(zero_copy_only=False)
+    return np.where(missing, np.int32(NO_VALUE), found)
 
 
 def _encode_column(codes: GroupCodes, column: pa.Array) -> Codes:

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from skyband.core.encoding.join_keys import common_key_type, is_key, plain_type
 from skyband.core.encoding.output import free_name
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import functions
-from skyband.expressions.aggregates import Aggregate, Argument, Name, bind_argument, bind_filter
+from skyband.expressions.aggregates import COUNT_DISTINCT, Aggregate, Argument, Name, bind_argument, bind_filter
 from skyband.expressions.scores import Condition
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 from skyband.windows import Ticks, Window, size_ticks
@@ -34,6 +35,12 @@ class BoundInput:
     joined: tuple[str, ...]  # these columns
     grouped: tuple[str, ...]  # its columns of the grouping
     arguments: tuple[Argument, ...]
+    distinct: tuple[str, ...] = ()  # its columns whose different values are counted
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that its cells are combinations of."""
+        return tuple(dict.fromkeys((*self.joined, *self.grouped, *self.distinct)))
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -47,7 +54,7 @@ class BoundAggregate:
     name: str
     function: str
     input: int  # -1: COUNT(*)
-    argument: int  # among those of its input
+    argument: int  # among those of its input; of COUNT(DISTINCT x), among its columns whose values are counted
     type: pa.DataType
 
 
@@ -81,12 +88,16 @@ def _bind(query: JoinAggregate, columns: tuple[tuple[str, pa.Schema], ...], _mea
         raise InvalidQuery(f"group_by names a column twice: {', '.join(query.group_by)}.")
     variables, types = _variables(query, schemas)
     arguments: dict[str, list[Argument]] = {name: [] for name in names}
+    distinct: dict[str, list[str]] = {name: [] for name in names}
     aggregates = tuple(
-        _bind_aggregate(name, aggregate, query, schemas, arguments) for name, aggregate in query.parsed_aggregates()
+        _bind_distinct(name, aggregate, query, schemas, distinct)
+        if aggregate.function == COUNT_DISTINCT
+        else _bind_aggregate(name, aggregate, query, schemas, arguments)
+        for name, aggregate in query.parsed_aggregates()
     )
     slide, time_type = _times(query, schemas)
     inputs = tuple(
-        _bind_input(query, i, schemas[name], variables[i], groups, tuple(arguments[name]))
+        _bind_input(query, i, schemas[name], variables[i], groups, tuple(arguments[name]), tuple(distinct[name]))
         for i, name in enumerate(names)
     )
     for source in inputs:
@@ -135,7 +146,12 @@ def _variables(
                 )
             found[i][variable] = column
     _check_connected(query, found)
-    types = tuple(_common_type(each, schemas, query) for each in classes)
+    types = tuple(
+        common_key_type(
+            {f"{query.names[i]}.{name}": schemas[query.names[i]].field(name).type for i, name in sorted(each)}
+        )
+        for each in classes
+    )
     return found, types
 
 
@@ -151,31 +167,6 @@ def _check_connected(query: JoinAggregate, variables: list[dict[int, str]]) -> N
             f"No join condition connects {apart} with {query.names[0]}: every row would match every other. Add it to "
             "on=."
         )
-
-
-def _common_type(columns: set[tuple[int, str]], schemas: Mapping[str, pa.Schema], query: JoinAggregate) -> pa.DataType:
-    """The type in which the values of a join variable are compared."""
-    names = list(schemas)
-    given = {f"{names[i]}.{column}": _plain(schemas[names[i]].field(column).type) for i, column in sorted(columns)}
-    unsigned = pa.uint64() in given.values()
-    for kind, common in (
-        (pa.types.is_uint64, pa.uint64()),
-        # Values of both, with a sign and beyond 2**63, are in no integer type.
-        (pa.types.is_integer, pa.decimal128(20, 0) if unsigned else pa.int64()),
-        (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), pa.large_string()),
-        (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), pa.large_binary()),
-        (pa.types.is_floating, pa.float64()),
-    ):
-        if all(kind(each) for each in given.values()):
-            return common
-    if len(set(given.values())) > 1:
-        said = ", ".join(f"{name} is {kind}" for name, kind in given.items())
-        raise InvalidQuery(f"Joined columns must be of one type, but {said}. Cast one of them.")
-    return next(iter(given.values()))
-
-
-def _plain(column_type: pa.DataType) -> pa.DataType:
-    return column_type.value_type if pa.types.is_dictionary(column_type) else column_type
 
 
 def _bind_aggregate(
@@ -211,6 +202,21 @@ def _bind_aggregate(
     return BoundAggregate(name, aggregate.function, i, argument, kind)
 
 
+def _bind_distinct(
+    name: str,
+    aggregate: Aggregate,
+    query: JoinAggregate,
+    schemas: Mapping[str, pa.Schema],
+    distinct: dict[str, list[str]],
+) -> BoundAggregate:
+    (column,) = aggregate.columns
+    i, column_name = _resolve(column, schemas, repr(aggregate.text))
+    known = distinct[query.names[i]]
+    if column_name not in known:
+        known.append(column_name)
+    return BoundAggregate(name, COUNT_DISTINCT, i, known.index(column_name), pa.int64())
+
+
 def _key(argument: Argument) -> tuple[Any, ...]:
     function, _, inside = argument.text.partition("(")
     extreme = function.strip().upper() if function.strip().upper() in ("MIN", "MAX") else ""
@@ -243,6 +249,7 @@ def _bind_input(
     variables: dict[int, str],
     groups: list[tuple[int, str]],
     arguments: tuple[Argument, ...],
+    distinct: tuple[str, ...],
 ) -> BoundInput:
     name, given = query.inputs[i]
     window = given.window if isinstance(given, StreamInput) else None
@@ -260,21 +267,17 @@ def _bind_input(
         tuple(variables.values()),
         tuple(column for source, column in groups if source == i),
         arguments,
+        distinct,
     )
 
 
 def _check_keys(source: BoundInput) -> None:
-    for column in (*source.joined, *source.grouped):
-        kind = _plain(source.schema.field(column).type)
-        if (
-            pa.types.is_nested(kind)
-            or pa.types.is_interval(kind)
-            or pa.types.is_float16(kind)
-            or pa.types.is_null(kind)
-        ):
+    for column in source.keys:
+        kind = source.schema.field(column).type
+        if not is_key(kind):
             raise InvalidQuery(
-                f"{source.name}.{column} is {kind}, which can neither be joined nor grouped by. Possible: numbers, "
-                "strings, binary, booleans, dates, times."
+                f"{source.name}.{column} is {plain_type(kind)}, which can neither be joined, nor grouped by, nor "
+                "counted with DISTINCT. Possible: numbers, strings, binary, booleans, dates, times."
             )
 
 

@@ -3,7 +3,8 @@
 A *cell* is a small whole number for all rows of one input that agree in the columns of its joins and of the grouping:
 rows of a cell match the same rows of other inputs and fall into the same groups. An operator gets the meaning of a cell
 once, when it is new: its value of each join variable (columns that a join sets equal share a variable, and the codes of
-its values), and its *part* of the group, the code of its grouping columns.
+its values), its *part* of the group, the code of its grouping columns, and the codes of the values that COUNT(DISTINCT
+x) counts: rows of a cell agree in those columns, too.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from skyband.core.emit import WHOLE_CODE
 from skyband.core.operator import Codes, Ints, Operator, ShowsNoRows
 from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
+from skyband.expressions.aggregates import COUNT_DISTINCT
 from skyband.windows import Ticks
 
-COUNT, SUM, AVG, MIN, MAX = 0, 1, 2, 3, 4
-FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX}
+COUNT, SUM, AVG, MIN, MAX, DISTINCT = 0, 1, 2, 3, 4, 5
+FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX, COUNT_DISTINCT: DISTINCT}
 ALL = -1  # in place of an argument: COUNT(*)
+NO_VALUE = -1  # in place of the code of a value: it is null, and not counted
 UNMATCHED = -1  # in place of a cell: a row that matches nothing, but moves the clock
 BEFORE = -(2**62)  # before every time
 # What becomes of an argument when several rows are made one.
@@ -42,6 +45,7 @@ class Input:
     scales: tuple[
         int, ...
     ] = ()  # for each argument: how many digits of its int64 are behind the point; none: 0 of each
+    distincts: int = 0  # columns whose different values are counted
 
     def scale(self, argument: int) -> int:
         return self.scales[argument] if self.scales else 0
@@ -50,7 +54,7 @@ class Input:
 class Aggregate(NamedTuple):
     function: int  # COUNT, …
     input: int = ALL
-    argument: int = ALL  # among the arguments of its input
+    argument: int = ALL  # among the arguments of its input, or its columns whose different values are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class Spec:
         """
         found = []
         for argument, is_float in enumerate(self.inputs[source].floats):
-            wanted = {each.function for each in self.aggregates if (each.input, each.argument) == (source, argument)}
+            wanted = self._asked_of(source, argument)
             if wanted <= {COUNT, MIN}:
                 found.append(LOWEST_FLOAT if is_float else LOWEST)
             elif wanted <= {COUNT, MAX}:
@@ -102,6 +106,18 @@ class Spec:
             else:
                 return None
         return tuple(found)
+
+    def _asked_of(self, source: int, argument: int) -> set[int]:
+        return {
+            each.function
+            for each in self.aggregates
+            if (each.input, each.argument) == (source, argument) and each.function != DISTINCT
+        }
+
+    @property
+    def distincts(self) -> tuple[tuple[int, int], ...]:
+        """The columns whose different values are counted: input, and which of its own."""
+        return tuple((i, d) for i, source in enumerate(self.inputs) for d in range(source.distincts))
 
 
 class Plan(NamedTuple):
@@ -116,6 +132,12 @@ class Cells(NamedTuple):
 
     variables: Codes  # [cell, variable of the input]
     part: Codes  # 0 when the input has no columns of the grouping
+    distinct: Codes  # [cell, column whose different values are counted]: the value's code, or NO_VALUE
+
+    @classmethod
+    def none(cls, variables: int, distincts: int) -> Cells:
+        """No cell."""
+        return cls(np.zeros((0, variables), np.int32), np.zeros(0, np.int32), np.zeros((0, distincts), np.int32))
 
 
 class KeptCells(NamedTuple):
@@ -217,6 +239,6 @@ JoinAlgorithm = Algorithm[Spec, JoinOperator]
 
 def is_float(spec: Spec, aggregate: Aggregate) -> bool:
     """Are the values of this aggregate float64?"""
-    if aggregate.function == COUNT:
+    if aggregate.function in (COUNT, DISTINCT):
         return False
     return aggregate.function == AVG or spec.inputs[aggregate.input].floats[aggregate.argument]

@@ -33,6 +33,7 @@ def specify(query: JoinAggregate, bound: BoundJoin, *, external_clock: bool = Fa
             tuple(argument.is_float for argument in each.arguments),
             each.is_relation,
             each.scales,
+            len(each.distinct),
         )
         for each in bound.inputs
     )

@@ -20,7 +20,7 @@ from skyband.core.planned_windows import in_panes
 from skyband.core.problem import Problem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
-from skyband.problems.joins import embedded, planning, sql
+from skyband.problems.joins import embedded, planning, sql, sql_rows
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import bind
 from skyband.problems.joins.distribution import shows_without_rows, spread
@@ -107,10 +107,10 @@ class Joins(Problem[JoinAggregate]):
         return join.part(join.tagged[query.streams[0][0]])
 
     def matches(self, statement: Statement) -> bool:
-        return statement.is_grouped
+        return statement.is_grouped or sql_rows.matches(statement)
 
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-        return sql.ask(statement, schemas)
+        return sql.ask(statement, schemas) if statement.is_grouped else sql_rows.ask(statement, schemas)
 
 
 def _why_not(query: JoinAggregate) -> str:

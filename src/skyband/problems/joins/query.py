@@ -208,7 +208,7 @@ class JoinAggregate(Query):
     aggregates: Converted[Mapping[str, str], tuple[tuple[str, str], ...]] = option(
         _check_aggregates,
         "A mapping from the names of output columns to COUNT(*), COUNT(x), SUM(x), AVG(x), MIN(x) or MAX(x), where x "
-        "is an expression over the columns of one input.",
+        "is an expression over the columns of one input; or to COUNT(DISTINCT x), where x is a column.",
         sql="SELECT …, COUNT(*) AS n",
     )
     on: Names = option(

@@ -227,7 +227,7 @@ def _needed(source: BoundInput, query: JoinAggregate, *, filtered: bool) -> list
         if column.column in source.schema.names and column.input in ("", source.name)
     ]
     everything = source.schema.names if filtered or source.is_relation else []
-    wanted = {*source.joined, *source.grouped, *arguments, *everything, *([source.on] if source.on else [])}
+    wanted = {*source.keys, *arguments, *everything, *([source.on] if source.on else [])}
     return [column for column in source.schema.names if column in wanted]
 
 
@@ -304,8 +304,10 @@ def _recipe(
     bound_bucket = bind(of_bucket, schemas)
     output = GroupsOutput(of_bucket, bound_bucket).schema
     streams = [source for source in bound.inputs if not source.is_relation]
-    cells = {source.name: dict.fromkeys((*source.joined, *source.grouped)) for source in streams}
-    kinds = {name: {column: str(schemas[name].field(column).type) for column in mine} for name, mine in cells.items()}
+    kinds = {
+        source.name: {column: str(schemas[source.name].field(column).type) for column in source.keys}
+        for source in streams
+    }
     keys = shared(kinds, PREFIX + "key_")
     arguments = {source.name: len(source.arguments) for source in streams}
     numbers = [VALID, WEIGHT, *map(argument, range(max(arguments.values())))]

@@ -76,7 +76,7 @@ def panes_of(
         return None
     for source in sources:
         is_filtered = source.keep is None or filters.get(source.name) is not None
-        kinds = [streams[source.name].schema[column].dataType for column in (*source.joined, *source.grouped)]
+        kinds = [streams[source.name].schema[column].dataType for column in source.keys]
         if not is_filtered or any(each.spark_sql is None for each in source.arguments) or any(map(_merges, kinds)):
             return None
     known = {source.name: ways for source, ways in zip(bound.inputs, coalesces(query, bound), strict=True)}

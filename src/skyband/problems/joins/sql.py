@@ -27,7 +27,7 @@ from skyband.dialect.reading import (
 )
 from skyband.dialect.statement import Statement
 from skyband.dialect.window_bounds import bound_in, check_whole, with_bounds
-from skyband.expressions.aggregates import bind_argument, read_aggregate
+from skyband.expressions.aggregates import COUNT_DISTINCT, bind_argument, read_aggregate
 from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
@@ -47,7 +47,8 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
             refuse_function(statement, call)
     statement = _without_filters(statement)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
-    aggregates = _Aggregates(statement, schemas, [column.unnest() for column in _groups(statement)])
+    statement, schemas = with_columns(statement, schemas, _counted(statement), "COUNT(DISTINCT …)")
+    aggregates = Aggregates(statement, schemas, [column.unnest() for column in _groups(statement)])
     having, ranking = statement.take("having"), _ranking(statement)
     if having is not None and isinstance(having.this.unnest(), exp.AggFunc):
         statement.refuse("HAVING must be true or false for each group", having.this, "Compare it: HAVING COUNT(*) > 3.")
@@ -55,8 +56,8 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     shown = [(item.name, aggregates.over_answer(item.tree)) for item in statement.items]
     having_tree = None if having is None else aggregates.over_answer(having.this)
     ordered = [_ordered(statement, one, aggregates) for one in ranking.keys]
-    filters, on = _conditions(statement)
-    inputs, lateness = _inputs(statement, schemas, filters)
+    filters, on = conditions_of(statement)
+    inputs, lateness = inputs_of(statement, schemas, filters)
     query = statement.attempt(
         lambda: JoinAggregate(
             inputs=inputs,
@@ -70,19 +71,19 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
             lateness=lateness,
         )
     )
-    rows = {one.alias: one.rows(None, _needed(statement, query, one.alias, schemas)) for one in statement.inputs}
+    rows = {one.alias: one.rows(None, needed_of(statement, query, one.alias, schemas)) for one in statement.inputs}
     narrow = {
         alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
     }
     output = statement.attempt(lambda: JoinsCodec(query, narrow).output_schema)
     check_whole(statement, str(query.emit), is_cut=ranking.first > 1)
-    bounds = _bounds(statement, inputs)
+    bounds = bounds_of(statement, inputs)
     kept = [with_bounds(aggregates.over_answer(tree), bounds) for tree in statement.kept]
     if ranking.first > 1:
         kept.append(exp.GTE(this=exp.column("rank"), expression=exp.Literal.number(ranking.first)))
     check_conditions(statement, kept, output)
     shown = [(name, with_bounds(tree, bounds)) for name, tree in shown]
-    return QuerySpec(query, rows, _shown(statement, output, query, shown), kept=all_of(kept))
+    return QuerySpec(query, rows, shown_of(statement, output, query, shown), kept=all_of(kept))
 
 
 def _ranking(statement: Statement) -> Ranking:
@@ -104,7 +105,7 @@ def _ranking(statement: Statement) -> Ranking:
     return Ranking(keys_of(order), skipped + count_of(statement, limit.expression), first=skipped + 1)
 
 
-def _bounds(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.Expr]:
+def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.Expr]:
     """The bounds of the windows by what the answer has of them."""
     end: exp.Expr = exp.column("window_end")
     windows = [given.window for given in inputs.values() if isinstance(given, StreamInput)]
@@ -132,17 +133,19 @@ def _without_filters(statement: Statement) -> Statement:
             return node
         aggregate, condition = node.this.copy(), node.expression.this.copy()
         inner = aggregate.this
-        if inner is None or isinstance(inner, exp.Distinct):
+        is_distinct = isinstance(inner, exp.Distinct)
+        if inner is None or (is_distinct and len(inner.expressions) != 1):
             statement.refuse("FILTER is for COUNT, SUM, AVG, MIN and MAX", node)
-        value = exp.Literal.number(1) if inner.is_star else inner.copy()
-        aggregate.set("this", exp.Case(ifs=[exp.If(this=condition, true=value)]))
+        value = exp.Literal.number(1) if inner.is_star else inner.expressions[0] if is_distinct else inner
+        case = exp.Case(ifs=[exp.If(this=condition, true=value.copy())])
+        aggregate.set("this", exp.Distinct(expressions=[case]) if is_distinct else case)
         return aggregate
 
     items = tuple(replace(item, tree=rewritten(item.tree, write)) for item in statement.items)
     return replace(statement, select=cast(exp.Select, rewritten(statement.select, write)), items=items)
 
 
-def _needed(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
+def needed_of(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
     """The columns of an input that the query reads; of one that is only counted, all."""
     parts = [part for name in ("group", "having", "order", "qualify") if (part := statement.take(name))]
     trees = [*(item.tree for item in statement.items), *parts, *statement.conditions, *statement.kept]
@@ -156,7 +159,15 @@ def _groups(statement: Statement) -> list[exp.Expr]:
     return [] if group is None else list(group.expressions)
 
 
-class _Aggregates:
+def _counted(statement: Statement) -> list[exp.Expr]:
+    """What stands in COUNT(DISTINCT …), with columns in it."""
+    trees = [*(item.tree for item in statement.items), statement.select, *statement.kept]
+    counts = [count for tree in trees for count in tree.find_all(exp.Count) if isinstance(count.this, exp.Distinct)]
+    found = [count.this.expressions[0] for count in counts if len(count.this.expressions) == 1]
+    return [tree for tree in found if tree.find(exp.Column) and not tree.find(exp.AggFunc, exp.Star)]
+
+
+class Aggregates:
     """The aggregates of a statement and what it groups by, each once, with the name it has in the answer."""
 
     def __init__(self, statement: Statement, schemas: Schemas, groups: list[exp.Expr]) -> None:
@@ -190,7 +201,11 @@ class _Aggregates:
             self._statement.refuse("An aggregate is of rows, not of aggregates", nested)
         read = self._statement.attempt(lambda: read_aggregate(self.texts[name]), aggregate)
         columns = list(aggregate.find_all(exp.Column, bfs=False))
-        if read.argument is not None and len({column.table for column in columns}) == 1:
+        if (
+            read.argument is not None
+            and read.function != COUNT_DISTINCT
+            and len({column.table for column in columns}) == 1
+        ):
             schema = self._schemas[columns[0].table]
             self._statement.attempt(lambda: bind_argument(read, schema), columns[0])
 
@@ -228,7 +243,7 @@ class _Aggregates:
         return rewritten(tree, expand)
 
 
-def _ordered(statement: Statement, key: Key, aggregates: _Aggregates) -> str:
+def _ordered(statement: Statement, key: Key, aggregates: Aggregates) -> str:
     """A part of ORDER BY as the query writes it."""
     if key.nulls is not None and key.nulls.name == "FIRST":
         statement.refuse("Groups without a value come last, so NULLS FIRST cannot be asked for", key.nulls)
@@ -236,8 +251,10 @@ def _ordered(statement: Statement, key: Key, aggregates: _Aggregates) -> str:
     return f"{row_text(tree)}{' ASC' if key.ascending else ''}"
 
 
-def _conditions(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[str]]:
-    """Those on one input, by its alias, and those that join two."""
+def conditions_of(
+    statement: Statement, *, of_several: list[exp.Expr] | None = None
+) -> tuple[dict[str, list[exp.Expr]], list[str]]:
+    """Those on one input, by its alias, and those that join two; others are put into `of_several`, if there is one."""
     filters: dict[str, list[exp.Expr]] = {one.alias: [] for one in statement.inputs}
     for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
         if join.side:
@@ -250,10 +267,13 @@ def _conditions(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[s
         if len(owners) < 2:  # of none: it is true of all rows, or of none
             filters[owners.pop() if owners else statement.inputs[0].alias].append(condition)
             continue
-        if len(owners) > 2 or not isinstance(condition, exp.EQ):
-            statement.refuse("This condition is about more than one input", condition, _POSSIBLE)
         sides = [side.unnest() for side in condition.iter_expressions()]
         columns = [side for side in sides if isinstance(side, exp.Column)]
+        if of_several is not None and (not isinstance(condition, exp.EQ) or len(columns) < 2):
+            of_several.append(condition)
+            continue
+        if len(owners) > 2 or not isinstance(condition, exp.EQ):
+            statement.refuse("This condition is about more than one input", condition, _POSSIBLE)
         if len(columns) < 2:
             statement.refuse("A join sets two columns equal", condition, _POSSIBLE)
         on.append(" = ".join(f"{side.table}.{quoted(side.name)}" for side in columns))
@@ -277,7 +297,7 @@ def _check_joined(statement: Statement, joined: list[set[str]]) -> None:
             )
 
 
-def _inputs(
+def inputs_of(
     statement: Statement, schemas: Schemas, filters: Mapping[str, list[exp.Expr]]
 ) -> tuple[dict[str, Any], str | int | None]:
     inputs: dict[str, Any] = {}
@@ -301,7 +321,7 @@ def _inputs(
     return inputs, waits[0] if waits else None
 
 
-def _shown(
+def shown_of(
     statement: Statement, output: pa.Schema, query: JoinAggregate, shown: list[tuple[str, exp.Expr]]
 ) -> tuple[Shown, ...]:
     """First when, and the rank, unless only what is named is shown; then the SELECT list, in its order."""

@@ -94,7 +94,9 @@ class Feed:
                 )
             )
             every = np.arange(keys * g, dtype=np.int32)
-            cells.append(None if self._told else Cells((every // g)[:, None], every % g))
+            cells.append(
+                None if self._told else Cells((every // g)[:, None], every % g, np.zeros((len(every), 0), np.int32))
+            )
         self._told = True
         self._second += AT_ONCE
         return Batch(tuple(rows), tuple(cells))

@@ -38,7 +38,8 @@ FIRST_TURN = 15  # the turn of moment 0
 SILENT = 16  # nothing is to be shown
 CANDIDATE = 17  # of a pair: the entry to be joined next, where groups ran out
 PAIR = 18  # two inputs with one limb for each number, nothing but sums, and no joined rows too many to count
-COUNTERS = 19
+TALLIED = 19  # lines of the tallies that are taken
+COUNTERS = 20
 
 GATHER, UPDATE, JOIN = range(3)  # JOIN: the entry at hand is up to date, but not yet joined
 
@@ -58,12 +59,13 @@ TOP, TOP_BY, ASCENDING = 7, 8, 9
 # Where the rows of the program start that describe …
 TERM_ROWS, STAIR_ROWS, INPUT_ROWS, STEP_ROWS, CHECK_ROWS, LINK_ROWS, PART_ROWS, AGGREGATE_ROWS = range(10, 18)
 # Where the columns of an entry start …
-VARIABLES, KEYS, FOLLOWING, PRECEDING, SUMS, DELTA, ENTRY_WIDTH = range(18, 25)
+VARIABLES, KEYS, FOLLOWING, PRECEDING, ENTRY_DISTINCT, SUMS, DELTA, ENTRY_WIDTH = range(18, 26)
 # … and of a group.
-GROUP_PARTS, GROUP_VALUES, GROUP_SUMS, GROUP_WIDTH = range(25, 29)
+GROUP_PARTS, GROUP_VALUES, GROUP_DISTINCT, GROUP_SUMS, GROUP_WIDTH = range(26, 31)
 # Where parts of the scratch start.
-OWN, CHOSEN, CURSOR, LIMBS, VALUES = range(29, 34)
-CONFIG = 34
+OWN, CHOSEN, CURSOR, LIMBS, VALUES = range(31, 36)
+DISTINCTS, DISTINCT_ROWS = 36, 37  # columns whose different values are counted, and the rows that describe them
+CONFIG = 38
 
 # -- rows of the program -----------------------------------------------------------------------------------------------
 
@@ -80,7 +82,8 @@ P_INPUT, P_PARENT, P_DOMAIN, P_LINK, P_INDEX, P_CHECK, P_CHECK_END = range(7)
 C_VARIABLE, C_INPUT = range(2)
 L_DOMAIN = 0
 G_INPUT = 0
-A_FUNCTION, A_TERM, A_STAIR, A_FLOAT = range(4)  # TERM NONE: COUNT(*)
+A_FUNCTION, A_TERM, A_STAIR, A_FLOAT = range(4)  # TERM NONE: COUNT(*); of COUNT(DISTINCT x): which of those
+D_INPUT, D_COLUMN = range(2)  # COLUMN: behind ENTRY_DISTINCT
 PROGRAM_WIDTH = 8
 
 # -- columns -----------------------------------------------------------------------------------------------------------
@@ -98,6 +101,8 @@ E_SLOT, E_SIGN = range(2)  # sign 1: comes, -1: goes
 M_END, M_NOW, M_AT = range(
     3
 )  # of a moment: where its events end, what LAST is compared with, what is shown as its time
+# A tally: how many joined rows of a group have a value. The owner is group * DISTINCTS + the column; NONE: no tally.
+Y_OWNER, Y_VALUE, Y_ROWS, TALLY_WIDTH = range(4)
 O_AT, O_TURN, O_GROUP, O_LIVE, O_VALID, O_VALUES = range(6)
 
 

@@ -22,7 +22,7 @@ from skyband.problems.joins.algorithms.plans.kernels.sums import (
     extent,
     mean_digits,
 )
-from skyband.problems.joins.operator import AVG, MAX, MIN, SUM, Spec, is_float
+from skyband.problems.joins.operator import AVG, DISTINCT, MAX, MIN, SUM, Spec, is_float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,7 @@ def config_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool
         arrays.LINK_ROWS: [(domain,) for domains in links for domain in domains],
         arrays.PART_ROWS: [(i,) for i in spec.grouped_inputs],
         arrays.AGGREGATE_ROWS: _aggregate_rows(spec, terms, stairs),
+        arrays.DISTINCT_ROWS: list(spec.distincts),
     }
     numbers = np.zeros(arrays.CONFIG, np.int64)
     program = np.zeros((max(1, sum(map(len, sections.values()))), arrays.PROGRAM_WIDTH), np.int64)
@@ -123,6 +124,7 @@ def config_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool
         (arrays.TOP, spec.top),
         (arrays.TOP_BY, spec.top_by),
         (arrays.ASCENDING, spec.ascending),
+        (arrays.DISTINCTS, len(spec.distincts)),
     ):
         numbers[name] = value
     _place_columns(numbers, spec, graph, terms, max(map(len, links)), coalesce=coalesce)
@@ -136,11 +138,20 @@ def _place_columns(
     inputs, stairs = len(spec.inputs), int(numbers[arrays.STAIRS])
     variables = 1 + max((max(source.variables, default=-1) for source in spec.inputs), default=-1)
     sums = max(sums_width(terms, i) for i in range(inputs))
+    distincts = max(source.distincts for source in spec.inputs)
     digits = max((mean_digits(term.limbs, term.scale) for term in terms), default=0)
     parts = len(spec.grouped_inputs) if len(spec.grouped_inputs) > 1 else 0  # one part is the group
     for first, start, widths in (
-        (arrays.VARIABLES, arrays.ENTRY_FIXED, (variables, len(graph.domains), links, links, sums, sums * coalesce)),
-        (arrays.GROUP_PARTS, arrays.GROUP_FIXED, (parts, len(spec.aggregates), sums_width(terms))),
+        (
+            arrays.VARIABLES,
+            arrays.ENTRY_FIXED,
+            (variables, len(graph.domains), links, links, distincts, sums, sums * coalesce),
+        ),
+        (
+            arrays.GROUP_PARTS,
+            arrays.GROUP_FIXED,
+            (parts, len(spec.aggregates), len(spec.distincts), sums_width(terms)),
+        ),
         (arrays.OWN, 0, (stairs, inputs, inputs, digits)),
     ):
         numbers[first : first + len(widths) + 1] = start + np.cumsum([0, *widths])
@@ -195,6 +206,9 @@ def _aggregate_rows(spec: Spec, terms: Sequence[Term], stairs: Sequence[tuple[in
     known = [(term.input, term.argument) for term in terms]
     rows: list[tuple[int, ...]] = []
     for each in spec.aggregates:
+        if each.function == DISTINCT:
+            rows.append((DISTINCT, spec.distincts.index((each.input, each.argument)), arrays.NONE, False))
+            continue
         term = arrays.NONE if each.argument < 0 else known.index((each.input, each.argument))
         is_stair = each.function in (MIN, MAX)
         stair = stairs.index((each.input, each.argument, each.function)) if is_stair else arrays.NONE

@@ -10,6 +10,7 @@ from skyband.core.operator import Arrays, Codes, Ints
 from skyband.kernels.codes import IntegerCodes
 from skyband.problems.joins.algorithms.plans.arrays import (
     DELTA,
+    ENTRY_DISTINCT,
     ENTRY_WIDTH,
     FOLLOWING,
     IS_LISTED,
@@ -58,7 +59,7 @@ class EntryTable:
         self._numbers.take(1)  # entry 0 is none
         # By input and cell: its entry while it has rows, or 0.
         self._cells = [np.zeros(0, np.int64) for _ in spec.inputs]
-        self._known = [Cells(np.zeros((0, len(i.variables)), np.int32), np.zeros(0, np.int32)) for i in spec.inputs]
+        self._known = [Cells.none(len(source.variables), source.distincts) for source in spec.inputs]
         self.rows = table(max(1, room), config.of(ENTRY_WIDTH))
         self.first = np.full((max(1, self._indexes), 1), NONE, np.int64)  # [index, key]: the first entry with it
         self.cell_of_slot = np.zeros(1, np.int64)
@@ -82,6 +83,8 @@ class EntryTable:
         self.rows[entries] = 0
         self.rows[entries, SOURCE] = source
         self.rows[entries, PART] = self._known[source].part[cells]
+        at = int(numbers[ENTRY_DISTINCT])
+        self.rows[entries, at : at + self._spec.inputs[source].distincts] = self._known[source].distinct[cells]
         for column, variable in enumerate(own):
             self.rows[entries, numbers[VARIABLES] + variable] = variables[:, column]
         for d, domain in enumerate(self._graph.domains):
@@ -161,7 +164,10 @@ class EntryTable:
         return saved
 
     def saved_cells(self, state: Arrays, source: int) -> Cells:
-        return Cells(*(state[f"cells {source} {name}"] for name in Cells._fields))
+        variables, part = (state[f"cells {source} {name}"] for name in ("variables", "part"))
+        # Who asked for no numbers of values may have saved none.
+        none = np.zeros((len(part), 0), np.int32)
+        return Cells(variables, part, state.get(f"cells {source} distinct", none))
 
     def check(self, live: Sequence[Ints], entry_of_slot: Ints, weight: Ints) -> None:
         counted = np.zeros(len(self.rows), np.int64)

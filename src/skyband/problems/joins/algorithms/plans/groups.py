@@ -13,6 +13,7 @@ from skyband.problems.joins.algorithms.plans.arrays import GROUPS, LIVING, table
 from skyband.problems.joins.algorithms.plans.config import Config, Term, moved
 from skyband.problems.joins.algorithms.plans.kernels.matching import fill_table
 from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
+from skyband.problems.joins.algorithms.plans.tallies import Tallies
 from skyband.problems.joins.operator import Spec
 
 
@@ -25,6 +26,7 @@ class GroupTable:
         self.lists = np.zeros((arrays.GROUP_LISTS, room + 1), np.int64)  # by list: codes, in no order
         self.table = np.full(_table_size(room), arrays.NONE, np.int64)  # by hash of the parts: a code, or NONE
         self.stairs = new_stairs(room * config.of(arrays.STAIRS), room)  # of group g: STAIRS owners from g * STAIRS on
+        self.tallies = Tallies(len(spec.distincts), counters)
 
     def parts(self, groups: Ints) -> Codes:
         """[group, grouped input]: the parts of these groups."""
@@ -65,6 +67,7 @@ class GroupTable:
             self.stairs = self.stairs._replace(owners=owners)
         counters[GROUPS] = len(kept)
         self._fill_table()
+        self.tallies.renumber(number)
 
     def lay_out_anew(self, config: Config, before: Sequence[Term], after: Sequence[Term]) -> None:
         """Make sums wide enough for other terms."""
@@ -78,6 +81,7 @@ class GroupTable:
         assert not rows[:, arrays.IS_TOUCHED].any()
         sums = rows[:, self._config.of(arrays.GROUP_SUMS) :]
         count = sums[:, 0]
+        self.tallies.check(rows[:, self._config.of(arrays.GROUP_DISTINCT) : self._config.of(arrays.GROUP_SUMS)])
         assert (count >= 0).all(), "no group has lost more rows than it had"
         assert ((count > 0) == (rows[:, arrays.IS_LIVE] != 0)).all(), "a group lives while it has rows"
         living = self.lists[arrays.L_LIVING, : counters[LIVING]]

@@ -22,6 +22,7 @@ from skyband.problems.joins.algorithms.plans.kernels.matching import (
     MORE_GROUP_STEPS,
     MORE_GROUPS,
     MORE_RECORDS,
+    MORE_TALLIES,
 )
 from skyband.problems.joins.algorithms.plans.kernels.running import line_up, run, write_rows
 from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
@@ -50,7 +51,8 @@ class Joined(ShowsGroups):
         assert len(plan.early) == len(spec.inputs)
         assert not plan.multiply or all(plan.early), "what is multiplied is aggregated"
         self.spec, self.plan = spec, plan
-        self._alone = plan.multiply and len(spec.inputs) == 1  # nothing to join with: rows go straight to groups
+        # Nothing to join with, and no values to tell apart: rows go straight to groups.
+        self._alone = plan.multiply and len(spec.inputs) == 1 and not spec.distincts
         self._rooms = {"initial_room": initial_room, "most_groups": most_groups, "forget_at": forget_at}
         self._graph = graph_of(spec)
         self._terms = terms_of(spec)
@@ -173,6 +175,8 @@ class Joined(ShowsGroups):
         for source, given in enumerate(self.spec.inputs):
             cells = len(saved[f"cells {source} part"])
             saved.shape(f"cells {source} variables", cells, len(given.variables))
+            if given.distincts:
+                saved.shape(f"cells {source} distinct", cells, given.distincts)
             for what in ("waiting", "live"):
                 saved.indices(f"{what} {source} cell", saved[f"{what} {source} cell"], cells)
 
@@ -254,8 +258,8 @@ class Joined(ShowsGroups):
         return int(
             run(
                 *(*self._config, entries.rows, entries.first, self._listed, self._slots, groups.rows, groups.lists),
-                *(groups.table, self._entry_stairs, groups.stairs, events, moments, self._records),
-                *(self._scratch, self._scratch.view(np.float64), self._counters),
+                *(groups.table, groups.tallies.lines, self._entry_stairs, groups.stairs, events, moments),
+                *(self._records, self._scratch, self._scratch.view(np.float64), self._counters),
             )
         )
 
@@ -283,7 +287,7 @@ class Joined(ShowsGroups):
             for term, rows in ((term, moves.coming[term.input]) for term in self._terms)
         )
         is_pair = len(self.spec.inputs) == 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
-        self._counters[arrays.PAIR] = is_pair and row_bits <= SAFE_BITS
+        self._counters[arrays.PAIR] = is_pair and not self.spec.distincts and row_bits <= SAFE_BITS
         if terms == self._terms:
             return
         before, self._terms = self._terms, terms
@@ -302,6 +306,7 @@ class Joined(ShowsGroups):
             MORE_ENTRY_STEPS: self._grow_entry_stairs,
             MORE_GROUP_STEPS: self._groups.grow_stairs,
             MORE_RECORDS: self._grow_records,
+            MORE_TALLIES: self._groups.tallies.grow,
         }
         growth[status]()
 

@@ -19,7 +19,9 @@ from skyband.errors import AggregateOverflow
 from skyband.problems.joins.operator import (
     AVG,
     COUNT,
+    DISTINCT,
     MIN,
+    NO_VALUE,
     SUM,
     UNMATCHED,
     Answer,
@@ -35,6 +37,12 @@ from skyband.problems.joins.operator import (
 Groups = dict[tuple[int, ...], tuple[Any, ...]]  # by the parts of each group: the values of its aggregates
 
 
+class Cell(NamedTuple):
+    variables: tuple[int, ...]
+    part: int
+    distinct: tuple[int, ...] = ()  # codes of values, or NO_VALUE
+
+
 class Row(NamedTuple):
     cell: int
     bits: tuple[int, ...]  # of its arguments
@@ -47,6 +55,7 @@ class Joining(NamedTuple):
     variables: dict[int, int]
     part: int
     arguments: tuple[int | float | None, ...]
+    distinct: tuple[int, ...]  # codes of values, or NO_VALUE
 
 
 class Line(NamedTuple):
@@ -68,7 +77,7 @@ class Recompute(ShowsGroups):
         self._windows: list[PlainWindow[Row]] = [PlainWindow(spec.window(source)) for source in spec.inputs]
         self._streams = [w for w, source in zip(self._windows, spec.inputs, strict=True) if not source.relation]
         self._turns = 0
-        self._cells: list[list[tuple[tuple[int, ...], int]]] = [[] for _ in spec.inputs]
+        self._cells: list[list[Cell]] = [[] for _ in spec.inputs]
         self._codes: dict[tuple[int, ...], int] = {}
         self._shown: Groups = {}  # with changes: the last answer
         self._lines: list[Line] = []
@@ -128,12 +137,13 @@ class Recompute(ShowsGroups):
     # -- the definition ------------------------------------------------------------------------------------------------
 
     def _joining(self, source: int, row: Row) -> Joining:
-        variables, part = self._cells[source][row.cell]
+        variables, part, distinct = self._cells[source][row.cell]
         arguments = [
             None if not row.valid >> a & 1 else struct.unpack("<d", struct.pack("<q", bits))[0] if is_double else bits
             for a, (bits, is_double) in enumerate(zip(row.bits, self._spec.inputs[source].floats, strict=True))
         ]
-        return Joining(dict(zip(self._spec.inputs[source].variables, variables, strict=True)), part, tuple(arguments))
+        by_variable = dict(zip(self._spec.inputs[source].variables, variables, strict=True))
+        return Joining(by_variable, part, tuple(arguments), distinct)
 
     def _groups(self, end: int) -> Groups:
         """The groups of the window that ends here; without a slide, of the windows as they are."""
@@ -151,6 +161,9 @@ class Recompute(ShowsGroups):
         for aggregate in self._spec.aggregates:
             if aggregate.argument < 0:
                 yield len(rows)
+                continue
+            if aggregate.function == DISTINCT:
+                yield len({row[aggregate.input].distinct[aggregate.argument] for row in rows} - {NO_VALUE})
                 continue
             arguments = (row[aggregate.input].arguments[aggregate.argument] for row in rows)
             values = [value for value in arguments if value is not None]
@@ -265,7 +278,7 @@ class Recompute(ShowsGroups):
 
     def restore(self, state: Arrays) -> None:
         self._turns, cells, windows = read(state)
-        self._cells = [list(each) for each in cells]
+        self._cells = [[Cell(*cell) for cell in each] for each in cells]
         for window, saved_window in zip(self._windows, windows, strict=True):
             window.restore(saved_window, Row._make)
         self._find_shown()
@@ -278,8 +291,9 @@ class Recompute(ShowsGroups):
         """There is nothing to go wrong."""
 
 
-def _told(cells: Cells) -> list[tuple[tuple[int, ...], int]]:
-    return [(tuple(v), int(p)) for v, p in zip(cells.variables.tolist(), cells.part, strict=True)]
+def _told(cells: Cells) -> list[Cell]:
+    columns = (column.tolist() for column in cells)
+    return [Cell(tuple(v), p, tuple(d)) for v, p, d in zip(*columns, strict=True)]
 
 
 def _joined(live: list[list[Joining]], bound: dict[int, int]) -> Iterator[tuple[Joining, ...]]:

@@ -18,6 +18,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     BROKEN,
     DIRTY,
     FIRST_TURN,
+    GROUP_DISTINCT,
     GROUP_SUMS,
     GROUP_VALUES,
     IN_RESERVE,
@@ -65,7 +66,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
 )
 from skyband.problems.joins.algorithms.plans.kernels.stairs import LENGTH, OFFSET, VALUE, clear, expire
 from skyband.problems.joins.algorithms.plans.kernels.sums import as_float, as_int
-from skyband.problems.joins.operator import AVG, COUNT, SUM
+from skyband.problems.joins.operator import AVG, COUNT, DISTINCT, SUM
 
 AHEAD = 8  # groups
 
@@ -126,6 +127,10 @@ def evaluate(config, program, groups, group_stairs, scratch, floats, counters, g
         scratch[place] = 0
         if function == COUNT and aggregate[A_TERM] == NONE:
             scratch[place] = groups[group, config[GROUP_SUMS]]
+            valid |= 1 << a
+            continue
+        if function == DISTINCT:
+            scratch[place] = groups[group, config[GROUP_DISTINCT] + aggregate[A_TERM]]
             valid |= 1 << a
             continue
         if function != COUNT and function != SUM and function != AVG:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.compiling import kernel, part
 from skyband.problems.joins.algorithms.plans.arrays import (
     BROKEN,
     C_INPUT,
@@ -57,10 +57,12 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TOUCHED,
     VARIABLES,
 )
+from skyband.problems.joins.algorithms.plans.kernels.distinct import room_to_tally, tally
+from skyband.problems.joins.algorithms.plans.kernels.hashing import mix
 from skyband.problems.joins.algorithms.plans.kernels.stairs import LENGTH, OFFSET, UNTIL, VALUE, insert
 from skyband.problems.joins.algorithms.plans.kernels.sums import add_scaled
 
-DONE, MORE_GROUPS, MORE_ENTRY_STEPS, MORE_GROUP_STEPS, MORE_RECORDS = 0, 1, 2, 3, 4
+DONE, MORE_GROUPS, MORE_ENTRY_STEPS, MORE_GROUP_STEPS, MORE_RECORDS, MORE_TALLIES = range(6)
 MOST = 2.0**62
 
 
@@ -80,6 +82,7 @@ def join(
     groups,
     lists,
     table,
+    tallies,
     entry_stairs,
     group_stairs,
     scratch,
@@ -130,11 +133,13 @@ def join(
         group = group_of(config, program, entries, groups, table, scratch, counters)
         if group == NONE:
             return MORE_GROUPS
+        if not room_to_tally(config, tallies, counters):
+            return MORE_TALLIES
         if comes and not add_steps(
             config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now
         ):
             return MORE_GROUP_STEPS
-        add_match(config, program, entries, groups, lists, scratch, counters, group, source, entry, sign)
+        add_match(config, program, entries, groups, lists, tallies, scratch, counters, group, source, entry, sign)
         counters[MATCHES] += 1
         if steps == 0:
             return DONE
@@ -153,7 +158,7 @@ def agrees(config, program, entries, scratch, step, candidate):
 
 
 @part
-def add_match(config, program, entries, groups, lists, scratch, counters, group, source, entry, sign):
+def add_match(config, program, entries, groups, lists, tallies, scratch, counters, group, source, entry, sign):
     """Add one combination of entries to its group of the output."""
     chosen, inputs, rows_at = config[CHOSEN], config[INPUTS], config[SUMS]
     out = config[GROUP_SUMS]
@@ -165,6 +170,7 @@ def add_match(config, program, entries, groups, lists, scratch, counters, group,
     if abs(size) > MOST or abs(groups[group, out] + float(rows)) > MOST:
         counters[BROKEN] = 1
     groups[group, out] += rows
+    tally(config, program, entries, groups, tallies, scratch, counters, group, source, entry, rows)
     for i in range(inputs):
         mine = config[INPUT_ROWS] + i
         if program[mine, I_TERM] == program[mine, I_TERM_END]:
@@ -274,12 +280,6 @@ def new_group(groups, table, counters, at):
     counters[GROUPS] += 1
     table[at] = group
     return group
-
-
-@inlined
-def mix(mixed, part):
-    mixed = (mixed ^ np.uint64(part)) * np.uint64(0x9E3779B97F4A7C15)
-    return mixed ^ (mixed >> np.uint64(32))
 
 
 @kernel

@@ -18,6 +18,7 @@ from skyband.kernels.prefetching import prefetch, prefetch_in
 from skyband.problems.joins.algorithms.plans.arrays import (
     COALESCE,
     DELTA,
+    DISTINCTS,
     E_SIGN,
     E_SLOT,
     EVENT,
@@ -96,6 +97,7 @@ def run(
     groups,
     lists,
     table,
+    tallies,
     entry_stairs,
     group_stairs,
     events,
@@ -109,7 +111,7 @@ def run(
     while counters[TURN] < len(moments):
         turn = counters[TURN]
         now, end = moments[turn, M_NOW], moments[turn, M_END]
-        if config[COALESCE] and config[INPUTS] == 1:
+        if config[COALESCE] and config[INPUTS] == 1 and config[DISTINCTS] == 0:
             take_alone(config, program, entries, slots, groups, lists, events, end, counters)
             status = DONE
         elif config[COALESCE]:
@@ -120,13 +122,13 @@ def run(
                 status = join_changes(config, program, entries, first, listed, groups, lists, table, counters)
             else:
                 status = take_listed(
-                    *(config, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs),
-                    *(scratch, counters, now),
+                    *(config, program, entries, first, listed, groups, lists, table, tallies, entry_stairs),
+                    *(group_stairs, scratch, counters, now),
                 )
         else:
             status = take_events(
-                *(config, program, entries, first, slots, groups, lists, table, entry_stairs, group_stairs, scratch),
-                *(counters, events, end, now),
+                *(config, program, entries, first, slots, groups, lists, table, tallies, entry_stairs, group_stairs),
+                *(scratch, counters, events, end, now),
             )
         if status != DONE:
             return status
@@ -150,6 +152,7 @@ def take_events(
     groups,
     lists,
     table,
+    tallies,
     entry_stairs,
     group_stairs,
     scratch,
@@ -174,8 +177,8 @@ def take_events(
             status = join_pair(way, entries, first, groups, lists, table, counters, entry, changes, sums, sign, again)
         else:
             status = join(
-                *(config, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch, counters),
-                *(entry, last, now, sign, sign > 0, again),
+                *(config, program, entries, first, groups, lists, table, tallies, entry_stairs, group_stairs, scratch),
+                *(counters, entry, last, now, sign, sign > 0, again),
             )
         if status != DONE:
             return status
@@ -186,7 +189,20 @@ def take_events(
 
 @part
 def take_listed(
-    config, program, entries, first, listed, groups, lists, table, entry_stairs, group_stairs, scratch, counters, now
+    config,
+    program,
+    entries,
+    first,
+    listed,
+    groups,
+    lists,
+    table,
+    tallies,
+    entry_stairs,
+    group_stairs,
+    scratch,
+    counters,
+    now,
 ):
     """Join what was gathered, entry by entry: what changed of one with all there is now of the others."""
     sums, delta = config[SUMS], config[DELTA]
@@ -203,7 +219,7 @@ def take_listed(
                     relink(config, program, entries, first, entry)
                 counters[STAGE] = JOIN
             status = join(
-                *(config, program, entries, first, groups, lists, table, entry_stairs, group_stairs, scratch),
+                *(config, program, entries, first, groups, lists, table, tallies, entry_stairs, group_stairs, scratch),
                 *(counters, entry, now, now, 1, False, again),
             )
             if status != DONE:

@@ -1,0 +1,40 @@
+"""Columns that a join sets equal: the type in which their values are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from skyband.errors import InvalidQuery
+
+
+def common_key_type(columns: Mapping[str, pa.DataType]) -> pa.DataType:
+    """The type in which values of these columns, by what they are called, are compared."""
+    given = {name: plain_type(kind) for name, kind in columns.items()}
+    unsigned = pa.uint64() in given.values()
+    for kind, common in (
+        (pa.types.is_uint64, pa.uint64()),
+        # Values of both, with a sign and beyond 2**63, are in no integer type.
+        (pa.types.is_integer, pa.decimal128(20, 0) if unsigned else pa.int64()),
+        (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), pa.large_string()),
+        (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), pa.large_binary()),
+        (pa.types.is_floating, pa.float64()),
+    ):
+        if all(kind(each) for each in given.values()):
+            return common
+    if len(set(given.values())) > 1:
+        said = ", ".join(f"{name} is {kind}" for name, kind in given.items())
+        raise InvalidQuery(f"Joined columns must be of one type, but {said}. Cast one of them.")
+    return next(iter(given.values()))
+
+
+def plain_type(column_type: pa.DataType) -> pa.DataType:
+    return column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+
+
+def is_key(column_type: pa.DataType) -> bool:
+    """Can values be told apart, so that they can be joined and grouped by?"""
+    kind = plain_type(column_type)
+    others = pa.types.is_nested, pa.types.is_interval, pa.types.is_float16, pa.types.is_null
+    return not any(test(kind) for test in others)

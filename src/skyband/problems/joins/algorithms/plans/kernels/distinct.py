@@ -1,0 +1,71 @@
+"""The compiled loops that count the different values of a column among the joined rows of a group.
+
+A tally says how many joined rows of a group have a value. It is found by its owner and value, in a hash table that is
+at most half full; when it comes to 0 it stays until the table is filled anew. So values can be taken back, in any
+order, and what a group shows is how many of its tallies are not 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyband.kernels.compiling import kernel, part
+from skyband.problems.joins.algorithms.plans.arrays import (
+    CHOSEN,
+    D_COLUMN,
+    D_INPUT,
+    DISTINCT_ROWS,
+    DISTINCTS,
+    ENTRY_DISTINCT,
+    GROUP_DISTINCT,
+    NONE,
+    TALLIED,
+    Y_OWNER,
+    Y_ROWS,
+    Y_VALUE,
+)
+from skyband.problems.joins.algorithms.plans.kernels.hashing import mix
+
+
+@part
+def room_to_tally(config, tallies, counters):
+    """Is there room for all tallies that one more match may need?"""
+    return 2 * (counters[TALLIED] + config[DISTINCTS]) <= len(tallies)
+
+
+@part
+def tally(config, program, entries, groups, tallies, scratch, counters, group, source, entry, rows):
+    """Count joined rows, or take them off: those of a combination of entries, of which `source` has `entry`."""
+    for d in range(config[DISTINCTS]):
+        column = program[config[DISTINCT_ROWS] + d]
+        chosen = entry if column[D_INPUT] == source else scratch[config[CHOSEN] + column[D_INPUT]]
+        value = entries[chosen, config[ENTRY_DISTINCT] + column[D_COLUMN]]
+        if value == NONE:
+            continue
+        owner = group * config[DISTINCTS] + d
+        at = place_of(tallies, owner, value)
+        if tallies[at, Y_OWNER] == NONE:
+            tallies[at, Y_OWNER], tallies[at, Y_VALUE], tallies[at, Y_ROWS] = owner, value, 0
+            counters[TALLIED] += 1
+        before = tallies[at, Y_ROWS]
+        tallies[at, Y_ROWS] = before + rows
+        groups[group, config[GROUP_DISTINCT] + d] += np.int64(before + rows != 0) - np.int64(before != 0)
+
+
+@part
+def place_of(tallies, owner, value):
+    """Where a tally is, or where it belongs."""
+    mask = len(tallies) - 1
+    at = np.int64(mix(mix(np.uint64(0), owner), value) & np.uint64(mask))
+    while tallies[at, Y_OWNER] != NONE and (tallies[at, Y_OWNER] != owner or tallies[at, Y_VALUE] != value):
+        at = (at + 1) & mask
+    return at
+
+
+@kernel
+def enter(tallies, lines):
+    """Enter these lines, all different, into a table that is empty so far."""
+    for i in range(len(lines)):
+        at = place_of(tallies, lines[i, Y_OWNER], lines[i, Y_VALUE])
+        for column in range(lines.shape[1]):
+            tallies[at, column] = lines[i, column]

@@ -1,0 +1,102 @@
+"""A table that says something of each row, here by hashing its keys and on Spark by Spark's own join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from skyband.core.encoding.inputs import Source, in_batches
+from skyband.core.encoding.join_keys import common_key_type, plain_type
+from skyband.core.encoding.schemas import fitted, whole_batch
+from skyband.dialect.query_spec import Lookup
+from skyband.dialect.reading import quoted
+from skyband.errors import InvalidInput
+
+_ROW, _OTHER = "row", "other"
+
+
+def looked_up(source: Source, lookup: Lookup, table: Source) -> Source:
+    """The rows of a source with what a table says of them. The table is read when the first batch comes."""
+    matcher = _Matcher(lookup, source.schema, table)
+
+    def change(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return matcher.with_partners(fitted(batch, source.schema))
+
+    return source.mapped(lookup.schema, change, {name: name for name in source.schema.names})
+
+
+class _Matcher:
+    """The rows of a table by their keys."""
+
+    def __init__(self, lookup: Lookup, schema: pa.Schema, table: Source) -> None:
+        self._lookup, self._source = lookup, table
+        pairs = [(schema.field(mine).type, table.schema.field(its).type) for mine, its in lookup.on]
+        self._types = [common_key_type(dict(enumerate(pair))) for pair in pairs]  # type: ignore[arg-type]
+
+    @cached_property
+    def _table(self) -> pa.RecordBatch:
+        return whole_batch(pa.Table.from_batches(in_batches(self._source.batches), self._source.schema))
+
+    @cached_property
+    def _keys(self) -> pl.DataFrame:
+        return self._frame(self._table, [its for _, its in self._lookup.on], _OTHER)
+
+    def with_partners(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = self._frame(batch, [mine for mine, _ in self._lookup.on], _ROW)
+        names = [str(number) for number in range(len(self._types))]
+        # Null is like nothing, NaN is one value, and so are both zeros.
+        found = rows.join(self._keys, on=names, how=self._lookup.how, maintain_order="left_right")  # type: ignore[arg-type]
+        kept = batch.take(found[_ROW].to_arrow())
+        if not self._lookup.added:
+            return kept.select(batch.schema.names)
+        partners = self._table.take(found[_OTHER].to_arrow())
+        columns = [*kept.columns, *(partners.column(name) for _, name in self._lookup.added)]
+        return pa.record_batch(columns, schema=self._lookup.schema)
+
+    def _frame(self, batch: pa.RecordBatch, columns: list[str], row: str) -> pl.DataFrame:
+        """The keys in the types in which they are compared, and the number of each row."""
+        keys = {
+            str(n): _plain(batch.column(name)).cast(kind)
+            for n, (name, kind) in enumerate(zip(columns, self._types, strict=True))
+        }
+        made = pl.from_arrow(pa.table({row: np.arange(batch.num_rows), **keys}))
+        assert isinstance(made, pl.DataFrame)
+        return made
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.cast(plain_type(column.type))
+
+
+# -- on Spark ----------------------------------------------------------------------------------------------------------
+
+
+def looked_up_in_spark(df: Any, lookup: Lookup, table: Any) -> Any:
+    """The same of DataFrames."""
+    if table.isStreaming:
+        raise InvalidInput(
+            f"{lookup.table.name!r} has no window, so it is a table that is there from the start: it must not be a "
+            "streaming DataFrame."
+        )
+    free = _free_names({name.lower() for name in (*df.columns, *lookup.schema.names)})
+    keys = [next(free) for _ in lookup.on]
+    mine = [f"{quoted(name)} AS {quoted(key)}" for key, (name, _) in zip(keys, lookup.on, strict=True)]
+    its = [f"{quoted(name)} AS {quoted(key)}" for key, (_, name) in zip(keys, lookup.on, strict=True)]
+    added = [f"{quoted(column)} AS {quoted(called)}" for called, column in lookup.added]
+    how = {"semi": "left_semi", "anti": "left_anti"}.get(lookup.how, lookup.how)
+    joined = df.selectExpr("*", *mine).join(table.selectExpr(*its, *added), keys, how)
+    return joined.selectExpr(*map(quoted, lookup.schema.names))
+
+
+def _free_names(taken: set[str]) -> Iterator[str]:
+    number = 0
+    while True:
+        name = f"__skyband_key_{number}"
+        if name not in taken:
+            yield name
+        number += 1

@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from skyband.core.emit import MODES
 from skyband.dialect.nodes import TABLE_FUNCTIONS, Continuous, Span, Stream, StreamWindow, TableFunction
-from skyband.expressions.grammar import to_char
+from skyband.expressions.grammar import DOUBLED_QUOTES, to_char
 
 EMITS = [mode.upper() for mode in MODES]
 
@@ -30,6 +30,7 @@ class SkybandSql(Spark):
     TYPED_DIVISION = False
 
     class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES: ClassVar = DOUBLED_QUOTES
         # Spark's EXPLAIN is a command, whose words nobody reads.
         KEYWORDS: ClassVar = {
             **{word: token for word, token in Spark.Tokenizer.KEYWORDS.items() if word != "EXPLAIN"},

@@ -62,7 +62,7 @@ def _joined_rows(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Rows
     statement, by_alias = resolved(statement, schemas)
     (one,) = statement.inputs
     seen = by_alias[one.alias]
-    items = _renamed(statement, Step(statement.select, one.alias, (), "the answer"), statement.items)
+    items = renamed(statement, statement.items, (), "the answer")
     columns, fields = _computed(statement, items, seen)
     check_conditions(statement, statement.conditions, seen)
     view = View(all_of(statement.conditions), tuple(columns), pa.schema(fields), is_plain=False)

@@ -10,6 +10,8 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
+# In a string, a quote that stands twice is one: 'O''Brien'.
+DOUBLED_QUOTES: Final = [*Spark.Tokenizer.STRING_ESCAPES, "'", '"']
 _CHAR_FORMATS: Final = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "HH24": "%H", "MI": "%M", "SS": "%S"}
 
 
@@ -30,6 +32,7 @@ class RowExpressions(Spark):
     TYPED_DIVISION = False
 
     class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES: ClassVar = DOUBLED_QUOTES
         KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, "**": TokenType.DSTAR}
 
     class Parser(SparkParser):

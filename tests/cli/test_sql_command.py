@@ -51,6 +51,16 @@ def test_the_answer_is_a_table(trades: str) -> None:
     ]
 
 
+def test_plain_rows_are_a_table_too(trades: str, tmp_path: Path) -> None:
+    """They carry no counts of late rows, and that ended in a traceback."""
+    statement = "SELECT symbol, price FROM trades WHERE price > 5"
+    printed = skyband("sql", statement, "--input", trades, "--format", "csv")
+    assert (printed.exit_code, printed.stdout.split()) == (0, ['"symbol","price"', '"OAK",10', '"ELM",20'])
+    written = tmp_path / "out.parquet"
+    assert skyband("sql", statement, "--input", trades, "--output", str(written)).exit_code == 0
+    assert [row["symbol"] for row in rows_of(written)] == ["OAK", "ELM"]
+
+
 def test_the_statement_may_come_from_standard_input(trades: str) -> None:
     for given in ([], ["-"]):
         printed = skyband("sql", *given, "--input", trades, "--format", "csv", stdin=f"{BEST};\n")

@@ -239,12 +239,12 @@ def _say_what_was_dropped(answer: Any) -> None:
 
     if not isinstance(answer, pa.Table):
         return
-    counts = json.loads(answer.schema.metadata[b"skyband"])
+    counts = json.loads((answer.schema.metadata or {}).get(b"skyband", b"{}"))  # plain rows have none
     for name, why in (
         ("rows_late", "came after all windows that would hold them had closed"),
         ("rows_null_time", "have no time"),
     ):
-        if counts[name]:
+        if counts.get(name):
             _show_warning(f"{counts[name]:,} of {counts['rows_in']:,} rows {why}, and were left out.")
 
 

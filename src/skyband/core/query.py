@@ -67,6 +67,7 @@ class QueryOption:
     default: Any = REQUIRED
     sql: str | None = None  # the clause that says it; None: no statement can
     fingerprint: bool = True  # a snapshot can be read only by a query with the same value
+    newer: bool = False  # than snapshots that are still read: a query with the default reads those without the option
     check: Callable[..., Any] | None = None
     reads: tuple[str, ...] = ()  # the attributes that `check` takes beside the value
 
@@ -78,10 +79,11 @@ def option(
     default: Any = REQUIRED,
     sql: str | None = None,
     fingerprint: bool = True,
+    newer: bool = False,
     compare: bool = True,
 ) -> Any:
     """Declare a field of a query: how its value is checked, what it means, and which SQL clause says it."""
-    declared = QueryOption("", doc, default, sql, fingerprint, check, _further_parameters(check))
+    declared = QueryOption("", doc, default, sql, fingerprint, newer, check, _further_parameters(check))
     return dataclasses.field(default=default, compare=compare, metadata={_DECLARATION: declared})
 
 
@@ -121,7 +123,13 @@ class Query:
 
     def fingerprint(self, schema: pa.Schema | Mapping[str, pa.Schema]) -> str:
         """A short text that a snapshot shares with every query that can read it: same question, same columns."""
-        asked = {each.name: _as_json(getattr(self, each.name)) for each in options_of(type(self)) if each.fingerprint}
+        options = [each for each in options_of(type(self)) if each.fingerprint]
+        values = {each.name: getattr(self, each.name) for each in options}
+        asked = {
+            each.name: _as_json(values[each.name])
+            for each in options
+            if not (each.newer and values[each.name] == each.default)
+        }
         schemas = schema if isinstance(schema, Mapping) else {"": schema}
         columns = {name: _as_json(each) for name, each in schemas.items()}
         text = json.dumps([type(self).__name__, asked, columns], sort_keys=True)

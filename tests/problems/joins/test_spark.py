@@ -121,3 +121,13 @@ def test_a_statement_about_a_join_runs_on_spark(spark: SparkSession) -> None:
     answer, expected = sb.sql(text, **frames), sb.sql(text, **DATA)
     assert sorted(lines(answer.toArrow()), key=repr) == sorted(lines(expected), key=repr)
     assert expected.num_rows > 20
+
+
+def test_groups_of_a_table_are_deleted_when_its_last_row_has_passed_them(spark: SparkSession) -> None:
+    """A bucket that closed windows up to its own last row lost the deletes of all groups but those beside it."""
+    table = pa.table({"t": [1, 2, 3, 4, 25], "g": list("abcdz")})
+    options: dict[str, Any] = {"window": sb.tumbling(10, on="t"), "group_by": "g", "aggregates": {"n": "COUNT(*)"}}
+    expected = lines(sb.join_aggregate(table, **options, emit="changes"))
+    assert sum(line[1] == "delete" for line in expected) == 4
+    said = sb.join_aggregate(spark.createDataFrame(table), **options, emit="changes")
+    assert sorted(map(repr, lines(said.toArrow()))) == sorted(map(repr, expected))

@@ -148,6 +148,7 @@ class TopK(Query):
         "have any number of them. None: of equal rows the more recent comes first, and an answer has at most k.",
         default=None,
         sql="QUALIFY RANK() OVER (ORDER BY by DESC) <= k",
+        newer=True,
     )
 
     def __post_init__(self) -> None:

@@ -160,12 +160,14 @@ class EntryTable:
     def state(self) -> Arrays:
         saved: Arrays = {}
         for source, known in enumerate(self._known):
-            saved |= {f"cells {source} {name}": column.copy() for name, column in known._asdict().items()}
+            columns = known._asdict()
+            if not known.distinct.shape[1]:  # so that a snapshot is as it was before there were any
+                del columns["distinct"]
+            saved |= {f"cells {source} {name}": column.copy() for name, column in columns.items()}
         return saved
 
     def saved_cells(self, state: Arrays, source: int) -> Cells:
         variables, part = (state[f"cells {source} {name}"] for name in ("variables", "part"))
-        # Who asked for no numbers of values may have saved none.
         none = np.zeros((len(part), 0), np.int32)
         return Cells(variables, part, state.get(f"cells {source} distinct", none))
 

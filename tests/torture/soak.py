@@ -64,7 +64,7 @@ def one(seed: int) -> tuple[str, str | None]:
     name = list(QUERIES)[seed % len(QUERIES)]
     query, rng = QUERIES[name], np.random.default_rng(seed)
     schema = day_of(0, rng).schema
-    inputs = list(query.inputs) if isinstance(query, sb.JoinAggregate) else [None]
+    inputs = [name for name, _ in query.inputs] if isinstance(query, sb.JoinAggregate) else [None]
     session = query.open(schema if inputs == [None] else dict.fromkeys(inputs, schema))
     held, cost = [], []
     for day in range(DAYS):

@@ -74,6 +74,17 @@ OTHERWISE = {
     "CAST(CAST(s AS TIMESTAMP) AS STRING)": (
         "CAST(CASE WHEN s LIKE '% %:%' THEN TRY_CAST(s AS TIMESTAMP) END AS STRING)"
     ),
+    **{
+        text: f"{text} ESCAPE '\\'"
+        for text in (
+            r"REPLACE(s, '/', '_') LIKE '%b\_c%'",
+            r"REPLACE(s, '/', '%') NOT LIKE '%b\%%'",
+            r"REPLACE(s, '/', '_') ILIKE '%B\_C\__ '",
+            r"s LIKE '%\_%'",
+            r"s NOT ILIKE '\%'",
+        )
+    },
+    r"REPLACE(s, '/', '\\') LIKE '%b\\\\c%'": "s LIKE '%b/c%'",
     "CAST(tz AS STRING)": "CAST(ts AS STRING)",
     "CAST(tz AS DATE)": "CAST(ts AS DATE)",
     "HOUR(tz)": "HOUR(ts)",
@@ -147,6 +158,9 @@ def test_gives_the_same_on_spark_in_any_zone(spark: Any) -> None:
         ("REGEXP_EXTRACT(s, '(a', 1)", "the pattern is wrong"),
         ("REGEXP_EXTRACT(s, '(a)', 2)", "has 1 groups"),
         ("s ILIKE LOWER(s)", "the pattern of ILIKE"),
+        (r"s LIKE 'a\\b'", "stands before"),
+        (r"s LIKE 'a\\'", "stands before"),
+        ("i LIKE '1%'", "this is of a text"),
         ("ROUND(x, i)", "a whole number from 0 to 15"),
         ("LEFT(s, 1) + 1", "is not a number"),
         ("CAST(i AS STRING) * 2", "is not a number"),

@@ -60,6 +60,7 @@ _AROUND: Final = "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [
 _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Select, "distinct"): ("DISTINCT is not supported: equal rows stay separate rows", ""),
     (exp.Limit, "offset"): ("How many are passed over stands behind OFFSET", "Write LIMIT 10 OFFSET 5."),
+    (exp.Offset, "expressions"): ("BY stands before OFFSET", "Write LIMIT 10 BY symbol OFFSET 5."),
     (exp.Select, "laterals"): ("LATERAL VIEW is not supported", ""),
     (exp.Select, "windows"): (
         "WINDOW name AS (…) is not supported; a stream's window stands in brackets: [WINDOW 1 HOUR]",

@@ -65,6 +65,8 @@ def read_aggregate(text: object) -> Aggregate:
     if function is None or any(is_there(value) and name not in read for name, value in tree.args.items()):
         raise InvalidExpression(f"{text!r} is not an aggregate. Possible: {_POSSIBLE}.")
     inner = tree.this
+    if inner is None:  # sqlglot reads COUNT(), but no other without an argument
+        raise InvalidExpression(f"{text!r} does not say what it counts. Write COUNT(*) to count rows.")
     if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
         if function != "COUNT":
             raise InvalidExpression(f"{text!r}: only COUNT takes *. Possible: {_POSSIBLE}.")

@@ -232,6 +232,23 @@ def _found(node: exp.Expr) -> RowFunction | str:
     return RowFunction("truth", lambda x: x.str.ends_with(word), lambda x: f"ENDSWITH({x}, {quoted(word)})")
 
 
+def _like(node: exp.Expr) -> RowFunction | str | None:
+    """A pattern with escaped characters, which polars has not; it knows the others itself."""
+    pattern = _word(node.expression)
+    if pattern is None or "\\" not in pattern:
+        return None
+    parts = re.findall(r"\\[%_\\]|[^\\]", pattern, re.DOTALL)
+    if "".join(parts) != pattern:
+        return "in a pattern, \\ stands before %, _ or another \\"
+    regex = "".join({"%": ".*", "_": "."}.get(part, re.escape(part[-1])) for part in parts)
+    negated = bool(node.args.get("negate"))
+    return RowFunction(
+        "truth",
+        lambda x: x.str.contains(f"(?s)^{regex}$") ^ negated,
+        lambda x: f"({x} {'NOT ' * negated}LIKE {quoted(pattern)})",
+    )
+
+
 def _replaced(node: exp.Expr) -> RowFunction | str:
     word, other = _word(node.expression), node.args.get("replacement")
     if word is None or not isinstance(other, exp.Literal) or not other.is_string:
@@ -285,11 +302,12 @@ def _reversed(node: exp.Expr) -> RowFunction | str:
     return RowFunction("text", lambda x: x.str.reverse(), lambda x: f"REVERSE({x})")
 
 
-_TEXTS: Final[dict[type[exp.Expr], Callable[[exp.Expr], RowFunction | str]]] = {
+_TEXTS: Final[dict[type[exp.Expr], Callable[[exp.Expr], RowFunction | str | None]]] = {
     exp.Left: _ends,
     exp.Right: _ends,
     exp.Contains: _found,
     exp.EndsWith: _found,
+    exp.Like: _like,
     exp.Replace: _replaced,
     exp.SplitPart: _split,
     exp.RegexpExtract: _matched,

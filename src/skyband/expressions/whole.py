@@ -85,7 +85,7 @@ def is_narrowed(node: exp.Expr) -> bool:
 
 
 def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
-    operand = operand_of(node) if isinstance(node, (exp.Func, exp.Cast)) else None
+    operand = operand_of(node) if isinstance(node, (exp.Func, exp.Cast, exp.Like)) else None
     if isinstance(operand, exp.Expr) and written_time(node) is None:
         function = mark_function(node, _category(operand.unnest(), types))
         if function is not None:

@@ -13,7 +13,7 @@ from skyband.dialect.resolving import plain_rows
 from skyband.dialect.statement import Statement
 from skyband.dialect.unions import Union
 from skyband.errors import InvalidInput
-from skyband.sql.rows import prepared, prepared_in_spark
+from skyband.sql.rows import prepared, prepared_in_spark, rereadable
 
 Schemas = Mapping[str, pa.Schema]
 
@@ -41,15 +41,16 @@ def united(
     }
 
 
-def _rows(part: Statement, schemas: Schemas) -> tuple[Rows, pa.Schema]:
-    """What a part takes of its one input, and the columns of that."""
-    given = with_unions(part, schemas)[part.inputs[0].name.lower()]
+def _rows(part: Statement, schemas: Schemas) -> tuple[Rows, dict[str, pa.Schema]]:
+    """What a part takes of its inputs, and the columns of those."""
+    known = with_unions(part, schemas)
+    given = {one.name: known[one.name.lower()] for one in part.inputs}
     return plain_rows(part, given), given
 
 
 def _columns(part: Statement, schemas: Schemas) -> pa.Schema:
     rows, given = _rows(part, schemas)
-    return rows.schema(given)
+    return rows.schema(given[rows.name])
 
 
 def _schema(union: Union, parts: list[pa.Schema]) -> pa.Schema:
@@ -90,13 +91,13 @@ def _here(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Sc
     sources = []
     for part in union.parts:
         given, _ = united(part, data, schemas, on_spark=False)
-        (source,) = given.values()
-        if not source.is_whole:
+        if not all(source.is_whole for source in given.values()):
             raise InvalidInput(
                 f"UNION ALL in this process is of tables: whose rows of {union.name!r} come first, a stream does not "
                 "say. Give tables, or run the statement on Spark."
             )
-        sources.append(prepared(source, _rows(part, schemas)[0]))
+        rows, _ = _rows(part, schemas)
+        sources.append(prepared(rereadable(given, [rows]), rows))
 
     def batches() -> Any:
         for source in sources:
@@ -113,8 +114,7 @@ def _in_spark(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: p
     whole = None
     for part in union.parts:
         given, _ = united(part, data, schemas, on_spark=True)
-        (df,) = given.values()
         rows, known = _rows(part, schemas)
-        df = prepared_in_spark(df, rows, known).toDF(*schema.names)
+        df = prepared_in_spark(given, rows, known).toDF(*schema.names)
         whole = df if whole is None else whole.union(df)
     return whole

@@ -39,6 +39,7 @@ MENDED = {
     ),
     "Possible: one SELECT.": f"SELECT * {T} {TOP}",
     "Write x IN ('a', 'b').": f"SELECT * {T} WHERE symbol IN ('a', 'b') {TOP}",
+    "Write LIMIT 10 BY symbol OFFSET 5.": f"SELECT * {T} ORDER BY price DESC LIMIT 10 BY symbol OFFSET 5",
     "Write UNION ALL.": UNITED.format("SELECT * FROM trades UNION ALL SELECT * FROM trades"),
     "Write CAST(x AS …) so that both are of one type.": (
         UNITED.format("SELECT t FROM trades UNION ALL SELECT CAST(price AS INT) FROM trades")

@@ -38,7 +38,6 @@ MENDED = {
         f"WITH a AS (SELECT * FROM trades WHERE price > 3) SELECT * FROM a [WINDOW 10 EVERY 5 ON t] {TOP}"
     ),
     "Possible: one SELECT.": f"SELECT * {T} {TOP}",
-    "Write x IN ('a', 'b').": f"SELECT * {T} WHERE symbol IN ('a', 'b') {TOP}",
     "Write LIMIT 10 BY symbol OFFSET 5.": f"SELECT * {T} ORDER BY price DESC LIMIT 10 BY symbol OFFSET 5",
     "Write UNION ALL.": UNITED.format("SELECT * FROM trades UNION ALL SELECT * FROM trades"),
     "Write CAST(x AS …) so that both are of one type.": (

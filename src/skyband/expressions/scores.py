@@ -3,7 +3,7 @@
 A column is ranked in its own type. An expression means the same on both engines. sqlglot parses it once, and every node
 must be on the list below, which has the nodes that polars and Spark evaluate with one meaning: sums and products of
 whole numbers are whole, those of decimals are decimals (see whole.py), everything else is float64; division and
-logarithms follow IEEE 754 (1/0 is +inf, 0/0 is NaN, ln 0 is -inf). A NaN or null score is never ranked.
+logarithms follow IEEE 754 (1/0 is +inf, ln 0 is -inf), but 0/0 and ln -1 are null. A NaN or null score is never ranked.
 """
 
 from __future__ import annotations

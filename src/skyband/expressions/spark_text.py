@@ -78,11 +78,7 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
 
     def guard(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Div) and not _is_nonzero(node.expression):
-            return _template(
-                "CASE WHEN y <> 0 THEN x / y WHEN y = 0 AND ISNAN(x) THEN NULL WHEN y = 0 AND x > 0 THEN inf "
-                "WHEN y = 0 AND x < 0 THEN -inf END",
-                node,
-            )
+            return _template("CASE WHEN y <> 0 THEN x / y WHEN y = 0 THEN NULLIF(x, 0) * inf END", node)
         if isinstance(node, (exp.Greatest, exp.Least)) and not kind_of(node).is_whole:
             # NaN is Spark's largest number; polars passes over it, as both do over null.
             node.set("this", _template("NANVL(x, NULL)", node))

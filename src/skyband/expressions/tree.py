@@ -38,7 +38,7 @@ from skyband.expressions.whole import (
     kind_of,
     written_in_digits,
 )
-from skyband.expressions.zeros import is_only_computed, null_of_zeros
+from skyband.expressions.zeros import null_where_spark_has_it
 
 Read = Mapping[type[exp.Expr], frozenset[str]]
 _NOTHING: Final[Read] = {}
@@ -171,7 +171,6 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     times: dict[str, pa.Scalar] = {}
     digits: dict[str, str] = {}
     steps: list[Call | Among | Computed] = []
-    is_compared = not is_only_computed(tree)
 
     def call_first(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Anonymous):
@@ -188,7 +187,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             times[name] = time
             return exp.column(exp.to_identifier(name, quoted=True))
         if (function := function_of(node)) is not None:
-            value = bottom_up(bottom_up(rewritten(operand_of(node), rewrite), divide_by_column), call_first)
+            value = bottom_up(rewritten(operand_of(node), rewrite), step_by_step)
             name = f"function {len(steps)} {mark}"
             steps.append(Computed(name, function.polars(_sql_expr(value))))
             return exp.column(exp.to_identifier(name, quoted=True))
@@ -201,7 +200,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             digits[name] = node.name
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.In) and (listed := _listed(node)) is not None:
-            value = bottom_up(bottom_up(rewritten(node.this, rewrite), divide_by_column), call_first)
+            value = bottom_up(rewritten(node.this, rewrite), step_by_step)
             name = f"list {len(steps)} {mark}"
             steps.append(Among(name, _sql_expr(value), *listed))
             return exp.column(exp.to_identifier(name, quoted=True))
@@ -217,24 +216,34 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             return cast_to(cast_to(rewritten(node.this, rewrite), "BIGINT"), "INT128")
         return node
 
-    def divide_by_column(node: exp.Expr) -> exp.Expr:
+    def compute_first(node: exp.Expr) -> exp.Expr:
+        """In a column of its own: what stands in it is written more than once there, level by level."""
+        name = f"number {len(steps)} {mark}"
+        steps.append(Computed(name, _sql_expr(null_where_spark_has_it(node))))
+        return exp.column(exp.to_identifier(name, quoted=True))
+
+    def step_by_step(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Div) and not node.expression.find(exp.Column):
             divisor = pl.select(_sql_expr(node.expression)).item()
             if divisor is not None:
                 name = f"divisor {len(divisors)} {mark}"
                 divisors[name] = divisor + 0.0  # of the two zeros one
                 node.set("expression", exp.column(exp.to_identifier(name, quoted=True)))
-                return null_of_zeros(node) if is_compared and divisor == 0 else node
+                return compute_first(node) if divisor == 0 else node
         if isinstance(node, exp.Div):
             # -0.0 + 0.0 is 0.0; polars would leave out a constant.
             zero = exp.column(exp.to_identifier(f"zero {mark}", quoted=True))
             divisors[zero.name] = 0.0
             node.set("expression", exp.Paren(this=exp.Add(this=node.expression, expression=zero)))
-            return null_of_zeros(node) if is_compared else node
-        return null_of_zeros(node) if isinstance(node, exp.Mod) and is_compared and kind_of(node).is_float else node
+            return compute_first(node)
+        if (isinstance(node, exp.Mod) and kind_of(node).is_float) or (
+            isinstance(node, exp.Ln) and node.find(exp.Column)
+        ):
+            return compute_first(node)
+        return call_first(node)
 
     try:
-        plain = bottom_up(bottom_up(rewritten(tree, rewrite), divide_by_column), call_first)
+        plain = bottom_up(rewritten(tree, rewrite), step_by_step)
         return RowExpression(
             _sql_expr(plain).alias("score"),
             column_names(tree),

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from skyband import expressions
 from skyband.dialect.query_spec import QuerySpec, Shown, Turn
 from skyband.dialect.reading import quoted
-from skyband.sql.rows import condition_in_spark, value_in_spark, without_nan
+from skyband.sql.rows import condition_in_spark, value_in_spark
 
 
 def projected(
@@ -39,9 +39,7 @@ def projected(
             batch = batch if turn is None else _turned(batch, turn)
             batch = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
             batch = batch if repeated is None else _repeated(batch, repeated)
-            arrays = [
-                batch.column(text) if value is None else without_nan(value.values(batch)) for _, value, text in columns
-            ]
+            arrays = [batch.column(text) if value is None else value.values(batch) for _, value, text in columns]
             yield pa.record_batch(arrays, schema=schema)
 
     if isinstance(answer, pa.Table):

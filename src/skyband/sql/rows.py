@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skyband import expressions
 from skyband.core.encoding.inputs import Source
@@ -58,19 +57,10 @@ def _changed(source: Source, where: str | None, columns: list[tuple[str, str]], 
     def change(batch: pa.RecordBatch) -> pa.RecordBatch:
         batch = fitted(batch, source.schema)
         kept = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
-        arrays = [
-            kept.column(plain[name]) if name in plain else without_nan(values[name].values(kept)) for name, _ in columns
-        ]
+        arrays = [kept.column(plain[name]) if name in plain else values[name].values(kept) for name, _ in columns]
         return pa.record_batch(arrays, schema=schema)
 
     return source.mapped(schema, change, plain)
-
-
-def without_nan(numbers: pa.Array) -> pa.Array:
-    """SQL's null for what is not a number."""
-    if not pa.types.is_floating(numbers.type):
-        return numbers
-    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
 
 
 # -- on Spark, where this is Spark's own work ------------------------------------------------------------------------

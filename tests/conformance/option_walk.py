@@ -32,8 +32,8 @@ STREAMS = {name: pa.table({"t": T, "id": ids, "v": RANDOM.random(N)}) for name, 
 Ask = Callable[[str], Any]
 
 
-def rows(k: int, window: sb.Window, emit: Any = None) -> Ask:
-    return lambda name: sb.top_k(ROWS, k=k, by="x", window=window, emit=emit, algorithm=name)
+def rows(k: int, window: sb.Window, emit: Any = None, ties: Any = None) -> Ask:
+    return lambda name: sb.top_k(ROWS, k=k, by="x", window=window, emit=emit, ties=ties, algorithm=name)
 
 
 def pairs(**more: Any) -> Ask:
@@ -57,7 +57,8 @@ EACH = "abs(x - q.x) + abs(y - q.y)"
 PROBLEMS: dict[str, tuple[dict[str, Algorithm[Any, Any]], list[Ask]]] = {
     "rows": (
         {**algorithms_of("rows")},
-        [rows(3, sb.sliding(9)), rows(3, sb.sliding(12, every=3)), rows(9, sb.sliding(9))],
+        [rows(3, sb.sliding(9)), rows(3, sb.sliding(9), ties="rank"), rows(3, sb.sliding(12, every=3)),
+         rows(9, sb.sliding(9))],
     ),
     "pairs": ({**algorithms_of("pairs")}, [pairs(), pairs(same="g")]),
     "across": (

@@ -70,7 +70,7 @@ def test_numbers_are_read_as_python_reads_them(text: str, number: float) -> None
 
 
 def test_an_option_is_said_once() -> None:
-    with pytest.raises(sb.InvalidQuery, match="says 'block' twice"):
+    with pytest.raises(sb.InvalidQuery, match="has 'block' twice"):
         find("relaxed(block=2, block=3)", "rows")
 
 

@@ -18,15 +18,17 @@ import pytest
 from conformance import test_answers, test_held, test_restart, test_top
 from conformance.discovery import found
 from conformance.suite import AnyAlgorithm, Suite
-from sql.test_statements import ACCEPTED
+from sql.test_statements import ACCEPTED, INPUTS
 
 import skyband as sb
 from skyband import problems as packages
 from skyband.core import registry
 from skyband.core.draft import Draft, Read
 from skyband.core.explain import explained
+from skyband.dialect.resolving import resolved
 from skyband.dialect.statement import understand
 from skyband.problems.rows import algorithms
+from skyband.sql.unions import with_unions
 
 SOURCE = Path(sb.__file__).parent
 QUERIES = {problem.query.__name__ for problem in registry.problems().values()}
@@ -91,7 +93,9 @@ def test_a_query_has_its_problem_and_other_things_have_none() -> None:
 
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_a_statement_is_of_one_problem(text: str) -> None:
-    statement = understand(text)
+    understood = understand(text)
+    by_name = with_unions(understood, {name: rows.schema for name, rows in INPUTS.items()})
+    statement, _ = resolved(understood, {one.name: by_name[one.name.lower()] for one in understood.inputs})
     assert sum(problem.matches(statement) for problem in registry.problems().values()) == 1
 
 

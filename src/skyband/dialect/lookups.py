@@ -128,6 +128,8 @@ def _is_table(statement: Statement, one: Input) -> bool:
     """Is it there from the start? Where nothing has a window, the first input is what is answered row by row."""
     if statement.window is not None or one.window is not None:
         return False
+    if any(other.name == one.name and other.window is not None for other in statement.inputs):
+        return False  # the stream itself, whose rows are paired
     return any(other.window is not None for other in statement.inputs) or one is not statement.inputs[0]
 
 

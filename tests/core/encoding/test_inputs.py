@@ -112,7 +112,7 @@ def test_push_refuses_what_is_no_table() -> None:
     session = sb.TopK(**QUERY).open(ROWS.schema)
     with pytest.raises(sb.InvalidInput, match=r"Cannot read rows from int. Possible: a pyarrow Table, "):
         session.push(5)
-    with pytest.raises(sb.InvalidInput, match=r"v: int64 before, missing now\. Nothing"):
+    with pytest.raises(sb.InvalidInput, match=r"v: int64 before, missing now\. The batch was not taken"):
         session.push(ROWS.to_pandas()[["t", "name"]])
     assert session.stats().rows_in == 0
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial, wraps
 
 from skyband.core.registry import Algorithm, algorithms_of
-from skyband.problems.rows.algorithms import budgeted
+from skyband.problems.rows.algorithms import budgeted, tied
 from skyband.problems.rows.operator import RowOperator
 from skyband.problems.rows.operator import Spec as RowSpec
 from skyband.problems.subscriptions.algorithms.per_query.state import PerQuery, row_spec
@@ -45,5 +45,7 @@ def _of_rows(algorithm: Algorithm[RowSpec, RowOperator]) -> Algorithm[Spec, Subs
     return Algorithm(algorithm.name, opened, refuses_any, expected_rows, exact=algorithm.exact, for_comparing=True)
 
 
-# Not `budgeted`: what it may miss is a share of the arrivals, of which a query with a condition has fewer.
-ALGORITHMS = tuple(_of_rows(each) for each in algorithms_of("rows").values() if each.name != budgeted.NAME)
+# Not `budgeted`: what it may miss is a share of the arrivals, of which a query with a condition has fewer. Not `tied`:
+# subscriptions rank equal rows by their time.
+_OTHERS = (budgeted.NAME, tied.NAME)
+ALGORITHMS = tuple(_of_rows(each) for each in algorithms_of("rows").values() if each.name not in _OTHERS)

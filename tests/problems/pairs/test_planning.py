@@ -72,11 +72,11 @@ def test_large_windows_of_two_distances_are_for_threshold() -> None:
 
 
 @pytest.mark.parametrize("only", [{"same": True}, {"different": True}, {"where": "a.x < b.x"}])
-def test_the_reason_says_that_pairs_are_ruled_out(only: dict[str, Any]) -> None:
+def test_the_reason_says_that_rows_are_looked_up(only: dict[str, Any]) -> None:
     nearest = "abs(a.x - b.x) + abs(a.y - b.y)"
     chosen = plan(spec(nearest, **only), costs=costs(10, 20))
     assert chosen.algorithm == "threshold"
-    assert "ruled out" in chosen.why
+    assert "looks rows up" in chosen.why
     assert chosen.ns <= 10
 
 

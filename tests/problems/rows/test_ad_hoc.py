@@ -90,4 +90,4 @@ def test_says_why_it_refuses(algorithm: RowAlgorithm) -> None:
     for kind in kinds(algorithms_of("rows")["recompute"]):
         if kind not in kinds(algorithm):
             why = str(algorithm.refuses(kind.spec(question_of(kind, k=2, size=6, every=4, lateness=0))))
-            assert "with each arrival" in why or "ad-hoc" in why
+            assert "with each arrival" in why or "ad-hoc" in why or "share" in why

@@ -38,7 +38,8 @@ def test_from_the_start_a_row_behind_the_clock_is_still_shown_at_the_end(algorit
     question = Question(k=1, every=1, lateness=None)
     driver = run(algorithm, question, [Row(0.0, 0), Advance(1), Row(0.0, 0)])
     driver.finish()
-    assert driver.lines == [Shown(1, 0, "enter", 1, 0.0, 0), Shown(2, 0, "enter", 1, 0.0, 1)]
+    equal = [Shown(2, 0, "enter", 1, 0.0, 0)] if algorithm.name == "tied" else []  # which shows the first row, too
+    assert driver.lines == [Shown(1, 0, "enter", 1, 0.0, 0), Shown(2, 0, "enter", 1, 0.0, 1), *equal]
 
 
 @every_algorithm

@@ -36,7 +36,8 @@ MEGABYTE = 1 << 20
 
 
 def rows_query(algorithm: str, k: int, window: sb.Window, per: tuple[str, ...] = ()) -> Any:
-    return sb.TopK(k=k, by="v", window=window, per=per, algorithm=algorithm)
+    ties: Any = "rank" if algorithm == "tied" else None
+    return sb.TopK(k=k, by="v", window=window, per=per, ties=ties, algorithm=algorithm)
 
 
 def pairs_query(algorithm: str, k: int, window: sb.Window) -> Any:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
-from skyband.core import clock, codec, store
+from skyband.core import clock, store
+from skyband.core.encoding import groups
 from skyband.core.query import Query
 from skyband.core.session import Session
 from skyband.core.validation import Saved
@@ -84,7 +85,7 @@ BUGS = {
     6: Bug("promises of a snapshot are not checked", 80, lambda: patch.object(Saved, "promise", lambda *_: None)),
     7: Bug("reading an expression raises KeyError", 30, lambda: patch.object(tree, "parse", _parse_raw)),
     9: Bug("a snapshot fits any columns", 30, lambda: patch.object(Query, "fingerprint", _of_no_columns)),
-    10: Bug("groups that are gone are not forgotten", 6, lambda: patch.object(codec.Codec, "compact", lambda *_: None)),
+    10: Bug("no group is forgotten", 6, lambda: patch.object(groups.GroupCodes, "compact", lambda *_: None)),
     11: Bug("of a batch only 100 rows are taken", 7, lambda: patch.object(Session, "_push", _push_less)),
     12: Bug("windows wait a tick longer than they should", 8, lambda: patch.object(Window, "ticks", _tick_later)),
     13: Bug(

@@ -61,7 +61,7 @@ def test_init_writes_a_pipeline_that_is_right(tmp_path: Path) -> None:
     assert checked.output == "✓ best: from ticks to screen, files\n"
     again = skyband("init", str(file))
     assert again.exit_code == 2
-    assert "is there already" in again.output
+    assert "exists already" in again.output
 
 
 def test_a_mistake_is_one_message_with_its_line(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_doctor_finds_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         found = {finding.what: finding.fix for finding in examine(None, metrics_port=port, start=False)}
-    assert found["PYSPARK_PYTHON is no-such-python, which is not there"] == "unset PYSPARK_PYTHON"
+    assert found["PYSPARK_PYTHON is no-such-python, which does not exist"] == "unset PYSPARK_PYTHON"
     assert any(what.startswith(f"Port {port} cannot be opened") and fix for what, fix in found.items())
     full = disk("answers", tmp_path / "not" / "yet", least=1 << 60)
     assert full.fix is not None

@@ -82,6 +82,7 @@ class TopKOptions(TypedDict, total=False):
     expect: Order | None
     max_jump: Span | None
     ties: Ties | None
+    forget_after: Span | None
     for_each: Any
     key: str | Sequence[str] | None
     size: str | None

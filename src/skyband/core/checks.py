@@ -111,6 +111,18 @@ def check_jump(max_jump: Span | None, window: Window) -> int | timedelta | None:
     return parse_span(max_jump, "max_jump")
 
 
+def check_forget(forget_after: Span | None, window: Window, per: tuple[str, ...]) -> int | timedelta | None:
+    if forget_after is None:
+        return None
+    if not window.by_count:
+        raise InvalidQuery(
+            f"forget_after={forget_after!r} has no meaning in a window by value: it forgets a group with its last row."
+        )
+    if not per:
+        raise InvalidQuery(f"forget_after={forget_after!r} forgets groups, but the query has none: add per='…'.")
+    return parse_span(forget_after, "forget_after")
+
+
 def check_recall(recall: object) -> float | None:
     if recall is None:
         return None

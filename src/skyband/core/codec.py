@@ -127,6 +127,10 @@ class Codec(Protocol[B, A]):
         """Forget codes that nothing live has, when there are enough of them to pay for the work."""
         return
 
+    def settle(self) -> None:
+        """Before an ad-hoc query: drop what it must not see, though it did not pay to drop it before."""
+        return
+
     @abstractmethod
     def counts(self) -> dict[str, int]:
         """Fields of its stats that the session does not count."""

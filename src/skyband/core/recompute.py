@@ -55,6 +55,7 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         self._waits = window.every > 0 and not window.by_count  # windows close by the watermark
         self._counts = window.by_count  # the rows of each group, in a window of its own; by value there is one for all
         self.windows: dict[int, PlainWindow[RowT]] = {}
+        self._unranked_before = 0  # rows of windows whose groups were dropped
         self.emit: PlainEmit[ItemT] = PlainEmit(emit, self.key, self.ranks)
 
     # -- what a problem says of itself --------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
 
     @property
     def unranked(self) -> int:
-        return sum(window.unranked for window in self.windows.values())
+        return self._unranked_before + sum(window.unranked for window in self.windows.values())
 
     def push(self, batch: BatchT) -> AnswerT:
         for row, value, group, reached in self.arrivals(batch):
@@ -134,10 +135,10 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
 
     def state(self) -> Arrays:
         windows = [(group, window.state()) for group, window in self.windows.items()]
-        return saved((windows, list(self.emit.shown.items()), sorted(self.emit.entered)))
+        return saved((windows, list(self.emit.shown.items()), sorted(self.emit.entered), self._unranked_before))
 
     def restore(self, state: Arrays) -> None:
-        windows, shown, entered = read(state)
+        windows, shown, entered, self._unranked_before = read(state)
         self.windows = {}
         for group, window in windows:
             self._window_of(group).restore(window, self._read_row)
@@ -198,9 +199,12 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         return {*map(self.group_of, self.rows()), *self.emit.shown, *(self.windows if self._counts else ())}
 
     def rename_groups(self, code: Mapping[int, int]) -> None:
-        self.emit.shown = {code[group]: items for group, items in self.emit.shown.items()}
+        """Drop the groups that have no new code."""
+        self.emit.shown = {code[group]: items for group, items in self.emit.shown.items() if group in code}
         if self._counts:
-            self.windows = {code[group]: window for group, window in self.windows.items()}
+            dropped = (window.unranked for group, window in self.windows.items() if group not in code)
+            self._unranked_before += sum(dropped)
+            self.windows = {code[group]: window for group, window in self.windows.items() if group in code}
 
 
 def live(codes: set[int]) -> npt.NDArray[np.bool_]:

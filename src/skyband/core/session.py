@@ -246,6 +246,7 @@ class Session(Observed):
             `k` or `size` is larger than the query's, or the rows for that size are not kept.
         """
         most, ticks = question(self._codec, k, size)
+        self._settle()
         return self._answered(self._operator.top(most, ticks), AdHoc(ticks))
 
     @entry
@@ -267,6 +268,7 @@ class Session(Observed):
             One of the queries cannot be answered.
         """
         k, size = read_questions(self._codec, questions)
+        self._settle()
         answer, ends = top_many(self._operator, k, size)
         asked = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
         covered = np.where(size == NEXT_WINDOW, self._codec.window.size, size)[asked]
@@ -379,6 +381,11 @@ class Session(Observed):
             elif shown:
                 rows = store.take(self._codec.positions(answer))
         return self._codec.decode(answer, rows, None) if shown else self._nothing
+
+    def _settle(self) -> None:
+        self._changing = True
+        self._codec.settle()
+        self._changing = False
 
     def _answered(self, answer: Any, ad_hoc: AdHoc) -> pa.Table:
         if self._rows is None:

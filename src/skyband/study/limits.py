@@ -50,19 +50,21 @@ def run(console: Console, *, quick: bool, only: Sequence[str], json_file: Path |
     sizes = QUICK if quick else OFFICIAL
     if rows is not None:
         sizes = replace(sizes, rows=rows)
-    results = []
+    results: list[Result] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=len(wanted))
-        for result in measure(wanted, sizes, lambda what: progress.update(task, description=what)):
-            results.append(result)
-            progress.advance(task)
-    console.print(table(results, official=official))
-    if json_file is not None:
-        write(results, json_file, official=official, sizes=sizes)
-        console.print(
-            f"Written to {json_file}, with what exactly was timed for each line.", highlight=False, soft_wrap=True
-        )
+    try:
+        with Progress(*columns, console=console, transient=True) as progress:
+            task = progress.add_task("", total=len(wanted))
+            for result in measure(wanted, sizes, lambda what: progress.update(task, description=what)):
+                results.append(result)
+                progress.advance(task)
+    finally:  # a run takes half an hour: what it has measured is shown, even if a later line fails
+        console.print(table(results, official=official))
+        if json_file is not None:
+            write(results, json_file, official=official, sizes=sizes)
+            console.print(
+                f"Written to {json_file}, with what exactly was timed for each line.", highlight=False, soft_wrap=True
+            )
 
 
 def choose(only: Sequence[str]) -> list[str]:

@@ -101,7 +101,7 @@ def _runs(sizes: SparkSizes) -> dict[str, Run]:
             (SCAN_GROUPS,),
             ours=True,
             rounds=sizes.rounds,
-            per=("name",),
+            keys=("window_end", "name", "rank"),
         ),
         "scan dense": Run(_scan, ("dense",), batch, (SCAN_GROUPS,), rounds=sizes.rounds, mode="complete"),
         "own": Run(_own_way(_OWN_GLOBAL), ("own",), 1, (OWN,)),
@@ -112,7 +112,7 @@ def _runs(sizes: SparkSizes) -> dict[str, Run]:
             (GROUPS,),
             ours=True,
             rounds=sizes.rounds,
-            per=("name",),
+            keys=("window_end", "name", "rank"),
             checked_files=1,
         ),
         **{

@@ -83,7 +83,17 @@ def _runs(sizes: SparkSizes) -> dict[str, Run]:
         return offers.sparkSession.sql(_OWN_WAY.format(seconds=seconds), offers=offers, sales=sales)
 
     return {
-        "join": Run(ours, FOLDERS, 2, (UNION, OWN), ours=True, rounds=sizes.rounds),
+        "join": Run(
+            ours,
+            FOLDERS,
+            2,
+            (UNION, OWN),
+            ours=True,
+            rounds=sizes.rounds,
+            keys=("window_end", "item"),
+            values=("n", "total"),
+            checked_files=3,
+        ),
         "union": Run(by_hand, FOLDERS, 2, (UNION,), rounds=sizes.rounds),
         "own join": Run(own, FOLDERS, 2, (OWN,)),
     }

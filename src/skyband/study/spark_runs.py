@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,8 @@ class Run:
     ours: bool = False
     rounds: int = 1
     mode: str = "append"
-    per: tuple[str, ...] = ()  # what tells the answers of one window apart, besides the rank
+    keys: tuple[str, ...] = ("window_end", "rank")  # what tells its answers apart
+    values: tuple[str, ...] = ("score", "id")  # what they say, as far as it is compared
     checked_files: int | None = None  # the answers about so many files are compared; about all if not said
 
 
@@ -64,7 +65,7 @@ def time_all(
     for name, run in needed.items():
         if run.ours:  # which also lets Java compile what is timed afterwards
             say(f"Spark, {name}: checking answers")
-            check_answers(spark, folder / run.folders[0], run)
+            check_answers(spark, [folder / name for name in run.folders], run)
     best: dict[str, Timing] = {}
     for number in range(max((run.rounds for run in needed.values()), default=0)):
         for name, run in needed.items():
@@ -92,24 +93,30 @@ def _time(spark: SparkSession, folder: Path, run: Run) -> Timing:
         return Timing(rate, _rows_held(spark, checkpoint) if run.ours else None, used)
 
 
-def check_answers(spark: SparkSession, folder: Path, run: Run) -> None:
+def check_answers(spark: SparkSession, folders: Sequence[Path], run: Run) -> None:
     """Raise unless Spark says of these files what the embedded engine says, of all windows that they have closed."""
-    columns = ["window_end", *run.per, "rank", "score", "id"]
-    order = [(name, "ascending") for name in columns[:-2]]
-    with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-        source, target, checkpoint = (Path(name, part) for part in ("rows", "answers", "checkpoint"))
-        source.mkdir()
-        for path in sorted(folder.glob("*.parquet"))[: run.checked_files]:
-            os.link(path, source / path.name)
-        asked = run.question(stream(spark, source, run.files_per_batch)).select(*columns)
+    columns, order = [*run.keys, *run.values], [(name, "ascending") for name in run.keys]
+    with tempfile.TemporaryDirectory(dir=folders[0].parent) as name:
+        target, checkpoint = Path(name, "answers"), Path(name, "checkpoint")
+        sources = [_first_files(folder, Path(name, folder.name), run.checked_files) for folder in folders]
+        asked = run.question(*(stream(spark, source, run.files_per_batch) for source in sources)).select(*columns)
         writer = asked.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
         writer.trigger(availableNow=True).start(str(target)).awaitTermination()
         said = pq.read_table(target).select(columns).sort_by(order)
-        rows = pq.read_table(source, columns=["ts", "score", "id", *run.per])
-    expected: Any = run.question(rows)
-    closed = expected.filter(pc.less_equal(expected["window_end"], pc.max(rows["ts"]))).select(columns).sort_by(order)
-    if not said.equals(closed.cast(said.schema)):
+        inputs = [pq.read_table(source) for source in sources]
+    expected: Any = run.question(*inputs)
+    closed_until = min((pc.max(rows["ts"]) for rows in inputs), key=lambda instant: instant.value)
+    closed = expected.filter(pc.less_equal(expected["window_end"], closed_until)).select(columns).sort_by(order)
+    if not said.num_rows or not said.equals(closed.cast(said.schema)):
         raise AssertionError("Spark and the embedded engine say different things about the same rows")
+
+
+def _first_files(folder: Path, target: Path, count: int | None) -> Path:
+    """A folder `target` with the first files of this one, or with all of them."""
+    target.mkdir()
+    for path in sorted(folder.glob("*.parquet"))[:count]:
+        os.link(path, target / path.name)
+    return target
 
 
 def stream(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFrame:

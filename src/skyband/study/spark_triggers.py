@@ -57,7 +57,7 @@ def measure(
             theirs = _run(spark, folder / f"own-triggers-{turn}", own, triggers, partial(_say, say, turn, "its own"))
         mine = _run(spark, folder / f"triggers-{turn}", ours, triggers, partial(_say, say, turn, "ours"))
     say("Spark, small triggers: checking answers")
-    check_answers(spark, folder / "triggers-2", Run(ours, (), triggers, ()))
+    check_answers(spark, [folder / "triggers-2"], Run(ours, (), triggers, ()))
     workload, against = f"Spark: top 10, window 60 s, slide 1 s, {ROWS:,} rows a trigger", "its own aggregation"
     lines = {
         TRIGGER: (f"{workload}, median", _rank(mine.with_rows, 50), _rank(theirs.with_rows, 50), 1.3),

@@ -29,6 +29,9 @@ QUESTIONS = {
     "entries, per group": asked(k=2, by="price", window=MINUTE, emit="entries", per="symbol"),
     "count": asked(k=3, by="price", window=sb.sliding(100, every=25, order="seq")),
     "count, per group": asked(k=3, by="price", window=sb.sliding(20, every=5, order="seq"), per="symbol"),
+    "count, per group, silent groups forgotten": asked(
+        k=2, by="price", window=sb.sliding(20, every=2, order="seq"), per="symbol", forget_after=9
+    ),
     "equal rows ranked together": asked(k=3, by="seq % 7", window=MINUTE, ties="rank"),
     "equal rows ranked densely, per group, changes": asked(
         k=2, by="seq % 5", window=MINUTE, per="symbol", ties="dense", emit="changes", ascending=True

@@ -178,11 +178,6 @@ class GroupCodes:
             self.keep(kept)
         self.recount_at = 2 * len(self)
 
-    def check_live(self, live: npt.NDArray[np.bool_]) -> None:
-        """Raise unless every code that something live has is that of a key."""
-        if live[len(self) :].any():
-            raise ValueError(f"something is known of a key behind the last of {len(self)}")
-
     def keep(self, kept: npt.NDArray[np.int64]) -> None:
         """Forget all keys but these; kept[i] gets code i."""
         self.load(self.keys.take(pa.array(kept)))
@@ -197,3 +192,9 @@ class GroupCodes:
             # An operator's state has these codes in it: with others, it would take one group for another.
             if not np.array_equal(codes, np.arange(len(codes))):
                 raise ValueError("its keys are not all different")
+
+
+def check_live(live: npt.NDArray[np.bool_], codes: int) -> None:
+    """Raise unless everything live has one of the codes that were given."""
+    if live[codes:].any():
+        raise ValueError(f"something is known of a key behind the last of {codes}")

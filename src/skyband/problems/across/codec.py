@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.core.codec import Codec
-from skyband.core.encoding.groups import GroupCodes
+from skyband.core.encoding.groups import GroupCodes, check_live
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema, free_name
 from skyband.core.encoding.rows import RowStore, column_of
 from skyband.core.encoding.schemas import check_keys, check_schema, is_value, plain_schema, stored
@@ -206,7 +206,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
     def restore(self, saved: Part) -> None:
         self._objects.load(saved.tables["keys"])
         self._objects.recount_at, self._clipped = saved.counters["recount_at"], saved.counters["values_clipped"]
-        self._objects.check_live(self._operator.live_codes())
+        check_live(self._operator.live_codes(), len(self._objects))
 
 
 def _keys(column: pa.Array) -> Ints:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.codec import Codec
-from skyband.core.encoding.groups import GroupCodes
+from skyband.core.encoding.groups import GroupCodes, check_live
 from skyband.core.encoding.order_keys import OrderKeys
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
@@ -20,9 +20,11 @@ from skyband.core.operator import Answer, Floats, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
+from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery
 from skyband.expressions import subscriptions
 from skyband.expressions.sort_keys import SortKeys, bind_ranking
+from skyband.problems.rows.forgetting import Forgetting
 from skyband.problems.rows.operator import Batch, RowOperator
 from skyband.problems.rows.planning import breaks_promise, plan, specify
 from skyband.problems.rows.query import TopK
@@ -79,6 +81,8 @@ class RowsCodec(Codec[Batch, Answer]):
         self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
         self.output_schema = self._outputs.emitted.schema
         self._groups = GroupCodes(pa.schema([self.plain.field(name) for name in query.per])) if query.per else None
+        after = query.forget_after
+        self._forgetting = None if after is None else Forgetting(after, query.window, self.plain)
 
     def choose(self, saved: str | None) -> Plan:
         if saved is None:
@@ -99,6 +103,8 @@ class RowsCodec(Codec[Batch, Answer]):
 
     def encode(self, numbers: Floats, batch: pa.RecordBatch, time: Ints, first: int) -> Batch:
         group = _NO_GROUPS if self._groups is None else self._groups.encode(batch)
+        if self._groups is not None and self._forgetting is not None:
+            group = self._forgetting.encode(group, batch, first, len(self._groups))
         return Batch(numbers, time, group, first)
 
     # -- answers go out ----------------------------------------------------------------------------------------------
@@ -114,14 +120,21 @@ class RowsCodec(Codec[Batch, Answer]):
     # -- what it remembers -------------------------------------------------------------------------------------------
 
     def compact(self) -> None:
-        if self._groups is not None:
+        if self._groups is not None and self._forgetting is not None:
+            self._forgetting.compact(self.few_codes, self._groups, self._operator.compact)
+        elif self._groups is not None:
             self._groups.compact(self.few_codes, self._operator.live_codes, self._operator.compact)
 
+    def settle(self) -> None:
+        if self._groups is not None and self._forgetting is not None:
+            self._forgetting.settle(self._groups, self._operator.compact)
+
     def counts(self) -> dict[str, int]:
+        groups = 1 if self._groups is None else len(self._groups)
         return {
             "rows_unranked": self._operator.unranked,
             "rows_missed": getattr(self._operator, "missed", 0),
-            "groups": 1 if self._groups is None else len(self._groups),
+            "groups": groups if self._forgetting is None else len(self._forgetting.live()),
         }
 
     def state(self) -> Part:
@@ -129,7 +142,8 @@ class RowsCodec(Codec[Batch, Answer]):
         if self._groups is None:
             return Part({}, self._scores.state(), tables)
         counters = {"recount_at": self._groups.recount_at}
-        return Part(counters, self._scores.state(), {**tables, "keys": self._groups.keys})
+        forgetting = {} if self._forgetting is None else self._forgetting.state()
+        return Part(counters, self._scores.state() | forgetting, {**tables, "keys": self._groups.keys})
 
     def restore(self, saved: Part) -> None:
         self._scores.restore(saved.arrays)
@@ -138,7 +152,11 @@ class RowsCodec(Codec[Batch, Answer]):
         if self._groups is not None:
             self._groups.load(saved.tables["keys"])
             self._groups.recount_at = saved.counters["recount_at"]
-            self._groups.check_live(self._operator.live_codes())
+            if self._forgetting is not None:
+                self._forgetting.validate(Saved(saved.arrays), len(self._groups))
+                self._forgetting.restore(saved.arrays)
+            codes = len(self._groups) if self._forgetting is None else self._forgetting.codes
+            check_live(self._operator.live_codes(), codes)
 
 
 class ViewsCodec(RowsCodec):

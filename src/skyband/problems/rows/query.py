@@ -12,6 +12,7 @@ from skyband.core.checks import (
     as_given,
     check_error,
     check_expect,
+    check_forget,
     check_jump,
     check_k,
     check_lateness,
@@ -148,6 +149,14 @@ class TopK(Query):
         "have any number of them. None: of equal rows the more recent comes first, and an answer has at most k.",
         default=None,
         sql="QUALIFY RANK() OVER (ORDER BY by DESC) <= k",
+        newer=True,
+    )
+    forget_after: Length = option(
+        check_forget,
+        "In a window of arrivals with `per`: how long a group may be silent. A group whose next row comes later than "
+        "that starts anew, and Skyband drops the rows of silent groups. It is a number of arrivals of the whole stream "
+        "or, if the window has `order`, a span of that column. None: Skyband keeps the last rows of every group.",
+        default=None,
         newer=True,
     )
 

@@ -22,6 +22,7 @@ from pyspark.sql.types import NumericType
 from skyband import expressions
 from skyband.core.distribution import by_pane
 from skyband.core.emit import gives_changes, gives_windows
+from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
@@ -165,18 +166,6 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     if score is not None:
         score = score.alias(SCORE)
         score_type = _number_type(df, score)
-    asked_of_a_bucket = TopK(
-        k=query.k,
-        by=by,
-        window=query.window,
-        per=query.per,
-        ascending=query.ascending,
-        emit=query.emit,
-        algorithm=query.algorithm,
-        error=query.error,
-        expect=query.expect,
-        ties=query.ties,
-    )
     output = output_of(query, schema, str(query.emit), score_type)
     others = [name for name in kept_schema(query, schema).names if name not in query.per]
     added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
@@ -191,7 +180,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         is_spread=PROBLEM.distribution(query).is_spread and not _ends_for_all(df, query, ticks),
         fingerprint=query.fingerprint(schema),
         plan=chosen,
-        query=asked_of_a_bucket,
+        query=replace_unchecked(query, by=by, lateness=None, max_jump=None),  # Spark has seen to these two
         score=function,
         text=text,
     )

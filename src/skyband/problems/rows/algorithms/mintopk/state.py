@@ -82,8 +82,13 @@ class MinTopK(RowDriver):
         state = self.state()
         code = np.full(len(self._groups), slabs.NONE, np.int64)
         code[kept] = np.arange(len(kept))
-        state["groups"], state["young"] = state["groups"][kept], state["young"][kept]
+        owners = {"groups": code, "young": code, "cells": code[state["cells"]["group"]]}
+        for name, rows in (("groups", "list_rows"), ("young", "young_rows"), ("cells", "cell_rows")):
+            stays = owners[name] != slabs.NONE
+            state[rows] = state[rows][np.repeat(stays, state[name]["length"])]
+            state[name] = state[name][stays]
         state["cells"]["group"] = code[state["cells"]["group"]]
+        state["clock"][TOTAL] = sum(len(state[rows]) for rows in ("list_rows", "young_rows", "cell_rows"))
         self.restore(state)
 
     def state(self) -> Arrays:

@@ -68,8 +68,8 @@ class Recompute(Recomputing[Batch, Row, Row, Answer]):
 
     def compact(self, kept: Ints) -> None:
         code = {int(old): new for new, old in enumerate(kept)}
-        self._replace(lambda row: row._replace(group=code[row.group]))
         self.rename_groups(code)
+        self._replace(lambda row: row._replace(group=code[row.group]))
 
     def rescore(self, change: Callable[[Floats], Floats]) -> None:
         scores = iter(change(np.array([row.score for row in [*self.rows(), *self.emit.all_shown()]])).tolist())

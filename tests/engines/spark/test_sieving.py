@@ -10,9 +10,11 @@ from contextlib import redirect_stdout
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from engines.spark.streams import INSTANTS, START_US, Outcome, lines, read_batches, run_stream, split, write_batches
@@ -22,9 +24,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DecimalType, DoubleType, LongType, TimestampType
 
 import skyband as sb
-from skyband.engines.spark import sieving
+from skyband.engines.spark import sharing, sieving
 from skyband.engines.spark.jvm import JAR
 from skyband.engines.spark.jvm.build import build
+from skyband.engines.spark.sharing import QUESTION, SharedQuery, multi_query, number_of
 from skyband.engines.spark.sieving import CAPACITY, JvmSieve, is_attached, sieve_of
 from skyband.problems.rows import spark as rows_on_spark
 
@@ -108,6 +111,59 @@ def test_both_sieves_give_the_same_answers_and_counts(
     assert {name: in_jvm.observed(name) for name in COUNTS} == {name: in_python.observed(name) for name in COUNTS}
     assert in_jvm.observed("rows_in") == ROWS
     assert in_jvm.lines
+
+
+# -- in a pass that several queries share -----------------------------------------------------------------------------
+
+SHARED: dict[str, dict[str, SharedQuery]] = {
+    "one of them sees all rows": {
+        "all": SharedQuery(sb.TopK(k=3, by="price", window=MINUTE, lateness="7 seconds")),
+        "few": SharedQuery(sb.TopK(k=2, by="whole", window=MINUTE, per="symbol", ascending=True), where="n = 1"),
+        "arrivals": SharedQuery(sb.TopK(k=2, by="price", window=sb.sliding(50, every=20, order="seq"))),
+    },
+    "each sees some rows": {
+        "few": SharedQuery(sb.TopK(k=2, by="price", window=MINUTE), where="n = 1"),
+        "none": SharedQuery(sb.TopK(k=2, by="few", window=MINUTE), where="n = 7"),
+    },
+}
+
+
+def shared(spark: SparkSession, folder: Path, queries: dict[str, SharedQuery]) -> dict[str, Any]:
+    """By query: its answers, and the sums of its counts."""
+    asked = multi_query(read_batches(spark, folder), queries)
+    name = f"shared_{uuid4().hex}"
+    writer = asked.packed.writeStream.format("memory").queryName(name).outputMode(asked.mode)
+    running = writer.trigger(availableNow=True).start()
+    running.awaitTermination()
+    packed = [row for row in spark.table(name).collect() if row.answer is not None]
+    found: dict[str, Any] = {}
+    for query, unpack in asked.tables.items():
+        answers = unpack([bytes(row.answer) for row in packed if row[QUESTION] == number_of(query)])
+        observed = [batch["observedMetrics"][f"skyband_{query}"] for batch in running.recentProgress]
+        found[query] = sorted(map(str, lines(answers))), {each: sum(one[each] for one in observed) for each in COUNTS}
+    return found
+
+
+@pytest.mark.parametrize("queries", SHARED.values(), ids=SHARED.keys())
+def test_queries_that_share_a_pass_have_a_sieve_each(
+    spark: SparkSession, folder: Path, table: pa.Table, queries: dict[str, SharedQuery], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_jvm = shared(spark, folder, queries)
+    monkeypatch.setattr(rows_on_spark, "is_attached", lambda session: False)
+    assert in_jvm == shared(spark, folder, queries)
+    some = table.filter(pc.equal(table["n"], 1)).num_rows
+    rows_in = {query: counts["rows_in"] for query, (_, counts) in in_jvm.items()}
+    assert rows_in == {query: {"few": some, "none": 0}.get(query, ROWS) for query in queries}
+    assert in_jvm["few"][0]
+
+
+def test_the_last_batches_of_a_partition_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "GATHERED_ROWS", 2)
+    batches = [pa.record_batch({"x": [1] * rows}) for rows in (1, 1, 3, 0, 2)]
+    groups = list(sharing._grouped(iter(batches)))
+    assert [[batch.num_rows for batch in group] for group, _ in groups] == [[1, 1], [3], [0, 2]]
+    assert [is_last for _, is_last in groups] == [False, False, True]
+    assert list(sharing._grouped(iter([]))) == []
 
 
 # -- the function alone ----------------------------------------------------------------------------------------------

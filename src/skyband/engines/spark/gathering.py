@@ -52,8 +52,10 @@ class Gatherer:
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
 
-    def gather(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Tally]]:
-        """What a session takes, and the counts, until all batches are done.
+    def gather(
+        self, batches: Iterator[pa.RecordBatch], *, without_rows: bool = False
+    ) -> Iterator[tuple[pa.Table, Tally]]:
+        """What a session takes, and the counts, until all batches are done; also if they are all empty, if it says so.
 
         The last of it comes when all rows have been read, so that it can bring what was counted of them elsewhere.
         """
@@ -65,7 +67,7 @@ class Gatherer:
                 waiting, rows, size = [], 0, 0
             waiting.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows:
+        if rows or (without_rows and waiting):
             yield self._prepared(waiting)
 
     def _prepared(self, batches: list[pa.RecordBatch]) -> tuple[pa.Table, Tally]:

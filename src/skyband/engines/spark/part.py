@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from skyband.engines.spark.recipe import PREFIX, Recipe
+from skyband.engines.spark.sieving import JvmSieve
 
 WEIGHT: Final = PREFIX + "weight"  # how many input rows a row stands for in the counts
 
@@ -32,6 +33,7 @@ class Part:
     where: Column | None = None  # rows that are not meant, whoever asks
     # How many rows a row stands for, null if it cannot be shown; of those rows only that meet a condition.
     weigh: Callable[[Column | None], Column] | None = None
+    sieve: JvmSieve | None = None  # what `weigh` asks, if that is in the JVM, which then also counts rows
     merge: Merge | None = None  # from what all buckets say of some windows to the answer
     merged_type: StructType | None = None  # its columns then
 

@@ -25,7 +25,7 @@ from skyband.engines.spark.pages import ANSWER_COLUMNS, COUNTS, PAGE_COLUMNS, Ba
 from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import BUCKET, CLOCK, Recipe
 from skyband.engines.spark.settings import COLUMNAR_INPUT
-from skyband.engines.spark.sieving import LATEST, JvmSieve
+from skyband.engines.spark.sieving import LATEST, JvmSieve, counted
 from skyband.errors import InvalidQuery
 
 # From the input and the number of buckets to rows to gather: the recipe's columns under their plain names, TIE, and
@@ -51,8 +51,8 @@ def run(
     """
     check_session(df)
     packed = _streaming(df, recipe, rows_of, beside, sieve) if df.isStreaming else _batch(df, recipe, rows_of)
-    counted = packed.observe(f"skyband_{next(_metrics_numbers)}", *counts())
-    return counted.mapInArrow(unpacker(recipe.output.names), output_type(df.schema, recipe))
+    observed = packed.observe(f"skyband_{next(_metrics_numbers)}", *counts())
+    return observed.mapInArrow(unpacker(recipe.output.names), output_type(df.schema, recipe))
 
 
 def counts(of: Column | None = None) -> list[Column]:
@@ -91,7 +91,8 @@ def _pages(
         clock = None
         if watermarked(df):
             df, clock = with_clock(df, recipe, lateness)
-        pages = sieve.counted(rows_of(df, buckets).mapInArrow(pack, PAGE_COLUMNS))
+        packed = rows_of(df, buckets).mapInArrow(pack, PAGE_COLUMNS)
+        pages = counted(packed, sieve.counts(), sieve.time_type)
         if clock is None:
             pages, clock = with_clock(pages, recipe, lateness, LATEST)
         return pages.drop(LATEST, CLOCK), clock

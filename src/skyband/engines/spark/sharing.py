@@ -12,7 +12,7 @@ What comes out is packed; `MultiQuery.answers` says how it becomes a query's ans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, Final, NamedTuple
@@ -28,13 +28,14 @@ from pyspark.sql.types import TimestampType
 from skyband.core.registry import problem_of
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.checks import check_session
-from skyband.engines.spark.clock import Clock, with_clock
+from skyband.engines.spark.clock import Clock, watermarked, with_clock
 from skyband.engines.spark.gathering import GATHERED_ROWS
 from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, read_table, unpacker
 from skyband.engines.spark.part import WEIGHT, Part
 from skyband.engines.spark.plan import buckets_of, counts, output_type
 from skyband.engines.spark.processor import processor_of
 from skyband.engines.spark.recipe import PREFIX, Recipe, quoted
+from skyband.engines.spark.sieving import LATEST, counted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import InvalidQuery
 
@@ -76,6 +77,12 @@ class _Resolved(NamedTuple):
     def recipe(self) -> Recipe:
         return self.part.recipe
 
+    @property
+    def meant(self) -> Column | None:
+        """The condition that a row must meet; None: the query sees every row."""
+        conditions = [condition for condition in (self.where, self.part.where) if condition is not None]
+        return reduce(Column.__and__, conditions) if conditions else None
+
 
 def number_of(name: str) -> int:
     """What a query is called in Spark's rows and state."""
@@ -99,21 +106,13 @@ def multi_query(df: DataFrame, queries: Mapping[str, SharedQuery]) -> MultiQuery
         raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(parts)}. Rename one.")
     buckets = buckets_of(df)
     mode = "update" if any(part.recipe.changes for part in parts.values()) else "append"
-    df, clocks = _with_clocks(df, parts)
-    packed = (
-        _rows_to_gather(df, parts, buckets)
-        .mapInArrow(_packer([(part.number, part.recipe) for part in parts.values()]), f"{PAGE_COLUMNS}, {QUESTION} int")
-        .groupBy(QUESTION, "bucket")
-        .transformWithState(
-            processor_of(
-                SharedRunner(
-                    {part.number: BucketRunner(part.recipe, clocks[name], buckets) for name, part in parts.items()}
-                )
-            ),
-            outputStructType=f"{ANSWER_COLUMNS}, {QUESTION} int",
-            outputMode=mode.capitalize(),
-            timeMode="EventTime" if any(clocks.values()) else "None",
-        )
+    pages, clocks = _pages(df, parts, buckets)
+    runners = {part.number: BucketRunner(part.recipe, clocks[name], buckets) for name, part in parts.items()}
+    packed = pages.groupBy(QUESTION, "bucket").transformWithState(
+        processor_of(SharedRunner(runners)),
+        outputStructType=f"{ANSWER_COLUMNS}, {QUESTION} int",
+        outputMode=mode.capitalize(),
+        timeMode="EventTime" if any(clocks.values()) else "None",
     )
     for name, part in parts.items():
         packed = packed.observe(f"skyband_{name}", *counts(sf.col(QUESTION) == part.number))
@@ -133,8 +132,34 @@ def _resolve(name: str, df: DataFrame, shared: SharedQuery) -> _Resolved:
     return _Resolved(number_of(name), part, where, problem.clock_column(shared.query) or None, rows)
 
 
-def _with_clocks(df: DataFrame, parts: Mapping[str, _Resolved]) -> tuple[DataFrame, dict[str, Clock | None]]:
-    """`df` with the watermark of the query that waits least, and each query's own clock."""
+def _pages(df: DataFrame, parts: Mapping[str, _Resolved], buckets: int) -> tuple[DataFrame, dict[str, Clock | None]]:
+    """Rows of PAGE_COLUMNS and QUESTION, with a watermark, and what that means to each query.
+
+    Spark looks at the time of every row that passes a watermark, so it is set on the pages where a sieve in the JVM,
+    which sees all rows, says the latest time.
+    """
+    sieves = {part.number: part.part.sieve for part in parts.values() if part.part.sieve is not None}
+    on_pages = not watermarked(df) and any(part.number in sieves and part.meant is None for part in parts.values())
+    clocks: dict[str, Clock | None] = {}
+    if not on_pages:
+        df, clocks = _with_clocks(df, parts)
+    pack = _packer([(part.number, part.recipe) for part in parts.values()], sieves.keys())
+    pages = _rows_to_gather(df, parts, buckets).mapInArrow(pack, f"{PAGE_COLUMNS}, {QUESTION} int")
+    if sieves:
+        asked = (sf.when(sf.col(QUESTION) == number, sieve.counts()) for number, sieve in sieves.items())
+        pages = counted(pages, sf.coalesce(*asked), TimestampType())
+    if on_pages:
+        pages, clocks = _with_clocks(pages, parts, LATEST)
+    return pages.drop(LATEST), clocks
+
+
+def _with_clocks(
+    df: DataFrame, parts: Mapping[str, _Resolved], on: str | None = None
+) -> tuple[DataFrame, dict[str, Clock | None]]:
+    """`df` with the watermark of the query that waits least, and each query's own clock.
+
+    `on` is what `df` calls the column of time, if not as the queries do.
+    """
     timed = {name: asked for name, asked in parts.items() if asked.recipe.by_pane}
     if not timed:
         return df, dict.fromkeys(parts)
@@ -144,7 +169,7 @@ def _with_clocks(df: DataFrame, parts: Mapping[str, _Resolved]) -> tuple[DataFra
     waits_ms = {name: -(-part.recipe.ticks.lateness // 1000) for name, part in timed.items()}
     least = min(waits_ms, key=lambda name: waits_ms[name])
     marked = df.schema
-    df, clock = with_clock(df, timed[least].recipe, timed[least].recipe.ticks.lateness, timed[least].on)
+    df, clock = with_clock(df, timed[least].recipe, timed[least].recipe.ticks.lateness, on or timed[least].on)
     own = df.schema == marked  # the stream came with a watermark, which is then everybody's
     return df, {
         name: None
@@ -159,11 +184,9 @@ def _with_clocks(df: DataFrame, parts: Mapping[str, _Resolved]) -> tuple[DataFra
 def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Resolved], buckets: int) -> DataFrame:
     """A struct for each query with what it needs of the row, or null; without rows that nobody needs."""
     needed = []
-    for number, part, where, _, _ in parts.values():
-        kept = f"{PREFIX}kept_{number}"
+    for asked in parts.values():
+        part, meant, kept = asked.part, asked.meant, f"{PREFIX}kept_{asked.number}"
         columns = part.columns(buckets)
-        conditions = [condition for condition in (where, part.where) if condition is not None]
-        meant = reduce(Column.__and__, conditions) if conditions else None
         if part.weigh is not None:
             df = df.withColumn(kept, part.weigh(meant))
             columns.append(sf.col(kept).alias(WEIGHT))
@@ -171,21 +194,26 @@ def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Resolved], buckets: int)
             df = df.withColumn(kept, sf.lit(1) if meant is None else sf.when(meant, 1))
         if part.copies is not None:
             columns.append(part.copies(buckets).alias(COPIES))
-        needed.append(sf.when(sf.col(kept).isNotNull(), sf.struct(*columns)).alias(f"q{number}"))
+        needed.append(sf.when(sf.col(kept).isNotNull(), sf.struct(*columns)).alias(f"q{asked.number}"))
     somebodys = sf.coalesce(*(sf.col(f"{PREFIX}kept_{asked.number}") for asked in parts.values())).isNotNull()
     return df.where(somebodys).select(*needed)
 
 
-def _packer(parts: list[tuple[int, Recipe]]) -> BatchFunction:
-    """For mapInArrow: the rows of a partition as pages, one row a query and bucket."""
+def _packer(parts: list[tuple[int, Recipe]], counted_in_jvm: Collection[int]) -> BatchFunction:
+    """For mapInArrow: the rows of a partition as pages, one row a query and bucket.
+
+    A query whose rows are counted in the JVM gets a last page when all rows have been read, which brings the counts of
+    the last of them, also if none of these passed.
+    """
+    sieved = frozenset(counted_in_jvm)
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
         gatherers = [recipe.gatherer() for _, recipe in parts]
-        for group in _grouped(batches):
+        for group, is_last in _grouped(batches):
             for position, (number, _) in enumerate(parts):
                 mine = (_with_copies(batch.column(position).drop_null()) for batch in group)
-                for rows, tally in gatherers[position].gather(mine):
+                for rows, tally in gatherers[position].gather(mine, without_rows=is_last and number in sieved):
                     page = page_batch(gatherers[position].pages(rows), tally)
                     yield page.append_column(QUESTION, pa.array([number] * page.num_rows, pa.int32()))
 
@@ -203,15 +231,18 @@ def _with_copies(rows: pa.StructArray) -> pa.RecordBatch:
     return pa.record_batch([*whole.columns, *more.columns], names=[*whole.schema.names, *more.schema.names])
 
 
-def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[list[pa.RecordBatch], bool]]:
+    """Batches that are handled together, and whether they are the last: these come when all rows have been read."""
     group: list[pa.RecordBatch] = []
+    rows = 0
     for batch in batches:
+        if rows >= GATHERED_ROWS:
+            yield group, False
+            group, rows = [], 0
         group.append(batch)
-        if sum(each.num_rows for each in group) >= GATHERED_ROWS:
-            yield group
-            group = []
+        rows += batch.num_rows
     if group:
-        yield group
+        yield group, True
 
 
 def _unpacked(resolved: _Resolved, packed: list[bytes]) -> pa.Table:

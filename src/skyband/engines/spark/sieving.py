@@ -80,20 +80,25 @@ class JvmSieve:
         ticks = _ticks(time, self.time_type)
         return sf.call_function(_SIEVE, *self._first, ticks, compared, group.cast("long"))
 
-    def counted(self, pages: DataFrame) -> DataFrame:
-        """Pages with what the sieve has counted added to what was counted in Python, and LATEST."""
-        pages = pages.withColumn(_COUNTED, sf.call_function(_SIEVE_COUNTS, *self._first))
-        counted = sf.col(_COUNTED)
-        added = {name: sf.concat(_or(sf.col(name), b""), _or(counted[name], b"")) for name in _ARRAYS}
-        added |= {name: sf.col(name) + _or(counted[name], 0) for name in _SUMS}
-        latest = counted["latest"]
-        if isinstance(self.time_type, TimestampType):
-            latest = sf.timestamp_micros(latest)
-        return pages.withColumns({**added, LATEST: latest}).drop(_COUNTED)
+    def counts(self) -> Column:
+        """In the row of a page: what the sieve has counted in this task since it was last asked."""
+        return sf.call_function(_SIEVE_COUNTS, *self._first)
 
     @property
     def _first(self) -> tuple[Column, Column]:
         return sf.spark_partition_id(), sf.lit(self.plan)
+
+
+def counted(pages: DataFrame, counts: Column, time_type: DataType) -> DataFrame:
+    """Pages with what sieves have counted added to what was counted in Python, and LATEST. `counts` may be null."""
+    pages = pages.withColumn(_COUNTED, counts)
+    found = sf.col(_COUNTED)
+    added = {name: sf.concat(_or(sf.col(name), b""), _or(found[name], b"")) for name in _ARRAYS}
+    added |= {name: sf.col(name) + _or(found[name], 0) for name in _SUMS}
+    latest = found["latest"]
+    if isinstance(time_type, TimestampType):
+        latest = sf.timestamp_micros(latest)
+    return pages.withColumns({**added, LATEST: latest}).drop(_COUNTED)
 
 
 def sieve_of(

@@ -88,17 +88,19 @@ def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
     if given and score is not None:
         # Computed once, so that what is shown is what was compared, even if the column is random.
         df, score = df.withColumn(SCORE, score), sf.col(SCORE)
+    asked = part(df, recipe, score)
+    return run(df, recipe, asked.rows, sieve=asked.sieve)
+
+
+def part(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> Part:
+    """When nothing can be ruled out, every row is needed."""
     found = jvm_sieve(df, recipe, score)
     sieve = found if isinstance(found, JvmSieve) else None
-    return run(df, recipe, part(df, recipe, score, sieve).rows, sieve=sieve)
-
-
-def part(df: DataFrame, recipe: TopKRecipe, score: Column | None, sieve: JvmSieve | None = None) -> Part:
-    """When nothing can be ruled out, every row is needed."""
     return Part(
         recipe,
         columns=lambda buckets: _columns(df, recipe, score, buckets),
         weigh=(lambda where: weight(df, recipe, score, where, sieve)) if recipe.is_sieved else None,
+        sieve=sieve,
     )
 
 

@@ -175,3 +175,15 @@ def test_an_error_in_a_text_with_carriage_returns_is_shown_in_its_place() -> Non
         "  ORDER BY prise LIMIT 1",
         "           ^",
     ]
+
+
+def test_a_column_of_the_groups_is_shown_under_every_name_it_is_given() -> None:
+    rows = pa.table({"t": [1, 2], "id": [0, 1], "g": ["a", "b"]})
+    for asked, names in {
+        "g AS v, g AS w, id": ["v", "w", "id"],
+        "g, G, id": ["id"],  # the group is there already
+        "UPPER(g) AS u, g AS v": ["u", "v"],
+    }.items():
+        answer = sb.sql(f"SELECT {asked} FROM rows [WINDOW 10 EVERY 10 ON t] ORDER BY id LIMIT 1 BY g", rows=rows)
+        assert answer.column_names == ["window_start", "window_end", "g", "rank", "score", *names]
+        assert all(answer[name].to_pylist() == answer["g"].to_pylist() for name in names if name in ("v", "w"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -35,6 +36,30 @@ def test_a_union_is_the_same_as_its_rows_in_one_table() -> None:
     expected = sb.sql("SELECT t, g FROM w [WINDOW 4 EVERY 2 ON t] ORDER BY x DESC LIMIT 2", w=whole)
     assert sb.sql(ASKED, a=A, b=B).equals(expected)
     assert sb.sql(ASKED.replace("FROM b", "FROM b UNION ALL SELECT * FROM none"), a=A, b=B, none=EMPTY).equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (pa.array(["a"]), pa.array(["b"], pa.large_string()), pa.large_string()),
+        (pa.array(["a"]), pa.array(["b"]).dictionary_encode(), pa.string()),
+        (pa.array([1], pa.timestamp("us")), pa.array([2], pa.timestamp("ns")), pa.timestamp("ns")),
+        (pa.array([Decimal("1.10")]), pa.array([Decimal("10.234")]), pa.decimal128(5, 3)),
+        (pa.array([1], pa.int8()), pa.array([200], pa.uint8()), pa.int16()),
+        (pa.array([2**53 + 1]), pa.array([1.5]), pa.float64()),
+        (pa.array([None], pa.null()), pa.array([3]), pa.int64()),
+    ],
+)
+def test_types_that_differ_have_one_that_holds_both(first: pa.Array, second: pa.Array, expected: pa.DataType) -> None:
+    for x, y in ((first, second), (second, first)):
+        found = sb.sql("SELECT v FROM p UNION ALL SELECT v FROM q", p=pa.table({"v": x}), q=pa.table({"v": y}))
+        assert found.schema.field("v").type == expected
+        assert found["v"].to_pylist() == [*_plain(x, expected), *_plain(y, expected)]
+
+
+def _plain(values: pa.Array, expected: pa.DataType) -> list[object]:
+    plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    return plain.cast(expected, safe=False).to_pylist()  # type: ignore[no-any-return]
 
 
 def test_names_in_with_are_those_around_the_union() -> None:

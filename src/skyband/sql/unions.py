@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from skyband.core.encoding.inputs import Held, Source, in_batches
+from skyband.core.encoding.schemas import cast_batch, common_type
 from skyband.dialect.query_spec import Rows
 from skyband.dialect.resolving import plain_rows
 from skyband.dialect.statement import Statement
@@ -16,6 +17,7 @@ from skyband.errors import InvalidInput
 from skyband.sql.rows import prepared, prepared_in_spark, rereadable
 
 Schemas = Mapping[str, pa.Schema]
+MOST_DIGITS = 38  # of a decimal, on Spark too
 
 
 def with_unions(statement: Statement, schemas: Schemas) -> Schemas:
@@ -74,17 +76,28 @@ def _schema(union: Union, parts: list[pa.Schema]) -> pa.Schema:
 
 
 def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """The type that holds the values of both, as Spark has it; None: there is none."""
-    if a == b or pa.types.is_null(b):
-        return a
-    if pa.types.is_null(a):
-        return b
-    if pa.types.is_signed_integer(a) and pa.types.is_signed_integer(b):
-        return a if a.bit_width >= b.bit_width else b
-    numbers = (pa.types.is_signed_integer, pa.types.is_floating)
-    if all(any(is_one(kind) for is_one in numbers) for kind in (a, b)):
-        return pa.float64()
-    return None
+    """The type that holds the values of both; of whole numbers and floats float64, as Spark has it. None: there is
+    none."""
+    found = common_type((a, b))
+    if found is not None:
+        return found
+    if pa.types.is_decimal(a) and pa.types.is_decimal(b):
+        scale = max(a.scale, b.scale)
+        digits = max(a.precision - a.scale, b.precision - b.scale) + scale
+        return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else None
+    is_number = [pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (a, b)]
+    return pa.float64() if all(is_number) else None
+
+
+def _converted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with the names and types of the union. A whole number beyond 2**53 becomes the nearest float64."""
+    columns = [
+        column.cast(pa.float64(), safe=False)
+        if pa.types.is_floating(field.type) and pa.types.is_integer(column.type)
+        else column
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return cast_batch(pa.record_batch(columns, names=schema.names), schema)
 
 
 def _here(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Schema) -> Source:
@@ -102,10 +115,7 @@ def _here(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Sc
     def batches() -> Any:
         for source in sources:
             for batch in in_batches(source.batches):
-                yield pa.record_batch(
-                    [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)],
-                    schema=schema,
-                )
+                yield _converted(batch, schema)
 
     return Source(schema, Held(batches()), is_whole=True, like=sources[0].like)
 

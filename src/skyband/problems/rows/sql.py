@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from skyband import expressions
 from skyband.core.encoding.output import free_name
+from skyband.dialect.columns import Item
 from skyband.dialect.computing import with_columns
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
 from skyband.dialect.ranking import Ranking, ranking_of
@@ -95,7 +96,7 @@ class _Answer:
         taken = {one.name for one in shown}
         for item in statement.items:
             tree = item.tree.unnest()
-            if is_whole and isinstance(tree, exp.Column) and self._is_there(tree, item.is_starred):
+            if is_whole and isinstance(tree, exp.Column) and self._is_there(tree, item):
                 continue
             made = self._over_answer(tree)
             is_plain = isinstance(made, exp.Column)
@@ -105,9 +106,11 @@ class _Answer:
             taken.add(shown[-1].name)
         return tuple(shown)
 
-    def _is_there(self, column: exp.Column, is_starred: bool) -> bool:
-        """Is it shown already?"""
-        return column.name in self._query.per or (is_starred and column.name == self._query.by)
+    def _is_there(self, column: exp.Column, item: Item) -> bool:
+        """Is it shown already, under this name?"""
+        if column.name in self._query.per:
+            return item.name.casefold() == column.name.casefold()
+        return item.is_starred and column.name == self._query.by
 
     def kept(self, statement: Statement, ranking: Ranking) -> str | None:
         """Which lines are shown: those that the queries around this one choose, from a rank on."""

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from rich.console import Console
 
 from skyband.errors import InvalidQuery
 from skyband.study import limits, startup
-from skyband.study.results import Result, table, write
+from skyband.study.results import Result, report, table, write
 from skyband.study.sizes import SPARK_JOIN_LINES, SPARK_LINES, SPARK_TRIGGER_LINES, Sizes, SparkSizes
 
 TINY = Sizes(
@@ -110,3 +110,24 @@ def test_a_bar_is_met_from_its_own_side(tmp_path: Path) -> None:
     assert written["sizes"]["rows"] == TINY.rows
     assert [line["met"] for line in written["results"]] == [True, False, False]
     assert text_of([enough, too_little, too_much], official=True).count("missed") == 2
+
+
+def test_a_page_has_each_line_once_and_the_newest_figures(tmp_path: Path) -> None:
+    page = tmp_path / "limits.md"
+    page.write_text("# Limits\n\nText above.\n")
+    first, second = (
+        Result("a-1", "rows", "numpy", 0.4, 0.35, rows_held=1_234),
+        Result("b", "x", "y", 2.0, 1.0, unit="s"),
+    )
+    report([first, second], page)
+    assert page.read_text().startswith("# Limits\n\nText above.\n\n| line | workload |")
+    assert "| `a-1` | rows | numpy | 0.4 | ≥ 0.35 |  | 1,234 |" in page.read_text()
+    page.write_text(page.read_text() + "\nText below.\n")
+    report([replace(first, measured=0.3), Result("c", "z", "y", 2.0, 1.0)], page)
+    text = page.read_text()
+    assert text.count("`a-1`") == 1
+    assert "| `a-1` | rows | numpy | 0.3 | ≥ 0.35 | missed |" in text
+    assert [text.index(f"`{name}`") for name in ("a-1", "b", "c")] == sorted(
+        text.index(f"`{n}`") for n in ("a-1", "b", "c")
+    )
+    assert text.endswith("\nText below.\n")

@@ -42,6 +42,14 @@ def limits(
             show_default=False,
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Put the lines into the table of this Markdown page, with the date and the commit.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Measure how close Skyband comes to the limits of this machine, as ratios.
 
@@ -51,7 +59,7 @@ def limits(
     """
     from skyband.study.limits import run
 
-    run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows)
+    run(Console(), quick=quick, only=only or [], json_file=json_file, rows=rows, page=report)
 
 
 class Problem(StrEnum):

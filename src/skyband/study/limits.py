@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from skyband.errors import InvalidQuery
 from skyband.study import across, embedded, joins, pairs, pipelines, startup, subscriptions
-from skyband.study.results import Result, table, write
+from skyband.study.results import Result, report, table, write
 from skyband.study.sizes import (
     OFFICIAL,
     PIPELINE_LINES,
@@ -43,8 +43,16 @@ NAMES: Final = (
 Say = Callable[[str], None]
 
 
-def run(console: Console, *, quick: bool, only: Sequence[str], json_file: Path | None, rows: int | None) -> None:
-    """Measure the chosen lines, print them as a table, and write them as JSON."""
+def run(
+    console: Console,
+    *,
+    quick: bool,
+    only: Sequence[str],
+    json_file: Path | None,
+    rows: int | None,
+    page: Path | None = None,
+) -> None:
+    """Measure the chosen lines, print them as a table, and write them as JSON and into a page."""
     wanted = choose(only)
     official = not quick and rows is None
     sizes = QUICK if quick else OFFICIAL
@@ -65,6 +73,9 @@ def run(console: Console, *, quick: bool, only: Sequence[str], json_file: Path |
             console.print(
                 f"Written to {json_file}, with what exactly was timed for each line.", highlight=False, soft_wrap=True
             )
+        if page is not None:
+            report(results, page)
+            console.print(f"The table of {page} has these lines now.", highlight=False, soft_wrap=True)
 
 
 def choose(only: Sequence[str]) -> list[str]:

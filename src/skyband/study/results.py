@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -72,6 +75,54 @@ def write(results: Sequence[Result], path: Path, *, official: bool, sizes: Sizes
         "results": [asdict(result) | {"met": result.met} for result in results],
     }
     path.write_text(json.dumps(described, indent=2) + "\n")
+
+
+_COLUMNS = ("line", "workload", "against", "measured", "bar", "", "rows held", "expected", "when, commit")
+_LINE = re.compile(r"^\| `([\w-]+)` \|.*\n", re.MULTILINE)
+
+
+def report(results: Sequence[Result], path: Path) -> None:
+    """Put the results into the table of a Markdown page: a line that is there is replaced, others are added below it.
+
+    A page without such a table gets one at its end.
+    """
+    page = path.read_text() if path.exists() else ""
+    if not _LINE.search(page):
+        page += f"\n| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}\n"
+    when = f"{datetime.now(UTC):%Y-%m-%d}, {_commit()}"
+    for result in results:
+        line = _markdown(result, when)
+        known = {found[1]: found for found in _LINE.finditer(page)}
+        if result.name in known:
+            start, end = known[result.name].span()
+        else:
+            start = end = max((found.end() for found in known.values()), default=len(page))
+        page = page[:start] + line + page[end:]
+    path.write_text(page)
+
+
+def _markdown(result: Result, when: str) -> str:
+    cells = (
+        f"`{result.name}`",
+        result.workload,
+        result.against,
+        _figure(result.measured, result.unit),
+        _limit(result),
+        "" if result.met else "missed",
+        _count(result.rows_held),
+        result.rows_expected,
+        when,
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _commit() -> str:
+    """The commit of the source that runs, or the version of the package outside a repository."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return version("skyband")
 
 
 def machine() -> dict[str, str]:

@@ -76,7 +76,7 @@ def _bar(sheet: Sheet, y: float, says: str, line: Line) -> None:
     fill = BLUE if line.ratio >= 1 else PALE_BLUE
     sheet.box(min(one, end), y + 4, max(abs(end - one), 1), 18, fill=fill, stroke=BLUE, corner=2)
     sheet.line([(_x(line.bar), y), (_x(line.bar), y + 26)], colour=INK, width=2)
-    sheet.text(max(one, end) + 8, y + 18, f"{line.ratio:g}", size=13, bold=True)
+    sheet.text(max(one, end, _x(line.bar)) + 8, y + 18, f"{line.ratio:g}", size=13, bold=True)
 
 
 def _x(ratio: float) -> float:

@@ -66,3 +66,12 @@ def test_importing_skyband_imports_none_of_the_libraries() -> None:
     program = "import sys, skyband; print([name for name in ('pyspark', 'skyband.accessors') if name in sys.modules])"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_statements_find_the_variables_of_the_caller() -> None:
+    names = pl.DataFrame({"g": ["b"], "w": [1]})
+    frame = pl.DataFrame({"g": ["a", "b"]})
+    assert frame.skyband.sql("SELECT self.g, w FROM self JOIN names ON self.g = names.g").rows() == [("b", 1)]  # type: ignore[attr-defined]
+    with pytest.raises(sb.InvalidSql, match=r"Variables: names, frame\. Write df\.skyband\.sql\(text, nobody=…\)"):
+        frame.skyband.sql("SELECT g FROM nobody")  # type: ignore[attr-defined]
+    assert names.height == 1

@@ -10,6 +10,7 @@ since it would have to import all three.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from importlib.util import find_spec
@@ -17,7 +18,8 @@ from inspect import Parameter, signature
 from typing import Any, Final
 
 from skyband import api
-from skyband.sql.run import answer_given
+from skyband.sql.run import answer_found
+from skyband.sql.variables import Variables
 
 NAME: Final = "skyband"
 SELF: Final = "self"  # what a statement calls the frame, as in polars
@@ -29,8 +31,9 @@ class Questions:
     def __init__(self, frame: Any) -> None:
         self._frame = frame
 
-    def sql(self, text: str, **inputs: Any) -> Any:
-        """The answer of a statement, which calls this DataFrame `self`; other inputs are given by name.
+    def sql(self, text: str, /, **inputs: Any) -> Any:
+        """The answer of a statement, which calls this DataFrame `self`; other inputs are given by name, or found in the
+        caller's variables as by `skyband.sql`.
 
         Examples
         --------
@@ -40,7 +43,8 @@ class Questions:
         >>> df.skyband.sql(statement)["score"].to_list()
         [20, 5]
         """
-        return answer_given(text, {SELF: self._frame, **inputs})
+        variables = Variables(sys._getframe(1), write="df.skyband.sql(text, {name}=…)")
+        return answer_found(text, {SELF: self._frame, **inputs}, variables)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from waiting import wait_until
 
 import skyband as sb
 from skyband.errors import EnvironmentProblem, InvalidInput
+from skyband.serving.formats import as_csv
 
 ROWS = pa.schema({"minute": pa.int64(), "symbol": pa.string(), "price": pa.int64()})
 
@@ -232,3 +233,12 @@ def test_options_are_checked(option: str, value: object) -> None:
     session = sb.TopK(k=1, by="price", window=sb.sliding(2)).open(ROWS)
     with pytest.raises(InvalidInput, match=option):
         session.serve(**{option: value})
+
+
+def test_nulls_of_a_single_column_are_lines_of_csv() -> None:
+    for values in ([1, None, 3], ["x", None, 'a"b']):
+        rows = pa.table({"c": values})
+        again = pyarrow.csv.read_csv(io.BytesIO(as_csv(rows)))
+        assert again.num_rows == 3, "a reader passes over an empty line"
+        assert again["c"].to_pylist()[::2] == values[::2]
+    assert as_csv(pa.table({"c": [1, None]}), header=False) == b'1\n""\n'

@@ -187,3 +187,12 @@ def test_a_column_of_the_groups_is_shown_under_every_name_it_is_given() -> None:
         answer = sb.sql(f"SELECT {asked} FROM rows [WINDOW 10 EVERY 10 ON t] ORDER BY id LIMIT 1 BY g", rows=rows)
         assert answer.column_names == ["window_start", "window_end", "g", "rank", "score", *names]
         assert all(answer[name].to_pylist() == answer["g"].to_pylist() for name in names if name in ("v", "w"))
+
+
+def test_a_star_does_not_leave_out_a_column_that_differs_only_in_case() -> None:
+    rows = pa.table({"t": [1, 2], "x": [1, 2], "X": [20, 10]})
+    for asked in ("SELECT * FROM rows", "SELECT rows.* FROM rows", "WITH w AS (SELECT * FROM rows) SELECT X FROM w"):
+        with pytest.raises(sb.InvalidSql, match="The star stands for 'x' and 'X', which differ only in case"):
+            sb.sql(asked, rows=rows)
+    assert sb.sql("SELECT x AS a, X AS b FROM rows", rows=rows).to_pylist() == [{"a": 1, "b": 20}, {"a": 2, "b": 10}]
+    assert sb.sql("SELECT COUNT(*) AS n FROM rows [WINDOW 9 EVERY 9 ON t]", rows=rows)["n"].to_pylist() == [2]

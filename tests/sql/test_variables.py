@@ -118,3 +118,16 @@ def test_on_spark_variables_and_views_are_found(spark: Any) -> None:
         assert (trades, seen) != (None, None)
     finally:
         spark.catalog.dropTempView("seen")
+
+
+def test_inputs_whose_names_differ_only_in_case_are_refused() -> None:
+    one, two = pa.table({"x": [1]}), pa.table({"x": [2]})
+    with pytest.raises(sb.InvalidInput, match="Two inputs are called 'A'"):
+        sb.sql("SELECT x FROM a", a=one, A=two)
+
+
+def test_an_input_may_be_called_text_but_not_spark() -> None:
+    rows = pa.table({"x": [1]})
+    assert sb.sql("SELECT x FROM text", text=rows).equals(rows)
+    with pytest.raises(sb.InvalidInput, match="spark= takes a Spark session, got Table"):
+        sb.sql("SELECT x FROM spark", spark=rows)

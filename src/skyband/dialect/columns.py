@@ -97,7 +97,13 @@ def renamed(statement: Statement, items: tuple[Item, ...], names: tuple[str, ...
 
 
 def _check_stars(statement: Statement, select: exp.Select, schemas: Schemas) -> None:
-    """Raise if a star leaves out or replaces what is not there: sqlglot would pass over it."""
+    """Raise if a star leaves out or replaces what is not there, which sqlglot would pass over, or if it stands for two
+    columns of one name."""
+    for item in select.expressions:
+        of = item.args.get("table") if isinstance(item, exp.Column) else None
+        for alias, schema in schemas.items() if item.is_star else ():
+            if of is None or of.name.lower() == alias.lower():
+                _check_told_apart(statement, item, schema)
     there = {name.lower() for schema in schemas.values() for name in schema.names}
     for star in select.find_all(exp.Star):
         for part in ("except_", "replace"):
@@ -105,6 +111,18 @@ def _check_stars(statement: Statement, select: exp.Select, schemas: Schemas) -> 
                 name = one.alias if part == "replace" else one.name
                 if name.lower() not in there:
                     refuse_name(statement, name, one, [name for one in schemas.values() for name in one.names])
+
+
+def _check_told_apart(statement: Statement, star: exp.Expr, schema: pa.Schema) -> None:
+    by_lower: dict[str, str] = {}
+    for name in schema.names:
+        other = by_lower.setdefault(name.lower(), name)
+        if other != name:
+            statement.refuse(
+                f"The star stands for {other!r} and {name!r}, which differ only in case",
+                star,
+                f"Name the columns: SELECT {other} AS a, {name} AS b.",
+            )
 
 
 def _name_items(select: exp.Select) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import io
 import json
 import math
@@ -70,9 +71,20 @@ def as_csv(table: pa.Table, *, header: bool = True) -> bytes:
         column if _fits_csv(column.type) else pa.array([_text(each) for each in column.to_pylist()], pa.string())
         for column in table.columns
     ]
-    options = pyarrow.csv.WriteOptions(include_header=header)
-    pyarrow.csv.write_csv(pa.table(columns, schema=pa.schema(plain)), out, options)
+    written = pa.table(columns, schema=pa.schema(plain))
+    if written.num_columns == 1 and written.column(0).null_count:
+        return _one_column_as_csv(written, header=header)
+    pyarrow.csv.write_csv(written, out, pyarrow.csv.WriteOptions(include_header=header))
     return out.getvalue()
+
+
+def _one_column_as_csv(table: pa.Table, *, header: bool) -> bytes:
+    """With nulls as "": readers pass over an empty line, and the row would be lost."""
+    (name,), column = table.column_names, table.column(0)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([each] for each in [*([name] if header else []), *column.cast(pa.string()).to_pylist()])
+    return out.getvalue().encode()
 
 
 def as_arrow(table: pa.Table) -> bytes:

@@ -27,10 +27,10 @@ from skyband.sql.plain import plain_answer
 from skyband.sql.recognise import recognise
 from skyband.sql.rows import prepared, prepared_in_spark, reread, rereadable, where_in_spark
 from skyband.sql.unions import united
-from skyband.sql.variables import NO_VARIABLES, Variables
+from skyband.sql.variables import NO_VARIABLES, Variables, by_lower_name
 
 
-def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
+def sql(text: str, /, *, spark: Any = None, **inputs: Any) -> Any:
     """Run an SQL statement. docs/sql.md explains the language.
 
     Pass each input under the name that the statement uses. An input may be anything that `top_k` takes, but either all
@@ -72,7 +72,12 @@ def sql(text: str, *, spark: Any = None, **inputs: Any) -> Any:
     >>> best.select(["window_end", "rank", "symbol"]).to_pylist()
     [{'window_end': 2, 'rank': 1, 'symbol': 'ELM'}, {'window_end': 4, 'rank': 1, 'symbol': 'FIR'}]
     """
-    statement, variables = understand(text), Variables(sys._getframe(1), write="sb.sql(text, {name}=…)")
+    return answer_found(text, inputs, Variables(sys._getframe(1), write="sb.sql(text, {name}=…)"), spark)
+
+
+def answer_found(text: str, inputs: Mapping[str, Any], variables: Variables, spark: Any = None) -> Any:
+    """The answer over inputs that are given, and over those of the variables that the statement names."""
+    statement = understand(text)
     return _answer(statement, _with_variables([statement], inputs, spark, variables), spark, variables)
 
 
@@ -276,6 +281,8 @@ def _with_variables(
     statements: Iterable[Statement], inputs: Mapping[str, Any], spark: Any, variables: Variables
 ) -> dict[str, Any]:
     """The inputs, and the caller's data frames that the statements call by their names."""
+    if spark is not None and not hasattr(spark, "catalog"):
+        raise InvalidInput(f"spark= takes a Spark session, got {type(spark).__name__}. No input can be called 'spark'.")
     found = dict(inputs)
     given = {name.lower() for name in inputs}
     has_session = spark is not None or any(is_spark(one) for one in inputs.values())
@@ -292,8 +299,7 @@ def _find(
     statement: Statement, inputs: Mapping[str, Any], spark: Any, variables: Variables = NO_VARIABLES
 ) -> dict[str, Any]:
     """The data behind each input of the statement, by the name it was given as."""
-    by_name = {name.lower(): one for name, one in inputs.items()}
-    found = {}
+    by_name, found = by_lower_name(inputs), {}
     for one in statement.leaves:
         if one.name.lower() in by_name:
             found[one.name] = by_name[one.name.lower()]

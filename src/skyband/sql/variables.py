@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from skyband.core.encoding.frames import is_a
 from skyband.engines.data_kinds import is_spark
+from skyband.errors import InvalidInput
 
 _MOST_LISTED: Final = 10
 _KINDS: Final = (
@@ -21,6 +22,19 @@ _KINDS: Final = (
 def is_frame(value: object) -> bool:
     """Is it a table, a data frame or a reader? Lists, iterators and single columns are not: they have to be given."""
     return is_spark(value) or any(is_a(value, name, package) for name, package in _KINDS)
+
+
+def by_lower_name(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs by their names in lower case; raises if two of them have the same."""
+    found: dict[str, Any] = {}
+    for name, one in inputs.items():
+        if name.lower() in found:
+            raise InvalidInput(
+                f"Two inputs are called {name!r}, in upper or lower case, which statements do not tell apart. Rename "
+                "one of them."
+            )
+        found[name.lower()] = one
+    return found
 
 
 class Variables:

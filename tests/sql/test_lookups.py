@@ -273,3 +273,16 @@ def test_a_reader_is_not_read_twice() -> None:
 def test_what_is_no_join_with_a_table_is_refused(statement: str, why: str) -> None:
     with pytest.raises(sb.InvalidSql, match=why):
         sb.sql(statement, **tables(1))
+
+
+@pytest.mark.parametrize("batch_rows", [1, 3])
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_nan_is_like_nan_however_the_stream_is_cut(batch_rows: int, kind: pa.DataType) -> None:
+    nan = float("nan")
+    rows = pa.table({"id": [0, 1, 2, 3], "p": pa.array([nan, -0.0, None, nan], kind)})
+    for values, expected in (([nan], [0, 3]), ([0.0], [1]), ([None], []), ([nan, 0.0, None], [0, 1, 3])):
+        table = pa.table({"p": pa.array(values, pa.float64())})
+        for how, there in (("JOIN", expected), ("LEFT SEMI JOIN", expected)):
+            statement = f"SELECT s.id FROM s {how} r ON s.p = r.p"
+            batches = iter(rows.to_batches(max_chunksize=batch_rows))
+            assert sb.sql(statement, s=batches, r=table).read_all()["id"].to_pylist() == there

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from skyband.core.encoding.groups import same_bits
 from skyband.core.encoding.inputs import Source, in_batches
 from skyband.core.encoding.join_keys import common_key_type, plain_type
 from skyband.core.encoding.schemas import fitted, whole_batch
@@ -61,7 +62,7 @@ class _Matcher:
     def _frame(self, batch: pa.RecordBatch, columns: list[str], row: str) -> pl.DataFrame:
         """The keys in the types in which they are compared, and the number of each row."""
         keys = {
-            str(n): _plain(batch.column(name)).cast(kind)
+            str(n): _key(batch.column(name), kind)
             for n, (name, kind) in enumerate(zip(columns, self._types, strict=True))
         }
         made = pl.from_arrow(pa.table({row: np.arange(batch.num_rows), **keys}))
@@ -69,8 +70,11 @@ class _Matcher:
         return made
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    return column.cast(plain_type(column.type))
+def _key(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column as it is compared: floats by their bits, since a join of polars of one row with one takes NaN for
+    unlike NaN."""
+    key = column.cast(plain_type(column.type)).cast(kind)
+    return same_bits(key).view(pa.int64()) if kind == pa.float64() else key
 
 
 # -- on Spark ----------------------------------------------------------------------------------------------------------

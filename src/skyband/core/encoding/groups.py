@@ -90,10 +90,10 @@ def _is_float(column_type: pa.DataType) -> bool:
     return bool(pa.types.is_floating(inner))
 
 
-def _normal(column: pa.Array) -> pa.Array:
+def same_bits(column: pa.Array) -> pa.Array:
     """Equal floats as the same bits: -0.0 as 0.0, and every NaN as one. Arrow tells values apart by their bits."""
     if pa.types.is_dictionary(column.type):
-        return pa.DictionaryArray.from_arrays(column.indices, _normal(column.dictionary))
+        return pa.DictionaryArray.from_arrays(column.indices, same_bits(column.dictionary))
     zero, nan = pa.scalar(0.0, column.type), pa.scalar(np.nan, column.type)
     return pc.if_else(pc.equal(column, zero), zero, pc.if_else(pc.is_nan(column), nan, column))
 
@@ -137,7 +137,7 @@ class GroupCodes:
         """The batch with equal keys written alike: -0.0 becomes 0.0 in the key columns."""
         for name in self._floats:
             place = batch.schema.get_field_index(name)
-            batch = batch.set_column(place, batch.schema.field(place), _normal(batch.column(place)))
+            batch = batch.set_column(place, batch.schema.field(place), same_bits(batch.column(place)))
         return batch
 
     def encode(self, batch: pa.RecordBatch) -> Codes:

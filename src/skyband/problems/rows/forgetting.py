@@ -123,7 +123,7 @@ def _is_int64(column_type: pa.DataType) -> bool:
 
 
 @kernel
-def _start_anew(keys, now, limit, code, last, codes, out):
+def _start_anew(keys, now, limit, code, last, codes, out):  # type: ignore[no-untyped-def]
     """Give each row the code of its group, and a new one to a group that starts or starts anew; returns their count."""
     for i in range(len(keys)):
         key, before = keys[i], last[keys[i]]

@@ -81,6 +81,25 @@ def grows(algorithm: str, *, at_least: float, measure: str = COST, backwards: bo
     return judge
 
 
+def grows_less(algorithm: str, than: str | Sequence[str], *, measure: str = COST) -> Judge:
+    """From the first x to the last, `measure` of `algorithm` grows by a smaller factor than that of each other."""
+    others = (than,) if isinstance(than, str) else tuple(than)
+
+    def judge(readings: Readings) -> Verdict:
+        curves = {name: _relative(readings, measure, name, backwards=False) for name in (algorithm, *others)}
+        if any(len(curve) < 2 for curve in curves.values()):
+            return _not_measured(readings, measure, (algorithm, *others), ())
+        growth = {name: curve[max(curve)] for name, curve in curves.items()}
+        slowest = min(others, key=lambda name: growth[name])
+        return Verdict(
+            growth[algorithm] < growth[slowest],
+            f"{_course(readings, measure, algorithm, list(curves[algorithm]))}: {_times(growth[algorithm])}; "
+            f"{slowest}: {_times(growth[slowest])}",
+        )
+
+    return judge
+
+
 def falls(algorithm: str, *, at_most: float = 1.0, measure: str = COST) -> Judge:
     """At the last x, `measure` is at most this share of what it is at the first; what lies between may vary."""
 

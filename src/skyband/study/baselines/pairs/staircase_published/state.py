@@ -92,9 +92,13 @@ class PublishedSkyband(RowDriver):
     def _follow(self, new: int) -> None:
         """Bring what is watched up to date; the last row brought so many new pairs."""
         if len(self._watched.k):
-            size, rows = self._watched.size, self._rows
-            first = np.where(size >= FOREVER, EARLIEST, self._clock.now + 1 - size)
-            follow(self._watched, rows.base + rows.firsts_at(first), self._band, self._tree, new)
+            follow(self._watched, self._starts(), self._band, self._tree, new)
+
+    def _starts(self) -> Ints:
+        """By question that is watched: the number of the first row in its window."""
+        size, rows = self._watched.size, self._rows
+        first = np.where(size >= FOREVER, EARLIEST, self._clock.now + 1 - size)
+        return rows.base + rows.firsts_at(first)
 
     # -- what RowDriver asks for ----------------------------------------------------------------------------------
 

@@ -41,6 +41,17 @@ def sort_by_rank(slots, n, pairs):
         _sift_down(slots, end, 0, pairs)
 
 
+@part
+def _settle_by_rank(slots, n, pairs):
+    """The same for slots that are nearly in order: each moves up to its place."""
+    for i in range(1, n):
+        slot, j = slots[i], i
+        while j > 0 and precedes(pairs[slot], pairs[slots[j - 1]]):
+            slots[j] = slots[j - 1]
+            j -= 1
+        slots[j] = slot
+
+
 # -- nodes -----------------------------------------------------------------------------------------------------------
 
 
@@ -222,7 +233,8 @@ def top_pairs(tree, pairs, k, start, found):
         if stack[i] < 0:
             found[candidates] = tree.slot[-stack[i] - 1]
             candidates += 1
-    sort_by_rank(found, candidates, pairs)
+    # Cousins were visited in order; only a node and those below it may be in any order.
+    _settle_by_rank(found, candidates, pairs)
     return min(k, candidates)
 
 

@@ -70,7 +70,7 @@ def _cost(data: str, figure: str) -> Experiment:
     return Experiment(
         f"subscriptions-k-{data.partition(' ')[0]}",
         f"{PAPER}, figure 9 ({figure})",
-        f"Cost of a row by k, with indexing: points {data}, 400 queries, window 40,000 rows",
+        f"Cost of a row by k, with an index but for RAPF: points {data}, 400 queries, window 40,000 rows, buffer 2000",
         _KS,
         (*COMPETITORS, *OURS, RAPF),
         sweep(partial(_by_k, data, 2)),

@@ -31,6 +31,16 @@ def test_a_name_that_is_not_there_is_told_those_that_are() -> None:
         find("mintop", "rows")
 
 
+def test_baselines_of_pairs_are_found_too() -> None:
+    points = pa.table({"x": [1.0, 5.0, 2.0, 9.0]})
+    plan = sb.TopKPairs(k=1, by="abs(a.x - b.x)", window=WINDOW)
+    assert set(baselines_of("pairs")) == {"basic", "staircase_published"}
+    assert "basic" not in str(sb.explain(plan))
+    expected = sb.top_k_pairs(points, k=1, by="abs(a.x - b.x)", window=WINDOW)
+    for name in baselines_of("pairs"):
+        assert sb.top_k_pairs(points, k=1, by="abs(a.x - b.x)", window=WINDOW, algorithm=name).equals(expected)
+
+
 def test_every_baseline_is_for_comparing() -> None:
     found = [(problem, each) for problem in problems() for each in baselines_of(problem).values()]
     assert found

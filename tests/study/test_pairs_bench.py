@@ -8,7 +8,8 @@ import pytest
 from skyband.problems.pairs.algorithms.naive.supreme import Supreme
 from skyband.problems.pairs.costs import KINDS
 from skyband.study import limits, pair_costs, pair_planner, pairs
-from skyband.study.papers import judging, pair_points
+from skyband.study.baselines.pairs.staircase_published.kernels import search_tree
+from skyband.study.papers import judging, pair_answers, pair_points
 from skyband.study.papers import pairs as papers
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.points import COST
@@ -45,7 +46,11 @@ def test_supreme_scores_every_pair_and_keeps_the_window() -> None:
     assert operator._rows.count == 150
 
 
-SOME = ("pairs-cost-k", "pairs-late", "pairs-colours", "pairs-asked-count", "pairs-size-k")
+SOME = (
+    *("pairs-cost-k", "pairs-late", "pairs-colours", "pairs-asked-count", "pairs-size-k", "pairs-known-k"),
+    *("pairs-known-n", "pairs-snapshot-most-k", "pairs-snapshot-most-n", "pairs-snapshot-k", "pairs-snapshot-n"),
+    *("pairs-continuous-k", "pairs-continuous-count"),
+)
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -54,9 +59,26 @@ def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = next(experiment for experiment in papers.EXPERIMENTS if experiment.name == name)
     outcome = judging.run(experiment, TINY, silent)
     assert outcome.readings.readings
-    assert all(claim.verdict.because for claim in outcome.claims)
+    assert all(claim.verdict.holds is not None for claim in outcome.claims), "every claim is about what was measured"
     if name == "pairs-cost-k":
-        assert set(outcome.readings.algorithms(COST)) == set(papers.ALL)
+        assert set(outcome.readings.algorithms(COST)) == {*pair_points.MAINTAINED, "naive"}
+
+
+def test_every_way_to_answer_finds_the_same_pairs() -> None:
+    spec = pairs.spec_of("s1", 2, 200, k=5)
+    operator = pairs.opened("staircase_published", spec, np.random.default_rng(1).random((2, 300)))
+    band, tree, held = operator._band, operator._tree, len(operator._candidates())
+    k, size = np.array([1, 3, 5, 5]), np.array([200, 3, 60, 200])
+    start = operator._rows.base + operator._rows.tail - size
+    answers, ends = pair_answers.Answering(operator, k, size)._known(start)
+    for q in range(len(k)):
+        one = slice(q, q + 1)
+        by_tree, by_scan, known = (np.zeros(held, np.int64) for _ in range(3))
+        n = search_tree.search_each(tree, band.pairs, k[one], start[one], by_tree)
+        assert n == search_tree.scan_each(band.pairs, band.by_score, held, k[one], start[one], by_scan)
+        assert n == search_tree.copy_each(answers[ends[q] : ends[q + 1]], np.array([0, n]), known)
+        assert by_tree[:n].tolist() == by_scan[:n].tolist() == known[:n].tolist()
+        assert operator.top(int(k[q]), int(size[q])).a.tolist() == band.pairs["a_position"][by_scan[:n]].tolist()
 
 
 def test_every_figure_and_table_of_the_paper_is_there() -> None:

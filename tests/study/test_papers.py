@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from skyband.core.options import Chance
 from skyband.core.registry import algorithms_of, find
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.operator import Batch, RowAlgorithm, RowOperator, Spec
-from skyband.study.papers import claims, judging, printed, pripuzic, report, shen
+from skyband.study.papers import claims, judging, printed, pripuzic, pripuzic_chances, report, shen
 from skyband.study.papers import run as papers
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Outcome, Reading, Readings
@@ -79,6 +80,16 @@ FLAT, STEEP = {1: 10.0, 10: 11.0, 100: 12.0}, {1: 40.0, 10: 90.0, 100: 800.0}
         (claims.grows("steep", at_least=10), True, "20x"),
         (claims.grows("flat", at_least=10), False, "1.2x"),
         (claims.grows("gone", at_least=10), None, "not measured: gone"),
+        (
+            claims.in_groups((("flat",), ("steep",))),
+            True,
+            "flat 10 against steep 40 where groups are closest",
+        ),
+        (claims.in_groups((("steep",), ("flat",)), since=10), False, "steep 800 against flat 12"),
+        (claims.in_groups((("flat",), ("gone",))), None, "not measured: gone"),
+        (claims.grows_less("flat", "steep"), True, "from 10 (k = 1) to 12 (k = 100): 1.2x; steep: 20x"),
+        (claims.grows_less("steep", ("flat", "steep")), False, "flat: 1.2x"),
+        (claims.grows_less("flat", "gone"), None, "not measured: gone"),
         (claims.falls("steep"), False, "from 40 (k = 1) to 800 (k = 100): 20x; allowed: 1x"),
         (claims.falls("flat", at_most=1.2), True, "1.2x"),
         (claims.falls("gone"), None, "not measured: gone"),
@@ -215,6 +226,41 @@ def test_errors_are_counted_against_an_exact_algorithm() -> None:
 def test_the_size_of_a_skyband_is_a_harmonic_sum() -> None:
     harmonic = np.cumsum(1 / np.arange(1, 101))
     assert pripuzic.expected_size(100, 7) == pytest.approx(7 * (1 + harmonic[99] - harmonic[6]))
+
+
+def test_table_x_comes_out_of_equation_13() -> None:
+    """Golden: all 36 numbers."""
+    for n, numbers in pripuzic_chances.TABLE_X.items():
+        assert tuple(pripuzic_chances.rank_l(n, k) for k in pripuzic_chances.TABLE_K) == numbers
+
+
+def test_the_chance_of_a_rank_is_what_counting_finds() -> None:
+    """Every order of the 7 rows of two windows of 4 is as likely: those that bring the fourth row with rank 3."""
+    n, came, left = 4, 3, 3
+    orders = [order for order in permutations(range(2 * n - 1)) if rank_in(order[:n], n - 1) == came]
+    for steps in range(1, left + 1):
+        later = [rank_in(order[steps : steps + n], n - 1 - steps) for order in orders]
+        for rank in range(1, n + 1):
+            counted = later.count(rank) / len(orders)
+            assert pripuzic_chances.rank_chance(came, rank, n, np.array([steps]))[0] == pytest.approx(counted)
+
+
+def rank_in(window: tuple[int, ...], place: int) -> int:
+    return 1 + sum(other < window[place] for other in window)
+
+
+def test_chances_add_up_and_are_judged_by_their_slopes() -> None:
+    steps = np.array([1, 100, 999])
+    summed = sum(pripuzic_chances.rank_chance(35, rank, 1_000, steps) for rank in range(1, 1_001))
+    assert summed == pytest.approx([1.0, 1.0, 1.0])
+    figure = next(each for each in OBJECTS_PAPERS if each.name == "pripuzic-figure-13")
+    assert all(claim.verdict.holds for claim in judging.run(figure, TINY, silent).claims)
+    upside_down = replace(figure, measure=lambda *given: negated(figure.measure(*given)))
+    assert not any(claim.verdict.holds for claim in judging.run(upside_down, TINY, silent).claims)
+
+
+def negated(findings: Findings) -> Findings:
+    return Findings([replace(reading, value=-reading.value) for reading in findings.readings])
 
 
 # -- what is not there ------------------------------------------------------------------------------------------------

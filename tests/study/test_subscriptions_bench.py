@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from skyband.problems.subscriptions import costs as subscription_costs
@@ -11,7 +13,7 @@ from skyband.study import subscriptions_costs as measuring
 from skyband.study.papers import subscriptions, subscriptions_points
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.points import COST
-from skyband.study.papers.subscriptions_points import BOUND, DATA, HELD, MISSED, Points, Setting
+from skyband.study.papers.subscriptions_points import BOUND, DATA, EXTRA, HELD, MISSED, Points, Setting
 
 TINY = Effort(quick=True, turn_seconds=0.0005, passes=1, fill_seconds=0.05, shrink=200)
 
@@ -31,6 +33,23 @@ def test_costs_and_errors_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     found = subscriptions_points.errors((9,), ("uniform",), TINY, silent)
     missed = {reading.algorithm: reading.value for reading in found.readings if reading.measure == MISSED}
     assert missed["uniform"] <= 100 * missed[BOUND], "PA is exact but for a few rows"
+
+
+def test_errors_are_averaged_over_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs of ten queries: of each, what an exact algorithm shows, and what PA does."""
+    told = {
+        ("boxes", 1): [1, 2, 3],
+        ("probabilistic", 1): [1, 2],
+        ("boxes", 2): [5, 6],
+        ("probabilistic", 2): [5, 7, 8],
+    }
+    monkeypatch.setattr(subscriptions_points, "QUERIES", 40)  # of which a quick look takes a quarter
+    monkeypatch.setattr(subscriptions_points, "_entries", lambda name, setting, *_: np.array(told[name, setting.seed]))
+    found = subscriptions_points.errors((9,), ("uniform",), replace(TINY, error_runs=2), silent)
+    by_measure = {reading.measure: reading.value for reading in found.readings if reading.algorithm == "uniform"}
+    assert by_measure == {MISSED: 2 / 20, EXTRA: 2 / 20}
+    assert "Runs: 2" in found.notes[0]
+    assert (Points("uniform", 2, seed=1).take(3) != Points("uniform", 2, seed=2).take(3)).any()
 
 
 @pytest.mark.parametrize("kind", DATA)

@@ -273,6 +273,10 @@ def _names_in(code: CodeType | None) -> set[str]:
 # -- scores that are known from distances ------------------------------------------------------------------------------
 
 
+SLACK: Final = 1e-12  # as a share: thousands of times what logarithms and powers are off by
+MOST_POWER: Final = 16  # as an exponent: what its base is off by grows with it
+
+
 class _NotKnown(Exception):
     """The score cannot be bounded by distances."""
 
@@ -283,9 +287,10 @@ class _Shape:
 
     sign: int  # 1: never below 0; -1: never above; 0: either
     rises: dict[str, int]  # by column: 1 if it only rises with the distance, -1 if it only falls
+    exact: bool = True  # IEEE 754 rounds each of its steps correctly; otherwise it may be off by SLACK of itself
 
     def times(self, sign: int) -> _Shape:
-        return _Shape(self.sign * sign, {name: way * sign for name, way in self.rises.items()})
+        return _Shape(self.sign * sign, {name: way * sign for name, way in self.rises.items()}, self.exact)
 
 
 def _distances(
@@ -307,6 +312,8 @@ def _distances(
     names = list(shape.rises)
     code = ExactLines(kept, schema, labels, {name: number for number, name in enumerate(names)})
     code.lines.append(f"bound = {_scored(tree, text, '-' if ascending else '', code)[0]}")
+    if not shape.exact:
+        code.lines.append(f"bound += abs(bound) * {SLACK}")
     return Distances(
         tuple(numbers[name] for name in names),
         tuple(shape.rises[name] < 0 for name in names),
@@ -316,7 +323,7 @@ def _distances(
 
 
 def _shape(node: exp.Expr) -> _Shape:
-    """Only of what IEEE 754 rounds correctly: then a bound is a bound to the last bit."""
+    """What IEEE 754 rounds correctly gives a bound to the last bit; with anything else, nothing may cancel out."""
     from sqlglot import exp
 
     if found := distance_of(node):
@@ -338,12 +345,18 @@ def _shape(node: exp.Expr) -> _Shape:
             divisor = _shape(node.expression)
             if divisor.sign != 1:
                 raise _NotKnown
-            return _product(_shape(node.this), _Shape(1, divisor.times(-1).rises))
+            return _product(_shape(node.this), _Shape(1, divisor.times(-1).rises, divisor.exact))
         case exp.Sqrt() | exp.Pow() if isinstance(node, exp.Sqrt) or is_two(node.expression):
             inner = _shape(node.this)
             if inner.sign != 1:
                 raise _NotKnown
             return inner
+        case exp.Pow() if 0 < _written(node.expression) <= MOST_POWER:
+            return _inexact(_shape(node.this), sign=1)
+        case exp.Ln():
+            inner = node.this.unnest()
+            from_one = isinstance(inner, exp.Add) and max(_written(inner.this), _written(inner.expression)) >= 1
+            return _inexact(_shape(inner), sign=int(from_one))
         case exp.Greatest() | exp.Least():
             shape = _shape(node.this)
             for other in node.expressions:
@@ -352,14 +365,33 @@ def _shape(node: exp.Expr) -> _Shape:
     raise _NotKnown
 
 
+def _written(node: exp.Expr) -> float:
+    """The number that is written out here; 0 if it is none."""
+    from sqlglot import exp
+
+    inner = node.unnest()
+    return float(inner.this) if isinstance(inner, exp.Literal) and inner.is_number else 0.0
+
+
+def _inexact(inner: _Shape, sign: int) -> _Shape:
+    """A function that rises with what is inside, which is not below 0."""
+    if inner.sign != 1:
+        raise _NotKnown
+    return _Shape(sign, inner.rises, exact=False)
+
+
 def _sum(x: _Shape, y: _Shape) -> _Shape:
     for name in x.rises.keys() & y.rises.keys():
         if x.rises[name] != y.rises[name]:
             raise _NotKnown
-    return _Shape(x.sign if x.sign == y.sign else 0, {**x.rises, **y.rises})
+    sign, exact = x.sign if x.sign == y.sign else 0, x.exact and y.exact
+    if sign == 0 and not exact:
+        raise _NotKnown
+    return _Shape(sign, {**x.rises, **y.rises}, exact)
 
 
 def _product(x: _Shape, y: _Shape) -> _Shape:
     if (x.rises and y.sign == 0) or (y.rises and x.sign == 0):
         raise _NotKnown
-    return _Shape(x.sign * y.sign, _sum(_Shape(0, x.times(y.sign).rises), _Shape(0, y.times(x.sign).rises)).rises)
+    rises = _sum(_Shape(0, x.times(y.sign).rises), _Shape(0, y.times(x.sign).rises)).rises
+    return _Shape(x.sign * y.sign, rises, x.exact and y.exact)

@@ -14,7 +14,7 @@ AND_BASELINES = {**EXACT, **{name: each for name, each in baselines_of("rows").i
 # Those that keep no bound but in random order; for the one that does on any stream see test_error.py.
 APPROXIMATE = {
     name: algorithm
-    for name, algorithm in algorithms_of("rows").items()
+    for name, algorithm in {**algorithms_of("rows"), **baselines_of("rows")}.items()
     if not algorithm.exact and algorithm.for_comparing
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from statistics import geometric_mean
 
 from skyband.study.papers.experiments import Readings, Verdict
@@ -76,6 +77,45 @@ def grows(algorithm: str, *, at_least: float, measure: str = COST, backwards: bo
         return Verdict(
             growth >= at_least,
             f"{_course(readings, measure, algorithm, list(found))}: {_times(growth)}; asked: {_times(at_least)}",
+        )
+
+    return judge
+
+
+def in_groups(groups: Sequence[Sequence[str]], *, since: float = 0.0, measure: str = COST) -> Judge:
+    """At each x, every algorithm of a group costs less than every one of the next group."""
+
+    def judge(readings: Readings) -> Verdict:
+        curves = {name: readings.curve(measure, name) for group in groups for name in group}
+        places = [x for x in max(curves.values(), key=len) if x >= since]
+        pairs = [(a, b, x) for one, other in pairwise(groups) for a in one for b in other for x in places]
+        if not pairs or any(x not in curve for curve in curves.values() for x in places):
+            return _not_measured(readings, measure, list(curves), ())
+        a, b, x = min(pairs, key=lambda pair: curves[pair[1]][pair[2]] / curves[pair[0]][pair[2]])
+        ratio = curves[b][x] / curves[a][x]
+        return Verdict(
+            ratio > 1,
+            f"{measure}: {a} {_number(curves[a][x])} against {b} {_number(curves[b][x])} where groups are closest "
+            f"({_where(readings, x)}), {_times(ratio)}; asked: more than 1x",
+        )
+
+    return judge
+
+
+def grows_less(algorithm: str, than: str | Sequence[str], *, measure: str = COST) -> Judge:
+    """From the first x to the last, `measure` of `algorithm` grows by a smaller factor than that of each other."""
+    others = (than,) if isinstance(than, str) else tuple(than)
+
+    def judge(readings: Readings) -> Verdict:
+        curves = {name: _relative(readings, measure, name, backwards=False) for name in (algorithm, *others)}
+        if any(len(curve) < 2 for curve in curves.values()):
+            return _not_measured(readings, measure, (algorithm, *others), ())
+        growth = {name: curve[max(curve)] for name, curve in curves.items()}
+        slowest = min(others, key=lambda name: growth[name])
+        return Verdict(
+            growth[algorithm] < growth[slowest],
+            f"{_course(readings, measure, algorithm, list(curves[algorithm]))}: {_times(growth[algorithm])}; "
+            f"{slowest}: {_times(growth[slowest])}",
         )
 
     return judge

@@ -13,6 +13,7 @@ class Effort:
     passes: int = 3  # of which the best counts
     fill_seconds: float = 8.0  # then an algorithm is measured even if its window is not full yet
     error_rows: int = 4_000_000  # the stream in which an approximate algorithm may err
+    error_runs: int = 1  # over how many streams the errors of many queries are averaged
     questions: int = 1000
     size_samples: int = 400  # of the number of rows held, where that is what is measured
     shrink: int = 1  # windows, slides and buffers are so many times smaller than the paper's; for tests
@@ -22,7 +23,7 @@ class Effort:
         return max(1, int(paper_rows) // self.shrink)
 
 
-FULL: Final = Effort()
+FULL: Final = Effort(error_runs=200)  # as many as the paper
 QUICK: Final = Effort(
     quick=True,
     turn_seconds=0.04,

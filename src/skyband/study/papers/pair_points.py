@@ -13,14 +13,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.core.emit import CHANGES
-from skyband.core.registry import algorithms_of
+from skyband.core.operator import Arrays
+from skyband.core.registry import find
 from skyband.expressions.pairs import bind
 from skyband.problems.pairs.algorithms.naive.state import Naive
 from skyband.problems.pairs.algorithms.naive.supreme import Supreme
 from skyband.problems.pairs.algorithms.staircase import expected_pairs
 from skyband.problems.pairs.drivers.scoring import scoring_of
-from skyband.problems.pairs.operator import Batch, Spec
+from skyband.problems.pairs.operator import Batch, Spec, best_first
 from skyband.streams.points import anticorrelated, correlated, uniform_points
+from skyband.study.baselines.pairs.staircase_published.state import PublishedSkyband
 from skyband.study.pairs import SCORES, SUPREME, spec_of
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Findings, Say
@@ -31,10 +33,11 @@ K: Final = 20
 WINDOW: Final = 10_000
 ATTRIBUTES: Final = 3
 ALL: Final = ("supreme", "staircase", "threshold", "naive")
+MAINTAINED: Final = ("supreme", "staircase", "threshold", "staircase_published", "basic")
 PAIRS_HELD: Final = "pairs held"
 MEMORY: Final = "MB"
 ASKING: Final = "µs per question"
-ONE_BY_ONE, TOGETHER, LINEAR = "one by one", "all at once", "linear"
+ONE_BY_ONE, TOGETHER = "one by one", "all at once"
 SENSORS: Final = "abs(a.t - b.t) / (abs(a.temp - b.temp) * abs(a.humidity - b.humidity))"
 DISTRIBUTIONS: Final = ("uniform", "correlated", "anti-correlated")
 
@@ -92,7 +95,7 @@ class Contender:
 
     def __init__(self, name: str, spec: Spec, stream: Stream, effort: Effort) -> None:
         self.name, self.spec, self.stream = name, spec, stream
-        self.operator: Any = Supreme(spec) if name == SUPREME else algorithms_of("pairs")[name].open(spec)
+        self.operator: Any = Supreme(spec) if name == SUPREME else find(name, "pairs").open(spec)
         size = spec.window.size
         self.first = 0
         if isinstance(self.operator, Naive):
@@ -100,6 +103,10 @@ class Contender:
             values = stream.make(size)
             self.operator.fill(values)
             self.first = size
+        elif isinstance(self.operator, PublishedSkyband):
+            filled = Contender("staircase", spec, stream, effort)
+            self.first = filled.first
+            self.operator.restore(_by_rank(filled.operator.state()))
         limit = time.perf_counter() + 4 * effort.fill_seconds
         while self.first < size and (self.first < 96 or time.perf_counter() < limit):
             self._push(min(size - self.first, 960))
@@ -108,10 +115,10 @@ class Contender:
 
     def _push(self, count: int) -> float:
         batch = self.stream.rows(count, self.first)
-        started = time.perf_counter()
+        started = time.thread_time()
         self.operator.push(batch)
         self.first += count
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     def turn(self, effort: Effort) -> None:
         rows = 96 if self.name != "naive" else 4
@@ -119,6 +126,11 @@ class Contender:
         while spent < effort.turn_seconds and count < 20 * rows:
             spent, count = spent + self._push(rows), count + rows
         self.best = min(self.best, 1e9 * spent / count)
+
+
+def _by_rank(state: Arrays) -> Arrays:
+    """The state of a skyband as the published one has it: the same rows and pairs, sorted by rank."""
+    return {**state, "band": state["band"][best_first(state["band"])]}
 
 
 def costs(
@@ -130,7 +142,7 @@ def costs(
     for spec, stream in zip(specs, streams, strict=True):
         contenders = []
         for name in algorithms:
-            if name == SUPREME or algorithms_of("pairs")[name].refuses(spec) is None:
+            if name == SUPREME or find(name, "pairs").refuses(spec) is None:
                 say(f"{name}: filling a window of {spec.window.size:,}")
                 contenders.append(Contender(name, spec, stream, effort))
         for _ in range(effort.passes):
@@ -228,9 +240,7 @@ def late(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say
         for name in algorithms:
             say(f"{name}: {x:g} % late")
             plain = spec_of("s1", ATTRIBUTES, size)
-            operator = algorithms_of("pairs")[name].open(
-                Spec(K, Ticks(size, 0, 0, by_count=False), plain.scoring, CHANGES)
-            )
+            operator = find(name, "pairs").open(Spec(K, Ticks(size, 0, 0, by_count=False), plain.scoring, CHANGES))
             findings.add(COST, name, x, _cost_of_late(operator, x / 100, size, effort))
     return findings
 
@@ -255,14 +265,6 @@ def _cost_of_late(operator: Any, share: float, size: int, effort: Effort) -> flo
 # -- questions ---------------------------------------------------------------------------------------------------------
 
 
-def asked_by_k(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _asked([(k, int(k), effort.rows(WINDOW), effort.questions) for k in values], algorithms, effort, say)
-
-
-def asked_by_window(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _asked([(n, K, effort.rows(n), effort.questions) for n in values], algorithms, effort, say)
-
-
 def asked_by_count(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
     return _asked([(count, K, effort.rows(WINDOW), int(count)) for count in values], algorithms, effort, say)
 
@@ -277,7 +279,7 @@ def _asked(
         operator = Contender("threshold", spec_of("s1", 2, n, k=k), points(uniform_points, 2), effort).operator
         random = np.random.default_rng(1)
         ks, sizes = (random.integers(1, most, count, endpoint=True) for most in (k, n))
-        ask = {ONE_BY_ONE: _one_by_one, TOGETHER: _together, LINEAR: _linear}
+        ask = {ONE_BY_ONE: _one_by_one, TOGETHER: _together}
         for name in algorithms:
             say(f"{count} questions, {name}")
             ask[name](operator, ks[:1], sizes[:1])
@@ -299,14 +301,6 @@ def _one_by_one(operator: Any, ks: Any, sizes: Any) -> None:
 
 def _together(operator: Any, ks: Any, sizes: Any) -> None:
     operator.top_many(ks, sizes)
-
-
-def _linear(operator: Any, ks: Any, sizes: Any) -> None:
-    """Through the skyband, best first, for each question."""
-    _, pairs = operator._ask(2**62)
-    end = operator._rows.base + operator._rows.tail
-    for k, size in zip(ks.tolist(), sizes.tolist(), strict=True):
-        pairs[np.flatnonzero(pairs["a"] >= end - size)[:k]]
 
 
 # -- how many pairs, how much memory -----------------------------------------------------------------------------------

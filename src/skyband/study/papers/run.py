@@ -11,14 +11,30 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from skyband.errors import InvalidQuery
-from skyband.study.papers import haghani, judging, mintopk, pairs, pripuzic, recall, shen, subscriptions, tran
+from skyband.study.papers import (
+    haghani,
+    judging,
+    mintopk,
+    pairs,
+    pripuzic,
+    pripuzic_chances,
+    recall,
+    shen,
+    subscriptions,
+    tran,
+)
 from skyband.study.papers.effort import FULL, QUICK, Effort
 from skyband.study.papers.experiments import Experiment, Outcome
 from skyband.study.papers.page import write_page
 from skyband.study.papers.report import read, shown, summary, write
 
 EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
-    "objects": (*mintopk.EXPERIMENTS, *pripuzic.EXPERIMENTS, *shen.EXPERIMENTS),
+    "objects": (
+        *mintopk.EXPERIMENTS,
+        *pripuzic.EXPERIMENTS,
+        *pripuzic_chances.EXPERIMENTS,
+        *shen.EXPERIMENTS,
+    ),
     "pairs": pairs.EXPERIMENTS,
     "across": (*haghani.EXPERIMENTS, *recall.EXPERIMENTS),
     "joins": tran.EXPERIMENTS,

@@ -24,16 +24,16 @@ _LINES: Final = ("-", "--", ":")
 
 # Those that meet in a figure differ in colour; a variant has the colour of its algorithm, and another line.
 _FAMILIES: Final = (
-    ("mintopk", "mintopk_published", "LAP", "cells", "totals", "supreme"),
+    ("mintopk", "mintopk_published", "LAP", "cells", "totals", "supreme", "supreme++"),
     ("relaxed", "relaxed(gamma=0.2)", "relaxed, row by row", "EAP10", "EAP100", "recorded"),
-    ("sma", "strict+strict", "EAP01", "EAP010", "early_aggregation", "naive", "cpmw"),
+    ("sma", "strict+strict", "EAP01", "EAP010", "early_aggregation", "naive", "cpmw", "naive++"),
     ("tma", "strict+probabilistic", "EAP11", "EAP001", "scan"),
-    ("strict", "strict+relaxed", "EAP110", "sorted_lists", "snn"),
+    ("strict", "strict+relaxed", "EAP110", "sorted_lists", "snn", "basic"),
     ("pretopk", "relaxed+strict", "EAP101", "threshold"),
     ("probabilistic", "relaxed+probabilistic", "relaxed+probabilistic, longest buffer", "EAP011", "estimated"),
-    ("staircase", "staircase, all at once", "one by one", "all at once", "EAP111"),
-    ("partitioned", "relaxed+relaxed", "multiply", "boxes"),
-    ("hybrid", "linear"),
+    ("staircase", "staircase, all at once", "one by one", "all at once", "EAP111", "staircase_published"),
+    ("partitioned", "relaxed+relaxed", "multiply", "boxes", "snapshot"),
+    ("hybrid", "linear", "continuous", "probabilistic_published"),
 )
 # What is no algorithm: a bound, a formula, what is expected.
 _REFERENCES: Final = {

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from skyband.core.operator import Floats
-from skyband.core.registry import algorithms_of, find
+from skyband.core.registry import find
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Findings, Measure, Say
@@ -43,8 +43,8 @@ _compiled: set[tuple[str, int]] = set()  # what has run once, with so many colum
 class Points:
     """A stream of points, made as it is read: by column, then by row."""
 
-    def __init__(self, kind: str, columns: int) -> None:
-        self._random = np.random.default_rng(1)
+    def __init__(self, kind: str, columns: int, seed: int = 1) -> None:
+        self._random = np.random.default_rng(seed)
         self._columns = columns
         self._made = 0
         self._centres = self._random.random((columns, 2))
@@ -79,13 +79,17 @@ class Setting(NamedTuple):
     k: int = K
     window: int = WINDOW
     options: str = ""  # of the algorithm
+    seed: int = 1  # of the stream, whose first points are also the queries
 
     def spec(self, effort: Effort) -> Spec:
         return spec_of(self.columns, size=effort.rows(self.window))
 
+    def points(self) -> Points:
+        return Points(self.data, self.columns, self.seed)
+
     def asked(self, effort: Effort) -> Queries:
         count = self.queries or QUERIES // (4 if effort.quick else 1)
-        points = np.ascontiguousarray(Points(self.data, self.columns).take(count))
+        points = np.ascontiguousarray(self.points().take(count))
         return same(count, self.k, effort.rows(self.window), points)
 
 
@@ -97,7 +101,7 @@ class Contender:
         spec, asked = setting.spec(effort), setting.asked(effort)
         self.operator: Any = find(algorithm, "subscriptions").open(spec)
         self.queries = len(asked.k)
-        self._points = Points(setting.data, setting.columns)
+        self._points = setting.points()
         self.operator.add(asked, backfill=False)
         self.rows, self._batch, spent = 0, min(BATCH, max(1, spec.window.size // 4)), 0.0
         while self.rows < 1.25 * spec.window.size and spent < effort.fill_seconds:
@@ -137,7 +141,7 @@ def sweep(setting: Callable[[float], Setting]) -> Measure:
                     _compiled.add((label, here.columns))
                     Contender(label, label, here._replace(queries=100, window=2_000), effort).take_turn(0.001)
                 say(f"{label}: filling the window")
-                takes = here.options and here.options.partition("=")[0] in algorithms_of("subscriptions")[label].options
+                takes = here.options and here.options.partition("=")[0] in find(label, "subscriptions").options
                 contenders.append(Contender(label, f"{label}({here.options})" if takes else label, here, effort))
             for _ in range(effort.passes):
                 for contender in contenders:
@@ -160,16 +164,19 @@ def errors(values: Sequence[float], data: Sequence[str], effort: Effort, say: Sa
     """By k, for each kind of data: rows that PA never shows to a query although it should, and the other way round."""
     findings = Findings()
     rows = effort.rows(ROWS // (10 if effort.quick else 1))
+    findings.notes.append(f"Runs: {effort.error_runs}, each of {rows:,} rows; the paper has 200 of {ROWS:,}.")
     for k in values:
         for kind in data:
-            setting, told = Setting(kind, k=int(k)), []
-            for algorithm in ("boxes", "probabilistic"):
-                say(f"{algorithm}: entries, {kind}, k = {k:g}")
-                told.append(_entries(algorithm, setting, effort, rows))
-            exact, shown = told
-            queries = len(setting.asked(effort).k)
-            findings.add(MISSED, kind, k, len(np.setdiff1d(exact, shown)) / queries)
-            findings.add(EXTRA, kind, k, len(np.setdiff1d(shown, exact)) / queries)
+            missed, extra, queries = 0, 0, 0
+            for run in range(effort.error_runs):
+                say(f"entries, {kind}, k = {k:g}, run {run + 1} of {effort.error_runs}")
+                setting = Setting(kind, k=int(k), seed=1 + run)
+                exact, shown = (_entries(algorithm, setting, effort, rows) for algorithm in ("boxes", "probabilistic"))
+                missed += len(np.setdiff1d(exact, shown))
+                extra += len(np.setdiff1d(shown, exact))
+                queries += len(setting.asked(effort).k)
+            findings.add(MISSED, kind, k, missed / queries)
+            findings.add(EXTRA, kind, k, extra / queries)
         windows = rows / effort.rows(WINDOW)
         findings.add(MISSED, BOUND, k, SIGMA * windows)
         findings.add(EXTRA, BOUND, k, 1.5 * SIGMA * windows)
@@ -179,7 +186,7 @@ def errors(values: Sequence[float], data: Sequence[str], effort: Effort, say: Sa
 def _entries(algorithm: str, setting: Setting, effort: Effort, rows: int) -> Any:
     """Which rows were ever shown to which query, as numbers."""
     operator, asked = find(algorithm, "subscriptions").open(setting.spec(effort)), setting.asked(effort)
-    points = Points(setting.data, setting.columns)
+    points = setting.points()
     operator.add(asked, backfill=False)
     found, batch = [], min(rows, BATCH)
     for first in range(0, rows, batch):

@@ -12,16 +12,16 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Held
+from skyband.core.ad_hoc import NEXT_WINDOW, Asked
 from skyband.core.clock import LATEST, WindowClock
 from skyband.core.emit import is_once, takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import Saved
-from skyband.kernels.ranking import ROW
+from skyband.problems.pairs.drivers.ad_hoc import AdHocPairs
 from skyband.problems.pairs.drivers.kernels.emit import MARKED, NUMBERS, OUT, SHOWN, Shown, show_answer
 from skyband.problems.pairs.drivers.kernels.rows import renumber
 from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
-from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, Pairs, Spec, best_first, relabelled
+from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, Pairs, Spec, relabelled
 
 KEPT_OUT = 65_536  # entries: room for more than so many is given back when they have been answered
 
@@ -38,7 +38,7 @@ class RowDriver(ABC):
         last = np.empty(spec.k if takes_back(spec.emit) else 0, PAIR)
         self._shown = Shown(last, np.empty(0, ANSWER), np.zeros(NUMBERS, np.int64))
         self._viewed: list[int] = []  # of each answer to one of several views, in turn: how many entries it has
-        self._ad_hoc: dict[int, tuple[Held, Pairs]] = {}  # pairs ready for ad-hoc queries, until rows come
+        self._ad_hoc: dict[int, AdHocPairs] = {}  # pairs ready for ad-hoc queries, until rows come
 
     @property
     def late(self) -> int:
@@ -83,8 +83,9 @@ class RowDriver(ABC):
         return self._take_answer()
 
     def top(self, k: int, size: int | None) -> Answer:
-        answer, _ = self.top_many(np.array([k]), np.array([NEXT_WINDOW if size is None else size]))
-        return answer
+        before = self.next_close() if size is None else None
+        asked = self._clock.asked(np.array([NEXT_WINDOW if size is None else size]), 1, self.next_close)
+        return self._answer_one(k, asked, LATEST if before is None else before)
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         closing = size == NEXT_WINDOW
@@ -94,10 +95,8 @@ class RowDriver(ABC):
             ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
             return Answer.joined(answers), ends
         before = self.next_close() if closing.any() else None
-        held, pairs = self._ad_hoc_pairs(LATEST if before is None else before)
-        found, ends = held.best_of_many(k, self._clock.asked(size, len(held.codes), self.next_close))
-        chosen = pairs[len(pairs) - 1 - found.position]
-        return Answer(found.at, found.rank, found.score, chosen["a_position"], chosen["b_position"], found.change), ends
+        asked = self._clock.asked(size, 1, self.next_close)
+        return self._ad_hoc_pairs(LATEST if before is None else before).top_many(k, asked)
 
     def held(self) -> Ints:
         shown = self._last_answer()
@@ -375,23 +374,25 @@ class RowDriver(ABC):
 
     # -- ad-hoc queries -------------------------------------------------------------------------------------------
 
-    def _ad_hoc_pairs(self, before: int) -> tuple[Held, Pairs]:
-        """The pairs of rows before this time that can be an answer, ready for ad-hoc queries, and best first."""
+    def _answer_one(self, k: int, asked: Asked, before: int) -> Answer:
+        """The answer to one question, about rows before this time."""
+        return self._ad_hoc_pairs(before).top(k, asked)
+
+    def _ad_hoc_pairs(self, before: int) -> AdHocPairs:
+        """The pairs of rows before this time that can be an answer, ready for ad-hoc queries."""
         if before not in self._ad_hoc:
-            asked: RowDriver = self
-            if any(rows.length for rows in self._waiting):
-                # Rows that wait count in what is asked now; they still wait for their window.
-                asked = type(self)(self.spec)
-                asked.restore(self.state())
-                asked._take_waiting(before)
-            self._ad_hoc[before] = _as_held(asked._candidates(), asked._rows)
+            holder = self._caught_up(before)
+            self._ad_hoc[before] = AdHocPairs(holder._candidates(), holder._rows)
         return self._ad_hoc[before]
 
+    def _caught_up(self, before: int) -> RowDriver:
+        """This operator, or if rows wait another one that has taken in those before this time.
 
-def _as_held(pairs: Pairs, rows: WindowRows) -> tuple[Held, Pairs]:
-    """Pairs as rows that leave the window when their older row does, so that what answers for rows does for pairs."""
-    pairs = pairs[best_first(pairs)]
-    as_rows = np.zeros(len(pairs), ROW)
-    as_rows["score"], as_rows["time"] = pairs["score"], rows.times_of(pairs["a"])
-    as_rows["position"] = np.arange(len(pairs))[::-1]
-    return Held(np.zeros(len(pairs), np.int64), as_rows), pairs
+        They count in what is asked now, and still wait for their window.
+        """
+        if not any(rows.length for rows in self._waiting):
+            return self
+        other = type(self)(self.spec)
+        other.restore(self.state())
+        other._take_waiting(before)
+        return other

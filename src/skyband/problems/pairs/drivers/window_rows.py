@@ -46,6 +46,20 @@ class Rows(NamedTuple):
         return cls(*(np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)))
 
 
+def validate_pairs(saved: Saved, name: str, *, timed: bool) -> None:
+    """Pairs of a window that was saved: each once, its older row first, with the arrivals of both."""
+    pairs, base, n = saved[name], int(saved["rows_base"][0]), saved["rows_columns"].shape[1]
+    saved.numbers(f"{name}.score", pairs["score"])
+    for side in ("a", "b"):
+        numbers = pairs[side]
+        saved.within(f"{name}.{side}", numbers, base, base + n - 1)
+        position = saved["rows_position"][numbers - base] if timed else numbers
+        same = np.array_equal(position, pairs[f"{side}_position"])
+        saved.promise(same, f"'{name}.{side}_position' is not when the rows of '{name}.{side}' came")
+    saved.promise(bool((pairs["a"] < pairs["b"]).all()), f"'{name}' has pairs whose older row is not the first")
+    saved.distinct(name, pairs["b"], pairs["a"])
+
+
 class WindowRows:
     """Live rows are [head, tail) of each array. A row's number is its index plus `base`: it stays as rows move down.
 

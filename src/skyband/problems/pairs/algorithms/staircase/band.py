@@ -17,7 +17,7 @@ from skyband.problems.pairs.algorithms.staircase.kernels.arrays import NO_ROW, S
 from skyband.problems.pairs.drivers.kernels.rows import renumber
 from skyband.problems.pairs.drivers.loop_texts import BLOCK, SHORT, TILE
 from skyband.problems.pairs.drivers.row_driver import RowDriver
-from skyband.problems.pairs.drivers.window_rows import SPARE, Rows
+from skyband.problems.pairs.drivers.window_rows import SPARE, Rows, validate_pairs
 from skyband.problems.pairs.operator import PAIR, Pairs, Spec, best_first
 
 _BYTES = np.dtype((np.void, PAIR.itemsize))
@@ -108,19 +108,10 @@ class PairBand(RowDriver):
 
     def validate(self, saved: Saved) -> None:
         super().validate(saved)
-        band, base, n = saved["band"], int(saved["rows_base"][0]), saved["rows_columns"].shape[1]
         saved.length(2, "merged")
         saved.counts("merged", saved["merged"])
-        saved.numbers("band.score", band["score"])
-        for name in ("a", "b"):
-            numbers = band[name]
-            saved.within(f"band.{name}", numbers, base, base + n - 1)
-            position = saved["rows_position"][numbers - base] if self._rows.timed else numbers
-            same = np.array_equal(position, band[f"{name}_position"])
-            saved.promise(same, f"'band.{name}_position' is not when the rows of 'band.{name}' came")
-        saved.promise(bool((band["a"] < band["b"]).all()), "'band' has pairs whose older row is not the first")
-        saved.ascends("band.a", -band["a"])
-        saved.distinct("band", band["b"], band["a"])
+        validate_pairs(saved, "band", timed=self._rows.timed)
+        saved.ascends("band.a", -saved["band"]["a"])
 
     def _restored(self, state: Arrays) -> None:
         self._band, self._held = state["band"].copy(), len(state["band"])

@@ -25,7 +25,8 @@ def _log_factorial(n: npt.NDArray[np.int64]) -> Floats:
     return np.where(n < len(_TABLE), _TABLE[np.minimum(n, len(_TABLE) - 1)], stirling)
 
 
-def _log_choose(n: int, r: npt.NDArray[np.int64]) -> Floats:
+def log_choose(n: int | npt.NDArray[np.int64], r: npt.NDArray[np.int64]) -> Floats:
+    """The logarithm of how many ways there are to choose r of n."""
     return _log_factorial(np.asarray(n)) - _log_factorial(r) - _log_factorial(n - r)
 
 
@@ -37,7 +38,7 @@ def chance(ranks: npt.NDArray[np.int64], n: int, k: int) -> Floats:
     # l': each is smaller than the next by a factor, so that the first ones of very many do not count.
     better = np.arange(max(1, min(k, n) - 4000), min(k, n) + 1)[:, None]
     each = np.exp(
-        _log_choose(n - 1, better - 1) + _log_choose(n - 1, ranks - 1) - _log_choose(2 * n - 2, ranks + better - 2)
+        log_choose(n - 1, better - 1) + log_choose(n - 1, ranks - 1) - log_choose(2 * n - 2, ranks + better - 2)
     )
     found: Floats = n * n / (4 * n - 2) * each.sum(axis=0)
     return found

@@ -14,7 +14,7 @@ from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.arrays import BROKEN, LIVING, WRITTEN, longer, table
 from skyband.problems.joins.algorithms.plans.config import config_of, terms_of
 from skyband.problems.joins.algorithms.plans.entries import EntryTable
-from skyband.problems.joins.algorithms.plans.graph import graph_of
+from skyband.problems.joins.algorithms.plans.graph import Graph, graph_of
 from skyband.problems.joins.algorithms.plans.groups import GroupTable
 from skyband.problems.joins.algorithms.plans.kernels.matching import (
     DONE,
@@ -56,7 +56,7 @@ class Joined(ShowsGroups):
         # Nothing to join with, and no values to tell apart: rows go straight to groups.
         self._alone = plan.multiply and len(spec.inputs) == 1 and not spec.distincts
         self._rooms = {"initial_room": initial_room, "most_groups": most_groups, "forget_at": forget_at}
-        self._graph = graph_of(spec)
+        self._graph = self._graph_of(spec)
         self._terms = terms_of(spec)
         self._config = config_of(spec, self._graph, self._terms, coalesce=plan.multiply)
         self._clock: LiveRows = ArrivalClock(spec) if spec.counts_apart else JoinClock(spec, coalesce=plan.multiply)
@@ -74,6 +74,10 @@ class Joined(ShowsGroups):
         self._groups = GroupTable(spec, self._config, self._counters, room, most_groups, forget_at)
         self._records = table(room, arrays.O_VALUES + len(spec.aggregates))  # [0, WRITTEN): by moment
         self._make_scratch()
+
+    @staticmethod
+    def _graph_of(spec: Spec) -> Graph:
+        return graph_of(spec)
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
@@ -282,6 +286,7 @@ class Joined(ShowsGroups):
             for term, rows in ((term, moves.coming[term.input]) for term in self._terms)
         )
         is_pair = len(self.spec.inputs) == 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
+        is_pair = is_pair and all(self._graph.domains)  # what is found by a key agrees in all variables
         self._counters[arrays.PAIR] = is_pair and not self.spec.distincts and row_bits <= SAFE_BITS
         if terms == self._terms:
             return

@@ -38,6 +38,8 @@ TRIED = [
     "subscriptions/mintopk/count",
     "joins/late/windows",
     "joins/multiply/parts",
+    "joins/late/arrivals",
+    "joins/early/arrivals, extremes",
 ]
 
 

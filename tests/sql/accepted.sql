@@ -429,6 +429,11 @@ SELECT p.state, SUM(b.price) AS paid FROM auction a [WINDOW UNTIL NOW EVERY 10 M
 
 SELECT p.state, COUNT(*) AS auctions FROM auction a [WINDOW UNTIL NOW EVERY 20 MINUTES], person p WHERE a.sellerID = p.personID GROUP BY p.state
 
+-- Windows of rows: each has the last rows of its own input. EVERY counts the rows of all streams, in the order of the columns after ORDER BY.
+SELECT a.auctionID, COUNT(*) AS bids, MAX(b.price) AS highest FROM auction a [WINDOW 8 ROWS ORDER BY ts], bid b [WINDOW 20 ROWS EVERY 5 ROWS ORDER BY ts] WHERE a.auctionID = b.auctionID AND b.price > 2 GROUP BY a.auctionID
+
+SELECT a.sellerID, SUM(b.price) AS paid FROM auction a [WINDOW UNTIL NOW EVERY 5 ROWS ORDER BY ts] JOIN bid b [WINDOW 10 ROWS ORDER BY ts] USING (auctionID) GROUP BY a.sellerID
+
 -- JOIN … ON, JOIN … USING, or conditions in WHERE.
 SELECT a.sellerID, COUNT(*) AS bids FROM auction a JOIN bid b USING (auctionID) GROUP BY a.sellerID WINDOW [30 MINUTES EVERY 10 MINUTES]
 

@@ -53,6 +53,10 @@ MENDED = {
         "SELECT seq FROM (SELECT seq, price FROM trades UNION ALL SELECT seq, price FROM trades) AS u "
         "[WINDOW 10 ROWS ORDER BY seq] ORDER BY price LIMIT 3"
     ),
+    "Name a column that says so for each: [WINDOW 1000 ROWS ORDER BY seq].": (
+        "SELECT a.sellerID, COUNT(*) AS n FROM auction a [WINDOW 10 ROWS ORDER BY ts] JOIN bid b "
+        "[WINDOW 5 ROWS ORDER BY ts] USING (auctionID) GROUP BY a.sellerID"
+    ),
     "Leave WITH TIES out.": f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol ORDER BY n FETCH FIRST 2 ROWS ONLY",
     "Write QUALIFY RANK() OVER (ORDER BY x DESC) BETWEEN 3 AND 5.": (
         f"SELECT * {T} QUALIFY RANK() OVER (ORDER BY price DESC) BETWEEN 3 AND 5"

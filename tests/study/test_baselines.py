@@ -26,6 +26,21 @@ def test_a_baseline_is_asked_for_by_name_and_never_weighed() -> None:
     assert "mintopk_published: named in the query" in said
 
 
+def test_a_baseline_of_joins_is_a_plan_by_name() -> None:
+    table = pa.table({"t": [0, 1, 2], "id": [1, 2, 1], "x": [3, 1, 2]})
+    asked = {
+        "inputs": {"a": sb.sliding(3, on="t"), "b": sb.sliding(2, on="t")},
+        "on": "a.id = b.id",
+        "group_by": "a.id",
+        "aggregates": {"n": "COUNT(*)", "low": "MIN(b.x)"},
+        "every": 1,
+    }
+    expected = sb.join_aggregate({"a": table, "b": table}, **asked, plan="late")
+    for plan in ("nested_loop", "nested_loop(inputs=3)"):
+        assert sb.join_aggregate({"a": table, "b": table}, **asked, plan=plan).equals(expected)
+    assert "nested_loop" not in str(sb.explain(sb.JoinAggregate(**asked)))
+
+
 def test_a_name_that_is_not_there_is_told_those_that_are() -> None:
     with pytest.raises(sb.InvalidQuery, match=r"No algorithm 'mintop'\. There are: .*mintopk, .*mintopk_published"):
         find("mintop", "rows")

@@ -128,6 +128,9 @@ def _joins(algorithm: str) -> Made:
     yield "ranked", sb.JoinAggregate, {**common, **ranked, "every": 10, "group_by": ["a.g", "b.s"]}
     yield "ranked changes", sb.JoinAggregate, {**common, **ranked, "group_by": "a.g"}
     yield "extremes", sb.JoinAggregate, {**common, "every": 10, "group_by": "b.s", "aggregates": {"low": "MIN(a.v)"}}
+    counted = {"inputs": {"a": sb.sliding(30), "b": sb.sliding(20)}, "group_by": "b.s"}
+    yield "arrivals", sb.JoinAggregate, {**common, **counted, "every": 7}
+    yield "arrivals, extremes", sb.JoinAggregate, {**common, **counted, "aggregates": {"low": "MIN(a.v)"}}
     one = {"inputs": {"a": sb.sliding(30, on="t")}, "group_by": "g", "aggregates": {"n": "COUNT(*)", "x": "SUM(x)"}}
     yield "one stream", sb.JoinAggregate, {**one, "every": 10}
 

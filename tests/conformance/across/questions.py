@@ -26,7 +26,9 @@ def routers() -> pa.Table:
             "router": made["stream"],
             "id": made["id"],
             "client": pa.array(np.random.default_rng(2).zipf(1.5, ROWS) % 50),
+            "port": pa.array(np.arange(ROWS) % 3),
             "value": pc.divide(pc.floor(pc.multiply(made["value"], 4096.0)), 4096.0),
+            "share": pa.array(np.arange(ROWS) % 64 / 64),
         }
     )
 
@@ -47,6 +49,12 @@ QUESTIONS = {
         repeat="sum",
         id="client",
         combine={"r1": 1, "r2": 2, "r3": 0.5},
+    ),
+    "panes of objects of two columns, with values of two": asked(
+        window=sb.sliding("30 seconds", every="10 seconds", on="ts"),
+        repeat="max",
+        id=("client", "port"),
+        value={"r1": "value", "r2": "share", "r3": "value"},
     ),
     # In its first window and a half every object is held: later, each bucket learns for itself, and answers may differ.
     "panes, most of it": asked(window=sb.sliding("150 seconds", every="50 seconds", on="ts"), recall=0.9),

@@ -29,6 +29,7 @@ class Kind(NamedTuple):
     emit: str
     external_clock: bool
     repeat: str | None
+    most: int  # how often an object comes to a stream, at most; 0: as often as it likes
 
 
 class Case(NamedTuple):
@@ -54,7 +55,12 @@ COMBINES: dict[object, Callable[[list[float]], float]] = {
 
 
 def spec_of(
-    question: Question, scoring: object, low: tuple[float, ...], high: tuple[float, ...], repeat: str | None
+    question: Question,
+    scoring: object,
+    low: tuple[float, ...],
+    high: tuple[float, ...],
+    repeat: str | None,
+    most: int = 0,
 ) -> AcrossSpec:
     """The oracle's question as operators take it."""
     names = [f"s{i}" for i in range(len(low))]
@@ -64,7 +70,8 @@ def spec_of(
     ticks = Ticks(size, question.every or 0, lateness, question.by_count)
     resolved = resolve(combine, names, low, high)  # type: ignore[arg-type]
     # Most do not care that a share is enough; `recorded` takes no other queries.
-    return AcrossSpec(question.k, ticks, code_of(question.emit), resolved, low, high, REPEAT_CODES[repeat], recall=0.95)
+    how = resolved, low, high, REPEAT_CODES[repeat]
+    return AcrossSpec(question.k, ticks, code_of(question.emit), *how, recall=0.95, max_repeats=most)
 
 
 def kinds(algorithm: AcrossAlgorithm) -> list[Kind]:
@@ -72,7 +79,7 @@ def kinds(algorithm: AcrossAlgorithm) -> list[Kind]:
     every_kind = (
         Kind(*parts)
         for parts in itertools.product(
-            SWITCH, SWITCH, SWITCH, ("windows", "changes"), SWITCH, (None, "last", "max", "sum")
+            SWITCH, SWITCH, SWITCH, ("windows", "changes"), SWITCH, (None, "last", "max", "sum"), (0, 2)
         )
     )
     return [
@@ -80,7 +87,10 @@ def kinds(algorithm: AcrossAlgorithm) -> list[Kind]:
         for kind in every_kind
         if (kind.slides or kind.emit != "windows")
         and not (kind.external_clock and (kind.by_count or not kind.slides))
-        and algorithm.refuses(spec_of(question_of(kind, 2, 6, 4, 0), "sum", (0.0,) * 3, (1.0,) * 3, kind.repeat))
+        and not (kind.most and kind.repeat is None)
+        and algorithm.refuses(
+            spec_of(question_of(kind, 2, 6, 4, 0), "sum", (0.0,) * 3, (1.0,) * 3, kind.repeat, kind.most)
+        )
         is None
     ]
 
@@ -132,15 +142,16 @@ def rows(draw: st.DrawFn, kind: Kind, streams: int, most: int, size: int) -> lis
     silent_from = draw(st.one_of(st.just(n), st.integers(0, n)))  # the rows from here on say nothing
     values = [*draw(st.lists(VALUES, min_size=silent_from, max_size=silent_from)), *[None] * (n - silent_from)]
     objects = draw(st.sampled_from([3, 8, 30]))
-    if kind.repeat is not None:
+    if kind.repeat is not None and not kind.most:
         about = draw(st.lists(st.tuples(st.integers(0, streams - 1), st.integers(0, objects)), min_size=n, max_size=n))
     else:
-        # Each object comes once in each stream, soon after its first time or much later; or, when all its rows have
-        # left the window, again.
+        # Each object comes once, or so often, in each stream, soon after its first time or much later; or, when all its
+        # rows have left the window, again.
+        each = streams * max(1, kind.most)
         chosen, near = draw(st.permutations(range(n))), draw(st.sampled_from([1, 4, 1000]))
-        pairs = sorted(range(n), key=lambda i: i // streams + chosen[i] / near)
+        pairs = sorted(range(n), key=lambda i: i // each + chosen[i] / near)
         different = size + 2 if kind.by_count and near == 1000 and not kind.landmark else n + 1
-        about = [(pair % streams, pair // streams % different) for pair in pairs]
+        about = [(pair % streams, pair // each % different) for pair in pairs]
     return [Row(stream, name, value, time) for (stream, name), value, time in zip(about, values, when, strict=True)]
 
 
@@ -161,7 +172,7 @@ def cases(draw: st.DrawFn, algorithm: AcrossAlgorithm, *, most: int = 40, extern
     high = draw(st.sampled_from([1.0, 1.0, math.inf]))
     if isinstance(name, str) and "(" in name:
         high = 1.0
-    spec = spec_of(question, name, (low,) * streams, (high,) * streams, kind.repeat)
+    spec = spec_of(question, name, (low,) * streams, (high,) * streams, kind.repeat, kind.most)
     stream = draw(rows(kind, streams, most, question.size or 0))
     events: list[Event] = list(stream)
     if kind.external_clock:

@@ -78,7 +78,7 @@ def graphs(draw: st.DrawFn) -> tuple[tuple[int, ...], ...]:
 def specs(draw: st.DrawFn, *, linear: bool = False, external_clock: bool = False) -> Spec:
     graph = draw(graphs())
     every = draw(st.sampled_from([1, 3, 5] if external_clock else [0, 0, 1, 3, 5]))
-    by_count = len(graph) == 1 and not external_clock and draw(st.booleans())
+    by_count = not external_clock and draw(st.booleans())
     relation = draw(st.integers(0, 3)) if len(graph) > 1 else 9  # often none
     inputs = []
     for i, variables in enumerate(graph):
@@ -125,15 +125,18 @@ def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24, external_clo
     step = draw(st.sampled_from([st.integers(0, 2), st.integers(-4, 6), st.sampled_from([0, 1, -9, 12, 40])]))
     time = draw(st.sampled_from([0, -17, 1_000_000_007]))
     fraction = draw(FRACTIONS)
-    for position in range(draw(st.integers(0, most))):
+    for _ in range(draw(st.integers(0, most))):
         i = draw(st.integers(0, len(spec.inputs) - 1))
         source = spec.inputs[i]
         time += draw(step)
         cell = draw(st.integers(UNMATCHED, len(cells[i].part) - 1))
         arguments = tuple(draw(st.one_of(st.none(), fraction if f else WHOLE)) for f in source.floats)
-        rows.append(Row(i, position if spec.by_count else time, cell, arguments))
+        rows.append(Row(i, time, cell, arguments))
     # A relation is there before the streams.
     rows.sort(key=lambda row: not spec.inputs[row.input].relation)
+    if spec.by_count:  # the times of rows are their numbers; of several streams, which count apart, nobody reads them
+        relations = sum(spec.inputs[row.input].relation for row in rows)
+        rows = [row._replace(time=position - relations) for position, row in enumerate(rows)]
     events: list[Row | Advance] = []
     for row in rows:
         events.append(row)

@@ -70,6 +70,79 @@ def test_the_order_of_arrivals_of_a_mapping_is_a_column() -> None:
         sb.top_k_across({"r1": R1, "r2": R2}, window=sb.tumbling(5), **ASKED)
 
 
+PACKETS = table("t src dst bytes\n 1 a b 5\n 2 b a 7\n 3 a b 4\n 4 a c 8\n 4 - c 1")
+
+
+def test_several_columns_identify_an_object() -> None:
+    asked: dict[str, Any] = {"k": 2, "value": "bytes", "repeat": "sum", "bounds": (0, math.inf)}
+    answer = sb.top_k_across(PACKETS, id=("src", "dst"), window=sb.tumbling(5, on="t"), **asked)
+    assert shows(
+        answer,
+        """
+        window_start window_end rank score src dst bytes
+        0            5          1    9     a   b   9
+        0            5          2    8     a   c   8
+        """,
+    )
+    query = sb.TopKAcross(id=["src", "dst"], window=sb.tumbling(5, on="t"), **asked)
+    session = query.open(PACKETS.schema)
+    session.push(PACKETS.slice(0, 2))
+    session = query.open(PACKETS.schema, session.snapshot())
+    session.push(PACKETS.slice(2))
+    assert session.finish().equals(answer)
+    assert sb.TopKAcross(id=["src"], window=sb.tumbling(5, on="t"), **asked).id == "src"
+
+
+def test_the_recall_of_objects_of_several_columns() -> None:
+    """With `recall`, objects go by a hash: (a, b) and (b, a) are two of them."""
+    answer = sb.top_k_across(
+        PACKETS.slice(0, 2),
+        k=2,
+        id=("src", "dst"),
+        value="bytes",
+        window=sb.tumbling(5, on="t"),
+        bounds=(0, 9),
+        recall=0.5,
+    )
+    assert answer.select(["score", "src", "dst"]).to_pylist() == [
+        {"score": 7.0, "src": "b", "dst": "a"},
+        {"score": 5.0, "src": "a", "dst": "b"},
+    ]
+
+
+def test_several_columns_identify_an_object_in_sql() -> None:
+    back = table("t DST src size\n 2 b a 3\n 4 a b 2")
+    asked = """SELECT src, dst, p.bytes FROM p FULL JOIN q USING (src, dst) ORDER BY p.bytes + q.size DESC LIMIT 1
+               WINDOW [5 EVERY 5 ON t] WITH BOUNDS (0, 10)"""
+    answer = sb.sql(asked, p=PACKETS.slice(0, 2), q=back)
+    assert shows(answer, "window_start window_end rank score src dst p_bytes\n 0 5 1 9 b a 7")
+    with pytest.raises(sb.InvalidSql, match=r"The same columns name the object in all streams, but here \(src, dst\)"):
+        sb.sql(
+            "SELECT src FROM p FULL JOIN q USING (src, dst) FULL JOIN q AS r USING (src) "
+            "ORDER BY p.bytes + q.size + r.size DESC LIMIT 1 WINDOW [5 EVERY 5 ON t]",
+            p=PACKETS,
+            q=back,
+        )
+
+
+def test_each_stream_has_a_column_of_its_own() -> None:
+    amounts = R2.rename_columns(["flow", "amount", "t"])
+    asked = {**ASKED, "window": WINDOW, "value": {"r1": "size", "r2": "amount"}}
+    assert shows(sb.top_k_across({"r1": R1, "r2": amounts}, **asked), EXPECTED)
+    assert shows(sb.top_k_across({"r1": R1.to_reader(), "r2": amounts.to_reader()}, **asked).read_all(), EXPECTED)
+    with pytest.raises(sb.UnknownColumn, match="'amount'"):
+        sb.top_k_across({"r1": R1, "r2": R2}, **asked)
+
+
+def test_rows_of_one_table_have_their_values_in_the_column_of_their_stream() -> None:
+    # What stands in the other column says nothing, were it out of bounds.
+    sizes = [0.5, 9.0, 0.25, 9.0, 0.75]
+    amounts = [9.0, 0.5, 9.0, 0.25, 9.0]
+    one = BOTH.set_column(3, "size", pa.array(sizes)).append_column("amount", pa.array(amounts))
+    asked = {**ASKED, "window": WINDOW, "value": {"r1": "size", "r2": "amount"}}
+    assert shows(sb.top_k_across(one, stream="router", **asked), EXPECTED)
+
+
 @pytest.mark.parametrize(
     ("repeat", "first", "second"), [("sum", ("p", 1.25), ("q", 0.25)), ("max", ("p", 0.75), ("q", 0.25))]
 )
@@ -182,6 +255,11 @@ def test_objects_that_are_gone_are_forgotten() -> None:
         ({"emit": "entries"}, "an object comes and goes"),
         ({"k": 0}, "k must be"),
         ({"id": "flwo"}, "Did you mean 'flow'"),
+        ({"id": ("flow", "flwo")}, "Did you mean 'flow'"),
+        ({"id": ("flow", "flow")}, "several different ones"),
+        ({"id": ()}, "several different ones"),
+        ({"value": {"r1": "size"}}, "value names a column for r1, but the streams are r1, r2"),
+        ({"value": {"r1": "size", "r2": 3}}, "value of 'r2' must be the name of a column"),
         ({"algorithm": "totlas"}, "No algorithm 'totlas'"),
         ({"algorithm": "staircase", "repeat": "last"}, "may come again"),
         ({"stream": "router"}, "A mapping names the streams"),

@@ -16,7 +16,7 @@ from skyband.problems.joins import costs as join_costs
 from skyband.problems.joins.candidates import name_of
 from skyband.problems.joins.costs import Constants, Statistics, cost, enumerate_plans, groups_of, worth_considering
 from skyband.problems.joins.operator import Plan
-from skyband.study.papers.tran_costs import Stream, Tuning, hashed, nested_loop
+from skyband.study.papers.tran_costs import Stream, Tuning, hashed, nested_loop, tuned
 
 PLANS = {"LAP": (False, False), "EAP10": (True, False), "EAP01": (False, True), "EAP11": (True, True)}
 TUNING = Tuning(probe=1.0, window=1.0, group=1.0)
@@ -49,6 +49,19 @@ def test_the_best_plan_by_groups_is_the_papers(formula: Any, first: float, secon
     """Figure 6: aggregating early pays where there are few groups."""
     costs = {name: formula(stream(first), stream(second), early, TUNING) for name, early in PLANS.items()}
     assert min(costs, key=lambda name: costs[name]) == expected
+
+
+@pytest.mark.parametrize("formula", [nested_loop, hashed])
+def test_parameters_are_tuned_to_what_was_measured(formula: Any) -> None:
+    true = Tuning(0.25, 3.0, 0.5)
+    streams = [Stream(300, window, groups, 0.1) for window in (200, 2000) for groups in (2, 50)]
+    points = [(a, b, early) for a in streams for b in streams for early in ((False, False), (True, False))]
+    found = tuned(formula, points, [formula(*point, true) for point in points])
+    assert (found.probe, found.window, found.group) == pytest.approx((0.25, 3.0, 0.5))
+    # A part that would have to be negative is left out.
+    small = tuned(formula, points, [formula(*point, true) - 2 * 600 * 3.5 for point in points])
+    assert small.window == 0
+    assert min(small.probe, small.group) > 0
 
 
 def test_early_plans_stop_growing_with_the_window() -> None:

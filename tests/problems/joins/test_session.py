@@ -372,11 +372,6 @@ def test_what_cannot_be_asked_is_said(changed: dict[str, Any], said: str) -> Non
         ask(**changed)
 
 
-def test_streams_are_joined_by_time_not_by_count() -> None:
-    with pytest.raises(sb.InvalidQuery, match="counts arrivals"):
-        ask(inputs={"A": sb.sliding(5), "B": sb.sliding(5, on="ts"), "P": sb.relation()})
-
-
 def test_another_querys_snapshot_is_refused() -> None:
     schemas = {name: table.schema for name, table in DATA.items()}
     saved = sb.JoinAggregate(**PAPER).open(schemas).snapshot()

@@ -30,7 +30,7 @@ def in_turn(streams: Sequence[Iterator[pa.RecordBatch]], by: str) -> Iterator[tu
             if batch is None:
                 del waiting[i]
                 continue
-            held[i], places[i] = batch, np.maximum.accumulate(np.maximum(_ticks(batch.column(by), by), reached[i]))
+            held[i], places[i] = batch, np.maximum.accumulate(np.maximum(ticks_of(batch.column(by), by), reached[i]))
             reached[i] = int(places[i][-1])
         # Rows up to here cannot be preceded by any that is still to come.
         bound = min(((reached[i], i) for i in waiting), default=None)
@@ -64,7 +64,7 @@ def _merged(
     return rows.take(pa.array(order)), stream[order]
 
 
-def _ticks(column: pa.Array, by: str) -> Ints:
+def ticks_of(column: pa.Array, by: str) -> Ints:
     """The column in whole numbers; null is before all, and stays where it came."""
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ from skyband.problems.across.operator import NO_KEYS, AcrossAnswer, AcrossBatch,
 from skyband.problems.across.planning import plan, specify
 from skyband.problems.across.query import TopKAcross
 
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # to multiply hashes by
+
 Source = int | Codes | None  # the stream of all rows, or of each; None: a column names it
 
 
@@ -39,7 +41,7 @@ class AcrossStats(Stats):
 
 def output_of(query: TopKAcross, schema: pa.Schema, emit: str) -> OutputSchema:
     """How the output of `query` over rows of `schema` looks: the object, and a column for each stream."""
-    fields = [schema.field(query.id), *(pa.field(name, pa.float64()) for name in query.streams)]
+    fields = [*map(schema.field, query.ids), *(pa.field(name, pa.float64()) for name in query.streams)]
     if query.recall is not None:
         fields.append(pa.field("recall", pa.float64()))
     return OutputSchema.of(emit, measured_type(query.window.on, schema), pa.float64(), others=fields)
@@ -59,7 +61,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         self.query, self.schema, self.plain = query, schema, plain_schema(schema)
         self.external_clock = external_clock
         query.check_columns(schema.names)
-        check_keys((query.id,), self.plain, "id")
+        check_keys(query.ids, self.plain, "id")
         self._check_types()
         self._spec = specify(query, self.plain, external_clock=external_clock)
         self.window, self.k, self.max_jump = self._spec.window, query.k, query.max_jump
@@ -68,8 +70,8 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit))
         self.output_schema = self._outputs.emitted.schema
         self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)
-        self._objects = GroupCodes(pa.schema([self.plain.field(query.id)]))
-        needed = dict.fromkeys(name for name in (query.id, query.window.on) if name is not None)
+        self._objects = GroupCodes(pa.schema([self.plain.field(name) for name in query.ids]))
+        needed = dict.fromkeys(name for name in (*query.ids, query.window.on) if name is not None)
         self._value, self._stream = free_name("value", set(needed)), free_name("stream", set(needed))
         added = [pa.field(self._value, pa.float64()), pa.field(self._stream, pa.int32())]
         self._needed = list(needed)
@@ -81,10 +83,9 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         named_by = None if query.stream is None else plain.field(query.stream).type
         if named_by is not None and (not is_value(named_by) or isinstance(named_by, pa.BaseExtensionType)):
             raise InvalidInput(f"stream={query.stream!r} must name a stream in each row, but the column is {named_by}.")
-        if not is_number(plain.field(query.value).type):
-            raise InvalidInput(
-                f"A value must be a number, but column {query.value!r} is {self.schema.field(query.value).type}."
-            )
+        for name in query.values:
+            if not is_number(plain.field(name).type):
+                raise InvalidInput(f"A value must be a number, but column {name!r} is {self.schema.field(name).type}.")
 
     def choose(self, saved: str | None) -> Plan:
         return plan(self._spec, self.query.algorithm) if saved is None else Plan.fixed(saved, TOOK_SNAPSHOT)
@@ -120,12 +121,21 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
             stream = self._numbers(batch)
         else:
             stream = np.full(rows, source, np.int32) if isinstance(source, int) else source
-        values = batch.column(self.query.value)
-        check_exact(values, f"value={self.query.value!r}")
-        value = as_floats(values, rows, self.query.value)
+        value = self._values(batch, stream)
         self._check_bounds(batch, stream, value)
         added = column_of(value, np.float64, pa.float64()), column_of(stream, np.int32, pa.int32())
         return pa.record_batch([*(batch.column(name) for name in self._needed), *added], schema=self._arranged)
+
+    def _values(self, batch: pa.RecordBatch, stream: Codes) -> Floats:
+        """The value of each row, from the column of its stream."""
+        names = list(dict.fromkeys(self.query.values))
+        if len(names) == 1:
+            return _floats(batch.column(names[0]), names[0])
+        found = np.empty(batch.num_rows)
+        for name in names:
+            mine = np.isin(stream, [s for s, column in enumerate(self.query.values) if column == name])
+            found[mine] = _floats(batch.column(name).filter(pa.array(mine)), name)
+        return found
 
     def read(self, batch: pa.RecordBatch, time: Ints, source: Source) -> tuple[pa.RecordBatch, Any]:
         batch = self._objects.normal(batch)
@@ -135,7 +145,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
             low, high = self._bounds(stream)
             clipped = int(np.count_nonzero((value < low) | (value > high)))
             value = np.clip(value, low, high) if clipped else value
-        key = _keys(batch.column(self.query.id)) if self._operator.wants_keys else NO_KEYS
+        key = _keys(batch.select(self.query.ids)) if self._operator.wants_keys else NO_KEYS
         return batch, (stream, value, key, clipped)
 
     def encode(self, numbers: Any, batch: pa.RecordBatch, time: Ints, first: int) -> AcrossBatch:
@@ -171,8 +181,9 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         infinite = np.isinf(value[row]) and np.isinf(self._high[s])
         if infinite or not self.query.clip:
             bounds = f"{self._low[s]:g} to {self._high[s]:g}"
+            what = ", ".join(repr(batch.column(name)[row].as_py()) for name in self.query.ids)
             raise InvalidInput(
-                f"Row {row} of this batch: the value {value[row]:g} of {batch.column(self.query.id)[row].as_py()!r} in "
+                f"Row {row} of this batch: the value {value[row]:g} of {what} in "
                 f"stream {self.query.streams[s]!r} is out of bounds ({bounds}). The batch was not taken. Give other "
                 "bounds, or clip=True."
             )
@@ -180,10 +191,10 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
     # -- answers go out ----------------------------------------------------------------------------------------------
 
     def decode(self, answer: AcrossAnswer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
-        objects = self._objects.take(answer.code).column(0)
+        objects = self._objects.take(answer.code).columns
         values = [pa.array(column, from_pandas=True) for column in answer.values.T]
         recall = [] if self.query.recall is None else [pa.array(answer.recall, from_pandas=True)]
-        columns, score = [objects, *values, *recall], column_of(answer.score, np.float64, pa.float64())
+        columns, score = [*objects, *values, *recall], column_of(answer.score, np.float64, pa.float64())
         return self._outputs.table(answer, columns, score, self.window, ad_hoc)
 
     # -- what it remembers -------------------------------------------------------------------------------------------
@@ -209,10 +220,18 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         check_live(self._operator.live_codes(), len(self._objects))
 
 
-def _keys(column: pa.Array) -> Ints:
+def _floats(values: pa.Array, name: str) -> Floats:
+    check_exact(values, f"value={name!r}")
+    return as_floats(values, len(values), name)
+
+
+def _keys(ids: pa.RecordBatch) -> Ints:
     """A number for each object that is the same whenever it comes."""
     import polars as pl  # deferred: few need it, and it takes a while to import
 
-    column = column.cast(pa.string()) if pa.types.is_decimal256(column.type) else stored(column)
-    hashed = pl.Series(column).hash(seed=1).to_numpy()
-    return np.ascontiguousarray(hashed).view(np.int64).copy()
+    hashed = np.zeros(ids.num_rows, np.uint64)
+    for column in ids.columns:
+        column = column.cast(pa.string()) if pa.types.is_decimal256(column.type) else stored(column)
+        # Of one column, its hash; of several, (1, 2) is not (2, 1).
+        hashed = hashed * _ODD + pl.Series(column).hash(seed=1).to_numpy()
+    return hashed.view(np.int64)

@@ -14,6 +14,7 @@ from skyband.core.encoding.inputs import Held, Source, in_batches, read
 from skyband.core.encoding.output import free_name
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Codes
+from skyband.core.query import replace_unchecked
 from skyband.engines.embedded.merging import in_turn
 from skyband.engines.embedded.ordering import check_order, ordered
 from skyband.engines.embedded.running import Running, run, started
@@ -42,7 +43,7 @@ def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
             "In a window of arrivals over several streams, the order of arrival is unknown. Name its column, as "
             "in sliding(1000, order='seq'), or give one stream in which a column names the source (stream=)."
         )
-    sources = [read(data[name]) for name in query.streams]
+    query, sources = _with_one_value(query, [read(data[name]) for name in query.streams])
     schema = _common_schema(sources, query)
     session = query.open(schema)
     check_order(query.window, schema)
@@ -51,14 +52,32 @@ def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
     return started(session, _answers(session, sources, by), is_whole, common([source.like for source in sources]))
 
 
+def _with_one_value(query: TopKAcross, sources: list[Source]) -> tuple[TopKAcross, list[Source]]:
+    """The same question about streams whose values are in columns of one name."""
+    if isinstance(query.value, str):
+        return query, sources
+    called = free_name("value", set(query.columns(())))
+    found = []
+    for name, value, source in zip(query.streams, query.values, sources, strict=True):
+        query.check_columns(source.schema.names, name)
+        read_columns = query.columns(())
+        fields = [*map(source.schema.field, read_columns), source.schema.field(value).with_name(called)]
+        schema = pa.schema(fields)
+        found.append(source.mapped(schema, partial(_renamed, columns=[*read_columns, value], schema=schema)))
+    return replace_unchecked(query, value=called), found
+
+
+def _renamed(batch: pa.RecordBatch, columns: list[str], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([batch.column(name) for name in columns], schema=schema)
+
+
 def _common_schema(sources: list[Source], query: TopKAcross) -> pa.Schema:
     """The columns that are read, in types that have a place for what each stream has there."""
-    needed = query.id, query.value, query.window.on, query.window.order
     fields = []
     for source in sources:
         query.check_columns(source.schema.names)
     plain = [plain_schema(source.schema) for source in sources]
-    for column in dict.fromkeys(name for name in needed if name is not None):
+    for column in query.columns(query.values):
         types = {name: schema.field(column).type for name, schema in zip(query.streams, plain, strict=True)}
         found = common_type(types.values())
         if found is None:

@@ -34,7 +34,8 @@ class Across(OneWindowProblem[TopKAcross]):
     def title(self, query: TopKAcross) -> str:
         combine = dict(query.combine) if isinstance(query.combine, tuple) else query.combine
         repeat = f", {query.repeat} of several" if query.repeat else ""
-        return f"top {query.k} {query.id} across {', '.join(query.streams)} by {combine} of {query.value}{repeat}"
+        ids, values = ", ".join(query.ids), ", ".join(dict.fromkeys(query.values))
+        return f"top {query.k} {ids} across {', '.join(query.streams)} by {combine} of {values}{repeat}"
 
     def summary(self, query: TopKAcross) -> str:
         count = len(query.streams)
@@ -50,7 +51,7 @@ class Across(OneWindowProblem[TopKAcross]):
 
     def distribution(self, query: TopKAcross, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         return merged_by_window(
-            ticks_of(query.window), query.emit, f"over buckets by {query.id}, merged for each window"
+            ticks_of(query.window), query.emit, f"over buckets by {', '.join(query.ids)}, merged for each window"
         )
 
     def codec(self, query: TopKAcross, schema: pa.Schema) -> AcrossCodec:

@@ -40,6 +40,22 @@ def _column(option: str) -> Callable[[object], str]:
     return check_column
 
 
+def _check_id(id: object) -> str | tuple[str, ...]:
+    """One column stays as it is: snapshots know it so."""
+    if isinstance(id, (list, tuple)) and len(id) != 1:
+        names = tuple(map(_column("id"), id))
+        if not names or len(set(names)) != len(names):
+            raise InvalidQuery(f"id must be a column, or several different ones, got {id!r}.")
+        return names
+    return _column("id")(id[0] if isinstance(id, (list, tuple)) else id)
+
+
+def _check_value(value: object) -> str | tuple[tuple[str, str], ...]:
+    if isinstance(value, Mapping) and value:
+        return tuple(sorted((name, _column(f"value of {name!r}")(column)) for name, column in value.items()))
+    return _column("value")(value)
+
+
 def _check_stream(stream: object) -> str | None:
     return None if stream is None else _column("stream")(stream)
 
@@ -68,9 +84,10 @@ def _check_max_repeats(max_repeats: object, repeat: str | None) -> int | None:
     return number
 
 
-def _check_streams(streams: Any, stream: str | None, value: str, combine: Any, bounds: Any) -> tuple[str, ...]:
+def _check_streams(streams: Any, stream: str | None, value: Any, combine: Any, bounds: Any) -> tuple[str, ...]:
+    values = None if isinstance(value, str) else dict(value)
     if streams is None:
-        named_by = next((given for given in (combine, bounds) if isinstance(given, Mapping)), None)
+        named_by = next((given for given in (combine, bounds, values) if isinstance(given, Mapping)), None)
         if named_by is None and stream is not None:
             raise InvalidQuery(
                 f"stream={stream!r} names the stream of each row, but the answer has a column for each stream: give "
@@ -83,6 +100,11 @@ def _check_streams(streams: Any, stream: str | None, value: str, combine: Any, b
         raise InvalidQuery(f"streams must be names, got {list(streams)!r}.")
     if len(set(streams)) != len(streams):
         raise InvalidQuery(f"streams has a name twice: {', '.join(streams)}.")
+    if values is not None and set(values) != set(streams):
+        raise InvalidQuery(
+            f"value names a column for {', '.join(values)}, but the streams are {', '.join(streams)}: name one for "
+            "each of them."
+        )
     return tuple(streams)
 
 
@@ -141,10 +163,15 @@ class TopKAcross(Query):
     problem = "across"
 
     k: int = option(check_k, "How many objects a window shows.", sql="LIMIT k")
-    id: str = option(_column("id"), "The column with the id of a row's object.", sql="FULL JOIN … USING (id)")
-    value: str = option(
-        _column("value"),
-        "The column with the object's value in the row's stream. A null or NaN is no value.",
+    id: Converted[str | Sequence[str], str | tuple[str, ...]] = option(
+        _check_id,
+        'The column with the id of a row\'s object, or several that identify it together, as in ("source", "target").',
+        sql="FULL JOIN … USING (id)",
+    )
+    value: Converted[str | Mapping[str, str], str | tuple[tuple[str, str], ...]] = option(
+        _check_value,
+        "The column with the object's value in the row's stream, or a column for each stream. A null or NaN is no "
+        "value.",
         sql="ORDER BY r1.value + r2.value DESC",
     )
     window: Window = option(
@@ -188,8 +215,9 @@ class TopKAcross(Query):
     )
     max_repeats: int | None = option(
         _check_max_repeats,
-        "With `repeat`: how often an object may come to a stream while its rows are in the window. If it comes more "
-        "often, answers stay exact, and `rows_repeated` counts the rows. None: there is no limit.",
+        "With `repeat`: how often an object may come to a stream while any of its rows is in the window. If it comes "
+        "more often, `rows_repeated` counts the rows, and answers stay exact (unless the algorithm is "
+        "`early_aggregation`, which relies on the limit). None: there is no limit.",
         default=None,
     )
     clip: bool = option(
@@ -244,10 +272,29 @@ class TopKAcross(Query):
         low, high = zip(*self.bounds, strict=True)
         return resolve(combine, self.streams, low, high)
 
-    def check_columns(self, columns: list[str]) -> None:
-        """Raise `UnknownColumn` unless `columns` has all that this query names."""
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that identify an object."""
+        return (self.id,) if isinstance(self.id, str) else self.id
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """By stream: the column with the value."""
+        if isinstance(self.value, str):
+            return (self.value,) * len(self.streams)
+        return tuple(dict(self.value)[name] for name in self.streams)
+
+    def columns(self, values: Sequence[str]) -> list[str]:
+        """The columns that are read of a row: these as its values, and those that say whose they are, and when."""
+        read = *self.ids, *values, self.window.on, self.window.order, self.stream
+        return list(dict.fromkeys(name for name in read if name is not None))
+
+    def check_columns(self, columns: list[str], stream: str | None = None) -> None:
+        """Raise `UnknownColumn` unless `columns` has all that this query names; of the rows of a stream, or of all."""
         self.window.check_columns(columns)
-        for name, used_as in ((self.id, "id="), (self.value, "value="), (self.stream, "stream=")):
+        values = self.values if stream is None else (self.values[self.streams.index(stream)],)
+        used = [*((name, "id=") for name in self.ids), *((name, "value=") for name in values), (self.stream, "stream=")]
+        for name, used_as in used:
             if name is not None and name not in columns:
                 raise UnknownColumn.named(name, columns, used_as=used_as)
 

@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from skyband.core.emit import gives_windows
-from skyband.core.encoding.output import AdHoc, best_of_parts
+from skyband.core.encoding.output import AdHoc, best_of_parts, free_name
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.jumps import without_jumps
@@ -73,9 +73,11 @@ class CountingGatherer(Gatherer):
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         timeless = self.timeless(table)
-        check_exact(table.column(self._recipe.query.value), f"value={self._recipe.query.value!r}")
-        value = as_floats(table.column(self._recipe.query.value), table.num_rows, "a value")
-        unranked = np.isnan(value) & ~timeless
+        unranked = np.ones(table.num_rows, bool)
+        for name in dict.fromkeys(self._recipe.query.values):
+            check_exact(table.column(name), f"value={name!r}")
+            unranked &= np.isnan(as_floats(table.column(name), table.num_rows, "a value"))
+        unranked &= ~timeless
         tally = Tally(table.num_rows, int(timeless.sum()), int(unranked.sum()))
         ticks = self._recipe.ticks
         if self._recipe.by_pane:
@@ -90,11 +92,19 @@ def top_k_across(data: DataFrame | Mapping[str, DataFrame], query: TopKAcross) -
     Of objects with equal scores whose most recent rows have equal times, the one in the later bucket comes last.
     """
     if isinstance(data, Mapping):
-        query.check_columns(next(iter(data.values())).columns)
-        needed = [query.id, query.value, query.window.on, query.window.order]
-        columns = [quoted(name) for name in dict.fromkeys(name for name in needed if name is not None)]
-        tagged = [data[name].select(*columns, sf.lit(name).alias(STREAM)) for name in query.streams]
-        return _top_k(reduce(DataFrame.unionByName, tagged), query, STREAM)
+        for name in query.streams:
+            query.check_columns(data[name].columns, name)
+        columns = query.columns(())
+        called = query.value if isinstance(query.value, str) else free_name("value", set(columns))
+        tagged = [
+            data[name].select(
+                *(quoted(column) for column in columns if column != called),
+                quoted(value).alias(called),
+                sf.lit(name).alias(STREAM),
+            )
+            for name, value in zip(query.streams, query.values, strict=True)
+        ]
+        return _top_k(reduce(DataFrame.unionByName, tagged), replace_unchecked(query, value=called), STREAM)
     query.check_columns(data.columns)
     if query.stream is None:
         return _top_k(data.withColumn(STREAM, sf.lit(query.streams[0])), query, STREAM)
@@ -148,9 +158,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
     # There is one watermark for all streams, that of the first: so it waits as long as any may be behind.
     ticks = replace(ticks, lateness=ticks.lateness + idle_ticks(query, whole))
     check_no_jump(df, query.max_jump)
-    needed = [query.id, query.value, query.window.on, query.window.order, None if added else stream]
-    names = dict.fromkeys(name for name in needed if name is not None)
-    fields = [whole.field(name) for name in names]
+    fields = [whole.field(name) for name in query.columns(query.values)]
     schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in added)])
     output = output_of(query, whole, str(query.emit)).schema
     return AcrossRecipe(
@@ -159,7 +167,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
         schema=schema,
         added=tuple(added),
         output=output.append(pa.field(LATEST, pa.int64())),
-        sources=(*[None] * 4, query.id, *[None] * (len(output) - 5), None),
+        sources=(*[None] * 4, *query.ids, *[None] * (len(output) - 4 - len(query.ids)), None),
         changes=not gives_windows(query.emit),
         is_spread=PROBLEM.distribution(query).is_spread,
         fingerprint=query.fingerprint(whole),
@@ -174,5 +182,5 @@ def _columns(df: DataFrame, recipe: AcrossRecipe, buckets: int) -> list[Column]:
     columns += [quoted(name) for name in recipe.added]
     columns.append(tie(df))
     if recipe.is_spread:
-        columns.append(bucket((recipe.query.id,), buckets))
+        columns.append(bucket(recipe.query.ids, buckets))
     return columns

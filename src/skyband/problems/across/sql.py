@@ -43,7 +43,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     query = statement.attempt(
         lambda: TopKAcross(
             k=ranking.k,
-            id=key,
+            id=key[0] if len(key) == 1 else key,
             value=_VALUE,
             window=window,
             streams=list(schemas),
@@ -57,9 +57,9 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     )
     rows = {}
     for one in statement.inputs:
-        called = check_name(statement, exp.to_identifier(key), schemas[one.alias])
-        kept = (called, str(one.on)) if called == key else (str(one.on),)
-        renamed = ((_VALUE, values[one.alias]), *(((key, called),) if called != key else ()))
+        called = {name: check_name(statement, exp.to_identifier(name), schemas[one.alias]) for name in key}
+        kept = (*(name for name, here in called.items() if here == name), str(one.on))
+        renamed = ((_VALUE, values[one.alias]), *((name, here) for name, here in called.items() if here != name))
         rows[one.alias] = one.rows(all_of(filters[one.alias]), kept, renamed)
     return QuerySpec(query, rows, _shown(statement, key, values, window.every is None or gives_changes(statement.emit)))
 
@@ -67,18 +67,19 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
 _VALUE = "value"
 
 
-def _key(statement: Statement, schemas: Mapping[str, pa.Schema]) -> str:
-    keys = set()
+def _key(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[str, ...]:
+    keys: list[tuple[str, ...]] = []
     for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
         using = list(join.args.get("using") or ())
-        if join.side != "FULL" or len(using) != 1:
+        if join.side != "FULL" or not using:
             statement.refuse(
                 "Streams are joined with FULL JOIN … USING (id): an object may be in any of them", one.node, _POSSIBLE
             )
-        keys.add(check_name(statement, using[0], schemas[statement.inputs[0].alias]))
-    if len(keys) != 1:
-        statement.refuse(f"One column names the object, but here {' and '.join(sorted(keys))} do", None, _POSSIBLE)
-    return keys.pop()
+        keys.append(tuple(check_name(statement, name, schemas[statement.inputs[0].alias]) for name in using))
+    if len(set(map(frozenset, keys))) != 1:
+        said = " and ".join(sorted({f"({', '.join(key)})" if len(key) > 1 else key[0] for key in keys}))
+        statement.refuse(f"The same columns name the object in all streams, but here {said} do", None, _POSSIBLE)
+    return keys[0]
 
 
 def _window(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Window, str | int | None]:
@@ -125,22 +126,22 @@ def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
     return rewritten(by, rename).sql(dialect="spark")
 
 
-def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: bool) -> tuple[Shown, ...]:
+def _shown(statement: Statement, key: tuple[str, ...], values: Mapping[str, str], changes: bool) -> tuple[Shown, ...]:
     lead = ["at", "change", "rank", "score"] if changes else ["window_start", "window_end", "rank", "score"]
     shown = [Shown(name, name, is_plain=True) for name in lead]
     taken = set(lead)
     score = statement.take("order").expressions[0].this.unnest()
     for item in statement.items:
         if item.is_star:
-            listed: list[tuple[str, str]] = [(key, key), *((alias, alias) for alias in values)]
+            listed: list[tuple[str, str]] = [(name, name) for name in (*key, *values)]
         else:
             tree = item.tree.unnest()
             if item.is_named and tree == score:
                 continue  # the score itself
-            if not isinstance(tree, exp.Column) or (tree.name != key and values.get(tree.table) != tree.name):
+            if not isinstance(tree, exp.Column) or (tree.name not in key and values.get(tree.table) != tree.name):
                 statement.refuse("You can select the object and its value in each stream", tree)
-            column = key if tree.name == key else tree.table
-            plain = key if tree.name == key else f"{tree.table}_{tree.name}"
+            column = tree.name if tree.name in key else tree.table
+            plain = tree.name if tree.name in key else f"{tree.table}_{tree.name}"
             listed = [(item.name if item.is_named else plain, column)]
         for name, text in listed:
             called = free_name(name, taken)
@@ -148,5 +149,5 @@ def _shown(statement: Statement, key: str, values: Mapping[str, str], changes: b
             shown.append(Shown(called, text, is_plain=True))
     if statement.recall is not None:
         # The query calls it by the first name that no stream and no object has.
-        shown.append(Shown(free_name("recall", taken), free_name("recall", {*lead, key, *values}), is_plain=True))
+        shown.append(Shown(free_name("recall", taken), free_name("recall", {*lead, *key, *values}), is_plain=True))
     return tuple(shown)

@@ -27,7 +27,9 @@ def find(text: str, names: Sequence[str]) -> JoinAlgorithm:
             raise InvalidQuery(f"plan={text!r} names no input: {each!r}. Inputs: {', '.join(names)}.")
     if kind.strip() == EARLY:
         return _algorithm(Plan(tuple(not chosen or name in chosen for name in names)), names)
-    if colon or kind.partition("(")[0].strip() not in registry.algorithms_of("joins"):
+    asked = kind.partition("(")[0].strip()
+    known = asked in registry.algorithms_of("joins") or asked in registry.baselines_of("joins")
+    if colon or not known:
         possible = [f"{each}:{','.join(names)}" if each == EARLY else each for each in registry.algorithms_of("joins")]
         raise InvalidQuery(f"No plan {text!r}. There are: {', '.join(possible)}.")
     return registry.find(text, "joins")

@@ -136,7 +136,7 @@ class JoinsCodec(Codec[Batch, Answer]):
             self._seen += n
             if source.is_relation:
                 continue
-            if source.on is None:  # it counts arrivals
+            if source.on is None and not self._spec.counts_apart:  # to one stream the number of an arrival is its time
                 rows[i] = each._replace(time=np.arange(self._arrived, self._arrived + n))
             self._arrived += n
         self._unmatched += numbers.unmatched

@@ -16,20 +16,22 @@ from skyband.core.encoding.inputs import read as read_rows
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Ints
 from skyband.core.session import Arrivals
-from skyband.engines.embedded.merging import ready_until
+from skyband.engines.embedded.merging import ready_until, ticks_of
 from skyband.engines.embedded.ordering import check_order, ordered
 from skyband.engines.embedded.running import Running, started
-from skyband.errors import InvalidInput
+from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.joins.operator import Rows
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.session import JoinSession
+from skyband.windows import Window
 
 
 def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> Any:
     """The answers of `query` over Arrow data, by the names of its inputs.
 
-    With a slide, windows close when the slowest stream has reached their end. With each arrival, rows arrive in the
-    order of their times, and of equal times in the order of the inputs.
+    With a slide, windows by value close when the slowest stream has reached their end. With each arrival, rows arrive
+    in the order of their times, and of equal times in the order of the inputs. So do rows of windows of arrivals, in
+    the order of the columns that their windows name for it.
     """
     return start(data, query).answer()
 
@@ -39,6 +41,7 @@ def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
     if not isinstance(data, Mapping) or set(data) != set(query.names):
         given = ", ".join(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
         raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {given}.")
+    _check_named(query)
     sources = _of_one_time({name: read_rows(data[name]) for name in query.names}, query)
     session = query.open({name: source.schema for name, source in sources.items()})
     for name, stream in query.streams:
@@ -48,16 +51,35 @@ def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
     return started(session, _answers(session, sources), is_whole, like)
 
 
+def _check_named(query: JoinAggregate) -> None:
+    """Raise unless it is known which of two rows of different streams comes first."""
+    for name, stream in query.streams:
+        if len(query.streams) > 1 and _merged_by(stream.window) is None:
+            raise InvalidQuery(
+                f"The windows of {', '.join(name for name, _ in query.streams)} count arrivals, but which row of one "
+                f"comes before which of another is unknown. Name the column that says so, as in sliding(1000, "
+                f"order='seq') for {name}; or push the rows to a session as they arrive."
+            )
+
+
+def _merged_by(window: Window) -> str | None:
+    """The column by which the rows of several streams are put together."""
+    return window.on or window.order
+
+
 def _of_one_time(sources: dict[str, Source], query: JoinAggregate) -> dict[str, Source]:
     """The sources in columns of which rows can be gathered, with times in the finest unit that one of them has."""
     plain = {name: source.plain() if source.is_whole else source for name, source in sources.items()}
-    times = {name: given.window.on for name, given in query.streams}
+    times = {name: _merged_by(given.window) for name, given in query.streams}
     types = {
         plain_schema(plain[name].schema).field(on).type
         for name, on in times.items()
         if on is not None and on in plain[name].schema.names
     }
     finest = common_type(types) if len(types) > 1 else None
+    if finest is None and len(types) > 1 and query.window.by_count:
+        said = ", ".join(f"{name}.{by} is {plain[name].schema.field(by).type}" for name, by in times.items())
+        raise InvalidInput(f"Rows of several streams are put in one order, but {said}: which come first is unknown.")
     if finest is None or not pa.types.is_timestamp(finest):
         return plain
     for name, on in times.items():
@@ -73,7 +95,8 @@ def _answers(session: JoinSession, sources: Mapping[str, Source]) -> Iterator[pa
         if name not in streams:
             for batch in in_batches(source.batches):
                 session.push(batch, name)
-    merge = _by_arrival if len(streams) > 1 and session.query.every is None else _by_watermark
+    in_order = session.query.every is None or session.query.window.by_count
+    merge = _by_arrival if len(streams) > 1 and in_order else _by_watermark
     yield from merge(
         session, {name: iter(ordered(sources[name], given.window)) for name, given in session.query.streams}
     )
@@ -100,10 +123,14 @@ def _by_watermark(session: JoinSession, streams: dict[str, Iterator[Any]]) -> It
 
 
 def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iterator[pa.Table]:
-    """Rows of all streams in the order of their times; a row that is late arrives right after the one before it."""
+    """Rows of all streams in the order of their times; a row that is late arrives right after the one before it.
+
+    Rows of windows of arrivals are in the order of the columns that the windows name.
+    """
     held: dict[int, Rows] = {}
     places: dict[int, Ints] = {}  # of held rows: the largest time of their stream so far
     open_streams = {session.query.names.index(name): batches for name, batches in streams.items()}
+    orders = {session.query.names.index(name): given.window.order for name, given in session.query.streams}
     reached = dict.fromkeys(open_streams, -(2**62))
     read: list[Arrivals] = []
     while open_streams or any(len(rows.time) for rows in held.values()):
@@ -114,17 +141,19 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
                 continue
             read.append(session.read(batch, session.query.names[i]))
             held[i] = read[-1].numbers.rows[i]
-            places[i] = np.maximum.accumulate(np.maximum(held[i].time, reached[i]))
+            order = orders[i]
+            when = held[i].time if order is None else ticks_of(batch.column(order), order)
+            places[i] = np.maximum.accumulate(np.maximum(when, reached[i]))
             reached[i] = int(places[i][-1]) if len(places[i]) else reached[i]
         if not held or any(not len(held[i].time) for i in open_streams):
             continue
         # Rows up to here cannot be preceded by any that is still to come.
         bound = min(((reached[i], i) for i in open_streams), default=None)
         ready = {i: ready_until(places[i], i, bound) for i in held}
-        order = np.concatenate([np.full(n, i) for i, n in ready.items()])
+        source = np.concatenate([np.full(n, i) for i, n in ready.items()])
         when = np.concatenate([places[i][:n] for i, n in ready.items()])
         rows = {i: held[i].part(slice(0, n)) for i, n in ready.items()}
         held = {i: held[i].part(slice(ready[i], None)) for i in held}
         places = {i: places[i][ready[i] :] for i in held}
-        yield session.push_rows(rows, order[np.lexsort((order, when))].astype(np.int32), read)
+        yield session.push_rows(rows, source[np.lexsort((source, when))].astype(np.int32), read)
         read = []

@@ -21,7 +21,6 @@ from skyband.core.operator import Codes, Ints, Operator, ShowsNoRows
 from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
 from skyband.expressions.aggregates import COUNT_DISTINCT
-from skyband.windows import Ticks
 
 COUNT, SUM, AVG, MIN, MAX, DISTINCT = 0, 1, 2, 3, 4, 5
 FUNCTIONS: Final = {"COUNT": COUNT, "SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX, COUNT_DISTINCT: DISTINCT}
@@ -66,7 +65,7 @@ class Spec:
     every: int  # 0: an answer with each arrival
     emit: int = WHOLE_CODE
     lateness: int = 0  # FOREVER: rows do not move the watermark
-    by_count: bool = False  # times are arrivals: of one input only
+    by_count: bool = False  # windows count arrivals, each those of its own input
     top: int = 0  # > 0: only the best so many groups, and those that tie with the last of them
     top_by: int = 0  # by this aggregate
     ascending: bool = False  # the smallest are the best
@@ -76,9 +75,10 @@ class Spec:
         """Do windows close by the watermark?"""
         return self.every > 0 and not self.by_count
 
-    def window(self, source: Input) -> Ticks:
-        """The window of an input."""
-        return Ticks(source.size, self.every, self.lateness, self.by_count)
+    @property
+    def counts_apart(self) -> bool:
+        """Do several streams count their own arrivals? Then nobody knows which of two rows will go first."""
+        return self.by_count and sum(not source.relation for source in self.inputs) > 1
 
     @property
     def grouped_inputs(self) -> tuple[int, ...]:

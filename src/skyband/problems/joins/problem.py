@@ -51,7 +51,10 @@ class Joins(Problem[JoinAggregate]):
         for name, given in query.inputs:
             what = "a relation"
             if isinstance(given, StreamInput):
-                what = f"a stream, {in_panes(replace(given.window, every=query.every))}"
+                window = replace(given.window, every=query.every)
+                # A row's panes depend on when rows of other streams come.
+                apart = window.by_count and len(query.streams) > 1
+                what = f"a stream, {window if apart else in_panes(window)}"
             steps.append(Step(name, what))
         return (*steps, Step("join", " AND ".join(query.on))) if query.on else tuple(steps)
 
@@ -89,6 +92,9 @@ class Joins(Problem[JoinAggregate]):
 
     def start(self, data: Any, query: JoinAggregate) -> Running:
         return embedded.start(data, query)
+
+    def refuses_spark(self, query: JoinAggregate) -> str | None:
+        return "its windows count arrivals" if query.window.by_count else None
 
     def run_on_spark(self, data: Any, query: JoinAggregate, given: Any = None) -> Any:
         from skyband.problems.joins import spark

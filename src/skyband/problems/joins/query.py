@@ -103,10 +103,10 @@ def _check_inputs(inputs: Any) -> tuple[tuple[str, StreamInput | Relation], ...]
             given = StreamInput(given)
         if not isinstance(given, (StreamInput, Relation)):
             raise InvalidQuery(f"Input {name!r} must be {possible}; got {given!r}.")
-        if isinstance(given, StreamInput) and given.window.order is not None:
+        if isinstance(given, StreamInput) and given.window.order is not None and not given.window.by_count:
             raise InvalidQuery(
-                f"The window of {name} has order={given.window.order!r}, but aggregates do not depend on the order of "
-                "rows: leave it out."
+                f"The window of {name} has order={given.window.order!r}, but aggregates over a window by value do not "
+                "depend on the order of rows: leave it out."
             )
         found.append((name, given))
     if not any(isinstance(given, StreamInput) for _, given in found):
@@ -145,17 +145,23 @@ def _check_every(every: Span | None, streams: tuple[tuple[str, StreamInput], ...
         said = "; ".join(f"{where} says {span}" for where, span in given.items())
         raise InvalidQuery(f"All windows of a join slide together: {said}.")
     slide = next(iter(given.values()), None)
+    _check_measures(streams)
     for name, stream in streams:
-        _check_slide(slide, name, stream.window, is_join=len(streams) > 1)
+        _check_slide(slide, name, stream.window)
     return slide
 
 
-def _check_slide(slide: int | timedelta | None, name: str, window: Window, *, is_join: bool) -> None:
-    if window.on is None and is_join:
+def _check_measures(streams: tuple[tuple[str, StreamInput], ...]) -> None:
+    counted = [name for name, stream in streams if stream.window.by_count]
+    measured = [name for name, stream in streams if not stream.window.by_count]
+    if counted and measured:
         raise InvalidQuery(
-            f"The window of {name} counts arrivals, which only a query over one stream can: streams are joined "
-            "by time. Give it on='…', the column that holds the time."
+            f"The window of {counted[0]} counts arrivals, but that of {measured[0]} measures a column. The windows of "
+            "a join all count arrivals, or all measure a column."
         )
+
+
+def _check_slide(slide: int | timedelta | None, name: str, window: Window) -> None:
     if slide is None:
         return
     if isinstance(slide, timedelta) and window.on is None:
@@ -241,7 +247,8 @@ class JoinAggregate(Query):
     )
     every: Length = option(
         _check_every,
-        "How often the windows slide. None: by the slide of the windows, or else with each arrival.",
+        "How often the windows slide. None: by the slide of the windows, or else with each arrival. Windows of "
+        "arrivals slide after so many arrivals of all streams together.",
         default=None,
         sql="[WINDOW … EVERY every]",
     )

@@ -144,7 +144,10 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
     schemas |= {name: table.schema for name, table in relations.items()}
     bound = bind(query, query.schemas(schemas))
     if query.window.on is None:
-        raise InvalidQuery("On Spark a join measures time: give the window on='…', the column that holds it.")
+        raise InvalidQuery(
+            "On Spark the windows of a join measure a column: give each window on='…'. Windows of arrivals work in one "
+            "process, over Arrow data."
+        )
     # Without a slide every row moves the windows, also one that is filtered out.
     filters = {source.name: _filter(source) for source in bound.inputs if not source.is_relation and query.every}
     needed = {

@@ -14,7 +14,7 @@ from skyband.core.encoding.output import free_name
 from skyband.dialect.computing import with_columns
 from skyband.dialect.functions import refuse_function, unknown_function
 from skyband.dialect.nodes import BOUNDS
-from skyband.dialect.query_spec import QuerySpec, Shown
+from skyband.dialect.query_spec import QuerySpec, Rows, Shown
 from skyband.dialect.ranking import Key, Ranking, check_no_ties, count_of, keys_of, offset_of, ranking_of
 from skyband.dialect.reading import (
     all_of,
@@ -71,7 +71,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
             lateness=lateness,
         )
     )
-    rows = {one.alias: one.rows(None, needed_of(statement, query, one.alias, schemas)) for one in statement.inputs}
+    rows = rows_of(statement, query, schemas, filters)
     narrow = {
         alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
     }
@@ -112,6 +112,8 @@ def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.
     asked = next((one for item in statement.items if (one := bound_in(item.tree, BOUNDS[0])) is not None), None)
     if asked is not None and (len({window.size for window in windows}) > 1 or windows[0].size is None):
         statement.refuse("There is no one window_start: windows are of different sizes, or go back to the start", asked)
+    if asked is not None and len(windows) > 1 and windows[0].by_count:
+        statement.refuse("There is no one window_start: each window counts the rows of its own input", asked)
     size = windows[0].size
     if isinstance(size, timedelta):
         length: exp.Expr = exp.Interval(
@@ -145,7 +147,23 @@ def _without_filters(statement: Statement) -> Statement:
     return replace(statement, select=cast(exp.Select, rewritten(statement.select, write)), items=items)
 
 
-def needed_of(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
+def rows_of(
+    statement: Statement, query: JoinAggregate, schemas: Schemas, filters: Mapping[str, list[exp.Expr]]
+) -> dict[str, Rows]:
+    """The rows of each input that the query takes. A window of rows counts only those that meet the conditions."""
+    rows = {}
+    for one in statement.inputs:
+        conditions = filters[one.alias] if _counts_rows(dict(query.inputs)[one.alias]) else []
+        check_conditions(statement, conditions, schemas[one.alias])
+        rows[one.alias] = one.rows(all_of(conditions), _needed_of(statement, query, one.alias, schemas))
+    return rows
+
+
+def _counts_rows(given: StreamInput | Relation) -> bool:
+    return isinstance(given, StreamInput) and given.window.by_count
+
+
+def _needed_of(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
     """The columns of an input that the query reads; of one that is only counted, all."""
     parts = [part for name in ("group", "having", "order", "qualify") if (part := statement.take(name))]
     trees = [*(item.tree for item in statement.items), *parts, *statement.conditions, *statement.kept]
@@ -303,12 +321,12 @@ def inputs_of(
     inputs: dict[str, Any] = {}
     waits: list[str | int] = []
     for one in statement.inputs:
-        where = all_of(filters[one.alias])
+        where = all_of(filters[one.alias])  # of a window of rows, they are filtered before it
         if one.window is None and statement.window is None:
             inputs[one.alias] = Relation(where)
             continue
         window, lateness = window_of(statement, one, schemas[one.alias])
-        inputs[one.alias] = StreamInput(window, where)
+        inputs[one.alias] = StreamInput(window, None if window.by_count else where)
         waits += [] if lateness is None else [lateness]
     if not any(isinstance(one, StreamInput) for one in inputs.values()):
         statement.refuse(
@@ -316,9 +334,22 @@ def inputs_of(
             statement.inputs[0].node,
             "Give a stream a window: [WINDOW 1 HOUR EVERY 1 MINUTE].",
         )
+    _check_arrivals(statement, inputs)
     if len(set(waits)) > 1:
         statement.refuse(f"LATENESS is one for all inputs, but here {' and '.join(map(str, waits))} are asked for")
     return inputs, waits[0] if waits else None
+
+
+def _check_arrivals(statement: Statement, inputs: Mapping[str, Any]) -> None:
+    """Raise where windows of several streams count rows, and nothing puts these rows in one order."""
+    streams = [one for one in statement.inputs if isinstance(inputs[one.alias], StreamInput)]
+    for one in streams:
+        if len(streams) > 1 and _counts_rows(inputs[one.alias]) and inputs[one.alias].window.order is None:
+            statement.refuse(
+                "Windows of several streams count rows, but which row of one comes before which of another is unknown",
+                one.node,
+                "Name a column that says so for each: [WINDOW 1000 ROWS ORDER BY seq].",
+            )
 
 
 def shown_of(

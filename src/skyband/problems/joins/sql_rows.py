@@ -22,7 +22,7 @@ from skyband.dialect.window_bounds import check_whole, with_bounds
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD
 from skyband.problems.joins.query import JoinAggregate
-from skyband.problems.joins.sql import Aggregates, bounds_of, conditions_of, inputs_of, needed_of, shown_of
+from skyband.problems.joins.sql import Aggregates, bounds_of, conditions_of, inputs_of, rows_of, shown_of
 
 _CLAUSES = ("order", "limit", "qualify", "having")
 
@@ -69,7 +69,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             statement.inputs[1].node,
             "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE].",
         )
-    rows = {one.alias: one.rows(None, needed_of(statement, query, one.alias, schemas)) for one in statement.inputs}
+    rows = rows_of(statement, query, schemas, filters)
     narrow = {
         alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
     }

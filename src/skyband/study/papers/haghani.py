@@ -143,7 +143,9 @@ def _skylines(cases: Sequence[tuple[float, int, float]], effort: Effort, say: Sa
 
 
 _SAME: Final = Claim(
-    "Ours: staircase holds what early aggregation holds.", near(HELD, "staircase", "early_aggregation", within=0.0)
+    # It forgets an object none of whose instances is held, and so knows less of it when it comes again elsewhere.
+    "Ours: staircase holds at most 5 % more than early aggregation, which remembers where every object came.",
+    near(HELD, "staircase", "early_aggregation", within=0.05),
 )
 _FEWER: Final = Claim("EAA holds fewer items than SLA.", below(HELD, "early_aggregation", "sorted_lists"))
 _PRECISE: Final = Claim(

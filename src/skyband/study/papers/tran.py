@@ -16,12 +16,16 @@ import numpy as np
 
 from skyband.problems.joins.algorithms import plans
 from skyband.problems.joins.costs import Statistics, cost, enumerate_plans, known_constants
-from skyband.problems.joins.operator import SUM, Aggregate, Batch, Cells, Input, Plan, Rows, Spec
+from skyband.problems.joins.operator import SUM, Aggregate, Batch, Cells, Input, JoinOperator, Plan, Rows, Spec
+from skyband.study.baselines.joins import nested_loop
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Readings, Say, Verdict
+from skyband.study.papers.tran_costs import CostFunction, Stream, hashed, tuned
+from skyband.study.papers.tran_costs import nested_loop as nested_loop_cost
 
 PAPER: Final = "Tran and Lee, JCSE 2009"
 MEASURED, ESTIMATED = "ms per second of stream", "the same, estimated"
+AS_PRINTED: Final = "the same, by the paper's equations, tuned to all points"
 CHOSEN = "measured cost of the plan chosen / of the best"
 PLANNER, OF_THE_PAPER = "the planner", "the planner, without multiply"
 TICKS: Final = 1_000_000  # of a second
@@ -42,6 +46,10 @@ class Setting:
     def statistics(self) -> list[Statistics]:
         parts = zip(self.rates, self.windows, self.groups, self.selectivity, strict=True)
         return [Statistics.of(*part) for part in parts]
+
+    def streams(self) -> list[Stream]:
+        """In the paper's letters."""
+        return [Stream(*each) for each in zip(self.rates, self.windows, self.groups, self.selectivity, strict=True)]
 
     def spec(self) -> Spec:
         inputs = [
@@ -102,15 +110,23 @@ class Feed:
         return Batch(tuple(rows), tuple(cells))
 
 
+Opener = Callable[[Spec, Plan], JoinOperator]
+
+
+def open_nested(spec: Spec, plan: Plan) -> JoinOperator:
+    """The same plan, with a nested-loop join."""
+    return nested_loop.open(spec, inputs=sum(1 << i for i, early in enumerate(plan.early) if early))
+
+
 class _Runner:
     """A plan whose windows are full, timed in runs of seconds of its streams."""
 
-    def __init__(self, setting: Setting, plan: Plan, effort: Effort) -> None:
-        _compile(setting, plan)
+    def __init__(self, setting: Setting, plan: Plan, effort: Effort, opened: Opener) -> None:
+        _compile(setting, plan, opened)
         self.fastest = math.inf  # seconds that a second of the streams takes
         self.spent = 0.0
         self._runs = 0  # that could be timed
-        self._operator, self._feed, self._run = plans.open(setting.spec(), plan), Feed(setting), 1
+        self._operator, self._feed, self._run = opened(setting.spec(), plan), Feed(setting), 1
         seconds = math.ceil(max(w / r for w, r in zip(setting.windows, setting.rates, strict=True)))
         began = time.thread_time()
         for _ in range(0, seconds, AT_ONCE):
@@ -137,12 +153,14 @@ class _Runner:
             self._runs += 1
 
 
-def measure_second(setting: Setting, plans_of_it: Sequence[Plan], effort: Effort) -> list[float]:
+def measure_second(
+    setting: Setting, plans_of_it: Sequence[Plan], effort: Effort, opened: Opener = plans.open
+) -> list[float]:
     """Milliseconds that a second of the streams takes by each of these plans, when the windows are full.
 
     The fastest of some runs. Plans take turns, so that what else the machine does hits all of them.
     """
-    runners = [_Runner(setting, plan, effort) for plan in plans_of_it]
+    runners = [_Runner(setting, plan, effort, opened) for plan in plans_of_it]
     enough, near = effort.turn_seconds * effort.passes, math.inf
     while waiting := [each for each in runners if each.spent < enough or each.is_unsure(near)]:
         for runner in waiting:
@@ -151,10 +169,10 @@ def measure_second(setting: Setting, plans_of_it: Sequence[Plan], effort: Effort
     return [1e3 * runner.fastest for runner in runners]
 
 
-def _compile(setting: Setting, plan: Plan) -> None:
+def _compile(setting: Setting, plan: Plan, opened: Opener) -> None:
     """All that will run: also what lets rows go, so that no compiling is taken for filling the windows."""
     small = replace(setting, windows=setting.rates)
-    operator, feed = plans.open(small.spec(), plan), Feed(small)
+    operator, feed = opened(small.spec(), plan), Feed(small)
     for _ in range(4):
         operator.push(next(feed))
 
@@ -178,9 +196,45 @@ def _sweep(setting_at: Callable[[float], Setting]) -> Callable[..., Findings]:
             for who, among in ((PLANNER, algorithms), (OF_THE_PAPER, [n for n in algorithms if n != "multiply"])):
                 chosen = min(among, key=lambda name: estimated[name])
                 findings.add(CHOSEN, who, x, measured[chosen] / min(measured[name] for name in among))
+        if len(setting_at(values[0]).rates) == 2:
+            _estimate_as_printed(findings, hashed, setting_at, values, algorithms)
         return findings
 
     return measure
+
+
+def _estimate_as_printed(
+    findings: Findings,
+    function: CostFunction,
+    setting_at: Callable[[float], Setting],
+    values: Sequence[float],
+    algorithms: Sequence[str],
+) -> None:
+    """What the paper's equations say of its own plans, beside what was measured of them."""
+    points = {}
+    for name in (each for each in algorithms if each != "multiply"):
+        one, other = plan_of(name, 2).early
+        for x in values:
+            first, second = setting_at(x).streams()
+            points[name, x] = first, second, (one, other)
+    if not points:
+        return
+    readings = {(each.algorithm, each.x): each.value for each in findings.readings if each.measure == MEASURED}
+    tuning = tuned(function, list(points.values()), [readings[point] for point in points])
+    for (name, x), point in points.items():
+        findings.add(AS_PRINTED, name, x, function(*point, tuning))
+
+
+def _measure_nested(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+    """The same with nested-loop joins, for which there is nothing to choose from: no planner of ours considers them."""
+    findings = Findings()
+    for x in values:
+        say(f"at {x:g}")
+        chosen = [plan_of(name, 2) for name in algorithms]
+        for name, took in zip(algorithms, measure_second(_showcase(x), chosen, effort, open_nested), strict=True):
+            findings.add(MEASURED, name, x, took)
+    _estimate_as_printed(findings, nested_loop_cost, _showcase, values, algorithms)
+    return findings
 
 
 PLANS_OF_TWO: Final = ("LAP", "EAP10", "EAP01", "EAP11", "multiply")
@@ -201,14 +255,14 @@ def _early_wins(readings: Readings) -> Verdict:
     )
 
 
-def _same_ranking(readings: Readings) -> Verdict:
+def _same_ranking(readings: Readings, estimate: str = ESTIMATED) -> Verdict:
     """How often two plans that differ by more than a fifth are estimated in the order in which they were measured."""
     right = wrong = 0
-    names = readings.algorithms(MEASURED)
+    names = readings.algorithms(estimate)
     for i, a in enumerate(names):
         for b in names[:i]:
             one, other = readings.curve(MEASURED, a), readings.curve(MEASURED, b)
-            first, second = readings.curve(ESTIMATED, a), readings.curve(ESTIMATED, b)
+            first, second = readings.curve(estimate, a), readings.curve(estimate, b)
             for x in one:
                 if max(one[x], other[x]) > 1.2 * min(one[x], other[x]):
                     agrees = (one[x] < other[x]) == (first[x] < second[x])
@@ -237,13 +291,18 @@ CLAIMS: Final = (
     Claim("The cost function puts the plans into the order in which they are measured.", _same_ranking),
     Claim("Choosing by the cost function is good enough for an optimizer.", _well_chosen),
 )
+IN_ORDER: Final = Claim(
+    "The paper's own equations, tuned, put its plans into the order in which they are measured.",
+    lambda readings: _same_ranking(readings, AS_PRINTED),
+)
 
 
 def _experiment(
     name: str, figure: str, axis: Axis, setting_at: Callable[[float], Setting], plan_names: tuple[str, ...]
 ) -> Experiment:
     title = f"late, early and multiplying plans by {axis.label}"
-    return Experiment(name, f"{PAPER}, figure {figure}", title, axis, plan_names, _sweep(setting_at), CLAIMS)
+    claims = (*CLAIMS, IN_ORDER) if plan_names == PLANS_OF_TWO else CLAIMS
+    return Experiment(name, f"{PAPER}, figure {figure}", title, axis, plan_names, _sweep(setting_at), claims)
 
 
 def _first(values: tuple[float, ...], x: float) -> tuple[float, ...]:
@@ -299,21 +358,32 @@ def _best_by_groups(readings: Readings) -> Verdict:
     return Verdict(all(ratio <= 1.2 for _, ratio in found), said)
 
 
+_GROUPS: Final = Axis(
+    "groups", (0.0, 1.0, 2.0, 3.0), log=False, names=("low, low", "low, high", "high, low", "high, high")
+)
+_BEST: Final = Claim("Both low: EAP11 is best; one low: the plan that is early there; both high: LAP.", _best_by_groups)
 SHOWCASES: Final = Experiment(
     "tran-showcases",
     f"{PAPER}, figure 6",
-    "which plan is best, by the groups of both streams",
-    Axis("groups", (0.0, 1.0, 2.0, 3.0), log=False, names=("low, low", "low, high", "high, low", "high, high")),
+    "which plan is best with nested-loop joins, by the groups of both streams",
+    _GROUPS,
+    PLANS_OF_TWO[:4],
+    _measure_nested,
+    (_BEST, IN_ORDER),
+)
+HASHED: Final = Experiment(
+    "tran-showcases-hashed",
+    f"{PAPER}, figure 6, with our joins by a hash table",
+    "which plan is best with hash joins, by the groups of both streams",
+    _GROUPS,
     PLANS_OF_TWO,
     _sweep(_showcase),
-    (
-        Claim("Both low: EAP11 is best; one low: the plan that is early there; both high: LAP.", _best_by_groups),
-        *CLAIMS[1:],
-    ),
+    (_BEST, *CLAIMS[1:], IN_ORDER),
 )
 
 EXPERIMENTS: Final = (
     *_experiments(TWO, "4", "tran-two", PLANS_OF_TWO, 5000),
     *_experiments(THREE, "5", "tran-three", PLANS_OF_THREE, 300),
     SHOWCASES,
+    HASHED,
 )

@@ -48,6 +48,11 @@ class StepDriver(ShowsNoRows, ABC):
         self._shown = new_shown(0, 0, spec.streams)
         self._out = new_out(1024, spec.streams)
 
+    @property
+    def _places(self) -> int:
+        """How many rows of an object there is room for, where slots are kept."""
+        return self.spec.streams
+
     # -- what an algorithm says ---------------------------------------------------------------------------------------
 
     @property
@@ -171,7 +176,7 @@ class StepDriver(ShowsNoRows, ABC):
     def _codes_in(self, saved: Saved) -> int:
         """How many objects these arrays have room for; algorithms that keep slots say what is in them, too."""
         slots = saved["own_slots"]
-        saved.shape("own_slots", len(slots), self.spec.streams)
+        saved.shape("own_slots", len(slots), self._places)
         saved.numbers("own_slots.value", slots["value"])
         saved.within("own_slots.time", slots["time"], -FARTHEST, FARTHEST)
         saved.counts("own_slots.position", slots["position"])

@@ -8,7 +8,6 @@ What late and closed mean is in docs/reference/semantics.md. All plans share thi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,55 +15,38 @@ import numpy.typing as npt
 from skyband.core.clock import LATEST, WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
-from skyband.core.validation import FARTHEST, Saved
-from skyband.problems.joins.drivers.lifetimes import (
-    Coming,
-    ExpiryQueue,
-    NumberPool,
-    coalesced,
-    in_both,
-    in_order,
-    nothing,
-    runs,
-)
+from skyband.core.validation import Saved
+from skyband.problems.joins.drivers.lifetimes import Coming, coalesced, in_both, in_order, nothing, runs
+from skyband.problems.joins.drivers.live_rows import LiveRows, Moves, as_coming, input_of_each
 from skyband.problems.joins.operator import BEFORE, UNMATCHED, Batch, Input, Rows, Spec
 from skyband.windows import FOREVER, Ticks
 
 
-class Moves(NamedTuple):
-    """What comes and goes, by input, and at which of the moments."""
-
-    coming: tuple[Coming, ...]
-    slots: tuple[Ints, ...]  # of the rows that come
-    comes: tuple[Ints, ...]  # the number of the moment
-    going: tuple[Ints, ...]  # the slots of the rows that go
-    goes: tuple[Ints, ...]
-    now: Ints  # by moment
-    at: Ints  # by moment: as it is shown
-    silent: bool = False  # nothing of it is to be shown
-
-
-class JoinClock:
+class JoinClock(LiveRows):
     def __init__(self, spec: Spec, *, coalesce: bool = False) -> None:
-        self._spec = spec
+        super().__init__(spec)
         self._as_one = tuple(spec.as_one(i) if coalesce else None for i in range(len(spec.inputs)))
-        self.late = 0
-        self.slots = NumberPool()
-        self.queues = tuple(ExpiryQueue() for _ in spec.inputs)
         # By input: windows have the same ends, but each input has its own size, and has come as far as its rows say.
         self._clocks = tuple(_clock_of(spec, source) for source in spec.inputs)
         self._arrivals = 0
-        self._waiting = [nothing(len(source.floats)) for source in spec.inputs]  # in order of `start`
 
     @property
     def closed(self) -> int:
-        """The end of the last closed window; with each arrival, now."""
         clock = self._clocks[0]
         return clock.closed if clock.slides else clock.now
 
+    def now(self) -> Ints:
+        return np.full(len(self._clocks), self.closed)
+
+    def take(self, batch: Batch) -> Moves | None:
+        if not self._spec.every:
+            return self._arrive(batch)
+        self._wait(batch)
+        return self.close(self._watermark())
+
     # -- with a slide ----------------------------------------------------------------------------------------------
 
-    def wait(self, batch: Batch) -> None:
+    def _wait(self, batch: Batch) -> None:
         """Put rows by until the first window that holds them closes."""
         for source, rows in enumerate(batch.rows):
             if rows is not None and len(rows.time):
@@ -83,9 +65,9 @@ class JoinClock:
         in_time = last > closed
         self.late += _counted(rows, ~in_time)
         kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
-        return _coming(clock.first_moments(rows.time[kept], closed[kept]), last[kept], rows, kept)
+        return as_coming(clock.first_moments(rows.time[kept], closed[kept]), last[kept], rows, kept)
 
-    def watermark(self) -> int:
+    def _watermark(self) -> int:
         """What the slowest stream has reached."""
         if self._spec.lateness >= FOREVER:
             return BEFORE
@@ -108,25 +90,22 @@ class JoinClock:
         return max(ends)
 
     def close(self, watermark: int) -> Moves | None:
-        """What comes and goes until the windows that end at the watermark or before have closed."""
         every = self._spec.every
-        target = self._clocks[0].watermark_end(watermark)
+        target = self._clocks[0].watermark_end(watermark) if watermark > BEFORE else self.closed
         if target == self.closed:
             return None
-        coming = []
-        for source, waiting in enumerate(self._waiting):
-            n = int(np.searchsorted(waiting.start, target, side="right"))
-            coming.append(waiting.take(slice(0, n)))
-            self._waiting[source] = waiting.take(slice(n, None))
+        coming = self._come(target)
         shown = np.zeros(0, np.int64) if takes_back(self._spec.emit) else self._shown(coming, target)
         slots = self._enter(coming)
-        going, lasts = self._leave(target)
+        going, lasts = self._leave(np.full(len(coming), target))
         ends = [last + every for last in lasts]
         starts = [rows.start for rows in coming]
         now, number = _moments([*starts, *ends, shown], every)
         for clock in self._clocks:
             clock.closed = target
-        return Moves(tuple(coming), slots, tuple(map(number, starts)), going, tuple(map(number, ends)), now, now)
+        return Moves(
+            tuple(coming), slots, tuple(map(number, starts)), going, tuple(map(number, ends)), self._by_input(now), now
+        )
 
     def _runs(self, source: int, rows: Coming) -> tuple[Ints, Ints]:
         """The runs of open windows that hold a live row, or one of these."""
@@ -147,10 +126,7 @@ class JoinClock:
         return np.concatenate([np.zeros(0, np.int64), *pieces])
 
     def next_close(self) -> int | None:
-        """The end of the earliest open window that may have something to show: in which every input has rows.
-
-        With changes, of the earliest in which a row comes or goes.
-        """
+        """Of the earliest in which every input has rows; with changes, of the earliest in which a row comes or goes."""
         if not self._spec.waits:
             return None
         if takes_back(self._spec.emit):
@@ -164,9 +140,9 @@ class JoinClock:
 
     # -- with each arrival -----------------------------------------------------------------------------------------
 
-    def arrive(self, batch: Batch) -> Moves:
+    def _arrive(self, batch: Batch) -> Moves:
         """What comes and goes with each of these arrivals."""
-        spec, order = self._spec, _order(batch)
+        spec, order = self._spec, input_of_each(batch)
         places = [np.flatnonzero(order == source) for source in range(len(spec.inputs))]
         time = np.empty(len(order), np.int64)
         for place, rows in zip(places, batch.rows, strict=True):
@@ -183,11 +159,11 @@ class JoinClock:
         for clock in self._clocks:
             clock.move_to(int(now[-1]) if len(now) else clock.now)
         slots = self._enter(coming)
-        going, lasts = self._leave(self.closed)
+        going, lasts = self._leave(self.now())
         at = np.arange(self._arrivals + 1, self._arrivals + len(now) + 1) if spec.by_count else now
         self._arrivals += len(now)
         goes = tuple(np.searchsorted(now, last, side="right") for last in lasts)
-        return Moves(tuple(coming), slots, tuple(comes), going, goes, now, at)
+        return Moves(tuple(coming), slots, tuple(comes), going, goes, self._by_input(now), at)
 
     def _arrived(self, source: int, rows: Rows, place: Ints, now: Ints) -> tuple[Coming, Ints]:
         """The rows that are not too late, and which arrivals they are."""
@@ -196,56 +172,19 @@ class JoinClock:
         self.late += _counted(rows, ~in_time)
         kept = np.flatnonzero(in_time & (rows.cell != UNMATCHED))
         place = place[kept]
-        return _coming(now[place], last[kept], rows, kept), place
+        return as_coming(now[place], last[kept], rows, kept), place
 
     # -- both ------------------------------------------------------------------------------------------------------
 
-    def load(self, source: int, rows: Rows) -> Moves:
-        """A relation: its rows are there for good."""
-        kept = np.flatnonzero(rows.cell != UNMATCHED)
-        loaded = _coming(np.full(len(kept), BEFORE), np.full(len(kept), LATEST), rows, kept)
-        return self.revive(
-            [loaded if i == source else nothing(len(each.floats)) for i, each in enumerate(self._spec.inputs)]
-        )
-
-    def revive(self, live: list[Coming]) -> Moves:
-        """Rows that are live already."""
-        slots = self._enter(live)
-        none = tuple(np.zeros(0, np.int64) for _ in live)
-        comes = tuple(np.zeros(len(rows.start), np.int64) for rows in live)
-        now = np.array([self.closed])
-        return Moves(tuple(live), slots, comes, none, none, now, now, silent=True)
-
-    def _enter(self, coming: list[Coming]) -> tuple[Ints, ...]:
-        slots = []
-        for queue, rows in zip(self.queues, coming, strict=True):
-            slots.append(self.slots.take(len(rows.start)))
-            queue.add(rows.last, slots[-1])
-        return tuple(slots)
-
-    def _leave(self, before: int) -> tuple[tuple[Ints, ...], list[Ints]]:
-        """The slots of rows that go before this moment, free for others from now on, and the last moment of each."""
-        left = [queue.pop(before) for queue in self.queues]
-        for _, slots in left:
-            self.slots.give(slots)
-        return tuple(slots for _, slots in left), [last for last, _ in left]
-
-    @property
-    def rows_held(self) -> int:
-        return sum(len(queue) for queue in self.queues) + sum(len(waiting.start) for waiting in self._waiting)
-
-    @property
-    def waiting(self) -> tuple[Coming, ...]:
-        return tuple(self._waiting)
+    def _by_input(self, now: Ints) -> Ints:
+        """The clock is the same for all."""
+        return np.broadcast_to(now[:, None], (len(now), len(self._clocks)))
 
     def state(self) -> Arrays:
-        arrays: Arrays = {
+        return super().state() | {
             "counts": np.array([self.late, self._arrivals], np.int64),
             "clocks": np.stack([clock.state() for clock in self._clocks]),
         }
-        for source, waiting in enumerate(self._waiting):
-            arrays |= {f"waiting {source} {name}": column.copy() for name, column in waiting._asdict().items()}
-        return arrays
 
     def validate(self, saved: Saved) -> None:
         spec, clocks = self._spec, saved["clocks"]
@@ -259,24 +198,19 @@ class JoinClock:
         for source, clock in enumerate(self._clocks):
             waiting, live = (Saved(dict(saved), f"{what} {source} ") for what in ("waiting", "live"))
             begins = waiting["start"]
-            self._validate_rows(source, waiting, begins)
+            self._validate_lives(source, waiting, begins)
             waiting.ascends("start", begins)
             if clock.slides:
                 late = bool((begins <= closed).any() or (begins % spec.every).any())
                 waiting.promise(not late, "'start' is where no open window ends")
-            self._validate_rows(source, live, np.full(len(live["last"]), closed if clock.slides else now))
+            self._validate_lives(source, live, np.full(len(live["last"]), closed if clock.slides else now))
 
-    def _validate_rows(self, source: int, rows: Saved, begins: Ints) -> None:
+    def _validate_lives(self, source: int, rows: Saved, begins: Ints) -> None:
         """Rows that wait, or live: none lives longer than its window has it."""
-        given, n, clock = self._spec.inputs[source], len(rows["last"]), self._clocks[source]
-        rows.length(n, "cell", "valid", "weight", "arguments")
-        rows.promise(len(begins) == n, "'start' and 'last' are not as many")
-        rows.shape("arguments", n, len(given.floats))
-        rows.moments("last", rows["last"])
-        rows.within("valid", rows["valid"], 0, (1 << len(given.floats)) - 1)
-        rows.within("weight", rows["weight"], 1, FARTHEST)
-        rows.promise(float(rows["weight"].astype(np.float64).sum()) < FARTHEST, "'weight' adds up to too much")
-        if not (given.relation or clock.endless):
+        self._validate_rows(source, rows)
+        rows.promise(len(begins) == len(rows["last"]), "'start' and 'last' are not as many")
+        clock = self._clocks[source]
+        if not (self._spec.inputs[source].relation or clock.endless):
             longest = clock.window.size + 2 * self._spec.every
             rows.within("last", rows["last"] - begins, -longest, longest)
 
@@ -284,18 +218,12 @@ class JoinClock:
         self.late, self._arrivals = (int(number) for number in state["counts"])
         for clock, saved in zip(self._clocks, state["clocks"], strict=True):
             clock.restore(saved)
-        for source in range(len(self._waiting)):
-            self._waiting[source] = Coming(*(state[f"waiting {source} {name}"] for name in Coming._fields))
+        super().restore(state)
 
 
 def _clock_of(spec: Spec, source: Input) -> WindowClock:
     """Of one input. Where rows are counted, their numbers are given as times: a clock by value does."""
     return WindowClock(Ticks(source.size, spec.every, spec.lateness, by_count=False))
-
-
-def _coming(start: Ints, last: Ints, rows: Rows, kept: Ints) -> Coming:
-    weight = np.ones(len(kept), np.int64) if rows.weight is None else rows.weight[kept]
-    return Coming(start, last, rows.cell[kept].astype(np.int64), rows.arguments[kept], rows.valid[kept], weight)
 
 
 def _counted(rows: Rows, which: npt.NDArray[np.bool_]) -> int:
@@ -316,11 +244,3 @@ def _moments(ends: list[Ints], every: int) -> tuple[Ints, Callable[[Ints], Ints]
         return np.arange(first, last + 1, every), lambda times: (times - first) // every
     now = np.unique(np.concatenate(some))
     return now, lambda times: np.searchsorted(now, times)
-
-
-def _order(batch: Batch) -> Ints:
-    """The input of each arrival."""
-    if batch.order is not None:
-        return batch.order.astype(np.int64)
-    counts = [0 if rows is None else len(rows.time) for rows in batch.rows]
-    return np.repeat(np.arange(len(counts)), counts)

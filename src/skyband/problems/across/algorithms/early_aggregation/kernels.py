@@ -1,7 +1,8 @@
-"""The compiled half of `early_aggregation`: instances in three sorted lists, as published.
+"""The compiled half of `early_aggregation`: instances in sorted lists, as published.
 
-An instance is the place of a value, object times streams plus stream: the object with those of its values that live at
-least as long as this one.
+An instance is the place of a row, object times places plus place: the object with those of its values that live at
+least as long as this row. A stream has as many places as an object may come there, one after the other: where it has
+come m_i times of m, m - m_i places are free, and each may still bring the largest value (section 5).
 """
 
 from __future__ import annotations
@@ -11,33 +12,98 @@ import numpy as np
 from skyband.kernels.compiling import kernel, part
 from skyband.problems.across.drivers.kernels.ascending import insert, remove
 from skyband.problems.across.drivers.kernels.emit import rank_in_top, show
-from skyband.problems.across.drivers.kernels.slots import (
-    best_score,
-    current_score,
-    forget,
-    is_held,
-    is_later,
-    latest_row,
-    take_value,
-    write_values,
-)
+from skyband.problems.across.drivers.kernels.scoring import GIVEN, HIGH, LOW, score
+from skyband.problems.across.drivers.kernels.slots import NEVER, forget, is_later, latest_row, take_value
 from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
+from skyband.problems.across.operator import SUM
 
-# The lists, ascending, and the numbers that change.
+# The lists, ascending, and the numbers that change, but for REPEAT: how values of a stream are put together.
 CURRENT, BEST, TIME, LISTS = range(4)
-SIZE, CLOCK, REPEATED, GONE, NUMBERS = range(5)
+SIZE, ROWS, CLOCK, REPEATED, GONE, REPEAT, NUMBERS = range(7)
+
+
+@part
+def _put_together(slots, code, stream, times, moment, repeat):
+    """Of the object's values in a stream that live until then the sum or the largest, how many they are, and how many
+    may still come."""
+    total, rest, live, free = 0.0, 0.0, 0, 0
+    for place in range(stream * times, (stream + 1) * times):
+        slot = slots[code, place]
+        free += slot.last == NEVER
+        if slot.last < moment:
+            continue
+        live += 1
+        if repeat == SUM:
+            # In two numbers, of which the second is what the first cannot hold.
+            new = total + slot.value
+            added = new - total
+            rest += (total - (new - added)) + (slot.value - added)
+            total = new
+        else:
+            total = slot.value if live == 1 else max(total, slot.value)
+    return total + rest, live, free
+
+
+@kernel
+def current_score(slots, code, moment, scoring, repeat):
+    """What the object is sure to score at `moment`: by the values that live until then."""
+    streams = scoring.table.shape[1]
+    for s in range(streams):
+        value, live, _ = _put_together(slots, code, s, slots.shape[1] // streams, moment, repeat)
+        scoring.table[GIVEN, s] = value if live else scoring.table[LOW, s]
+    return score(scoring)
+
+
+@kernel
+def best_score(slots, code, moment, scoring, repeat):
+    """The most it can score at `moment`: each time that it may still come to a stream may bring the largest value."""
+    streams = scoring.table.shape[1]
+    for s in range(streams):
+        value, live, free = _put_together(slots, code, s, slots.shape[1] // streams, moment, repeat)
+        if free == 0:
+            scoring.table[GIVEN, s] = value if live else scoring.table[LOW, s]
+        elif scoring.table[HIGH, s] == np.inf:
+            return np.inf
+        elif repeat == SUM:
+            scoring.table[GIVEN, s] = value + free * scoring.table[HIGH, s]
+        else:
+            scoring.table[GIVEN, s] = scoring.table[HIGH, s]
+    return score(scoring)
+
+
+@part
+def _place_for(slots, code, stream, times):
+    """Where a row of the object goes: to a free place of its stream, or else to that of the earliest row."""
+    first = stream * times
+    found = first
+    for place in range(first, first + times):
+        if slots[code, place].last == NEVER:
+            return place
+        one, other = slots[code, found], slots[code, place]
+        if is_later(one.time, one.position, other.time, other.position):
+            found = place
+    return found
 
 
 @part
 def _leave(state, instance):
-    """Take an instance out of the lists; its object is forgotten with its last one."""
-    slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
-    code, s = instance // streams, instance % streams
+    """Take an instance out of the lists of scores."""
+    slots, numbers, places = state.slots, state.numbers, state.slots.shape[1]
     for which in range(TIME):
         remove(state.keys[which], state.lists[which], numbers[SIZE], state.score[which, instance], instance)
-    remove(state.moments, state.lists[TIME], numbers[SIZE], slots[code, s].last, instance)
     numbers[SIZE] -= 1
-    slots[code, s].held = 0
+    slots[instance // places, instance % places].held = 0
+
+
+@part
+def _end(state, instance):
+    """A row is over, or replaced."""
+    slots, numbers, places = state.slots, state.numbers, state.slots.shape[1]
+    code, place = instance // places, instance % places
+    if slots[code, place].held:
+        _leave(state, instance)
+    remove(state.moments, state.lists[TIME], numbers[ROWS], slots[code, place].last, instance)
+    numbers[ROWS] -= 1
 
 
 @part
@@ -63,42 +129,32 @@ def _compare(state, instance, floor, ceiling, k):
     Look at the instances whose best score lies between the current scores, and at those whose current score lies
     between the best ones.
     """
-    slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
-    size, code = numbers[SIZE], instance // streams
-    last = slots[code, instance % streams].last
+    slots, numbers, places = state.slots, state.numbers, state.slots.shape[1]
+    size, code = numbers[SIZE], instance // places
+    last = slots[code, instance % places].last
     current, best = state.score[CURRENT, instance], state.score[BEST, instance]
     keys, instances = state.keys[BEST], state.lists[BEST]
     i = np.searchsorted(keys[:size], floor)
     while i < size and keys[i] < current:
         other = instances[i]
-        if other // streams != code and slots[other // streams, other % streams].last <= last:
+        if other // places != code and slots[other // places, other % places].last <= last:
             _dominate(state, code, other, k)
         i += 1
     keys, instances = state.keys[CURRENT], state.lists[CURRENT]
     i = np.searchsorted(keys[:size], ceiling, side="right") - 1
     while i >= 0 and keys[i] > best:
         other = instances[i]
-        if other // streams != code and slots[other // streams, other % streams].last >= last:
-            _dominate(state, other // streams, instance, k)
+        if other // places != code and slots[other // places, other % places].last >= last:
+            _dominate(state, other // places, instance, k)
         i -= 1
 
 
 @part
 def _score(state, instance, scoring):
-    streams = state.slots.shape[1]
-    code, last = instance // streams, state.slots[instance // streams, instance % streams].last
-    state.score[CURRENT, instance] = current_score(state.slots, code, last, scoring)
-    state.score[BEST, instance] = best_score(state.slots, code, last, scoring)
-
-
-@part
-def _enter(state, instance):
-    streams, size = state.slots.shape[1], state.numbers[SIZE]
-    for which in range(TIME):
-        insert(state.keys[which], state.lists[which], size, state.score[which, instance], instance)
-    last = state.slots[instance // streams, instance % streams].last
-    insert(state.moments, state.lists[TIME], size, last, instance)
-    state.numbers[SIZE] += 1
+    places, repeat = state.slots.shape[1], state.numbers[REPEAT]
+    code, last = instance // places, state.slots[instance // places, instance % places].last
+    state.score[CURRENT, instance] = current_score(state.slots, code, last, scoring, repeat)
+    state.score[BEST, instance] = best_score(state.slots, code, last, scoring, repeat)
 
 
 @part
@@ -116,56 +172,62 @@ def _update(state, instance, scoring, k):
 
 @kernel
 def expire(state, clock):
-    """Time moves on: instances end, the first of the list TIME first."""
-    numbers, streams = state.numbers, state.slots.shape[1]
+    """Time moves on: rows end, the first of the list TIME first. Objects are forgotten with the last of their rows."""
+    slots, numbers, places = state.slots, state.numbers, state.slots.shape[1]
     numbers[CLOCK] = clock
-    while numbers[SIZE] and state.moments[0] < clock:
-        instance = state.lists[TIME, 0]
-        _leave(state, instance)
-        if not is_held(state.slots, instance // streams, clock):
-            forget(state.slots, instance // streams)
+    ended = 0
+    while numbers[ROWS] and state.moments[0] < clock:
+        state.gone[ended] = state.lists[TIME, 0]
+        _end(state, state.gone[ended])
+        ended += 1
+    for i in range(ended):
+        code, lives = state.gone[i] // places, False
+        for place in range(places):
+            lives = lives or slots[code, place].last >= clock
+        if not lives:
+            forget(slots, code)
 
 
 @part
 def _take(rows, r, clock, k, state, scoring):
-    slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
+    slots, numbers, places = state.slots, state.numbers, state.slots.shape[1]
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
-    new = code * streams + stream
-    if slots[code, stream].held and slots[code, stream].last >= clock:
-        if is_later(slots[code, stream].time, slots[code, stream].position, rows.time[r], rows.position[r]):
-            numbers[REPEATED] += 1
+    place = _place_for(slots, code, stream, places // scoring.table.shape[1])
+    new, before = code * places + place, slots[code, place].last
+    if before != NEVER:
+        numbers[REPEATED] += 1
+        if is_later(slots[code, place].time, slots[code, place].position, rows.time[r], rows.position[r]):
             return
-        _leave(state, new)
-    taken, repeats = take_value(slots, code, stream, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
-    numbers[REPEATED] += repeats
-    if not taken:
-        return
+        if before >= clock:
+            _end(state, new)
+    take_value(slots, code, place, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
+    insert(state.moments, state.lists[TIME], numbers[ROWS], rows.last[r], new)
+    numbers[ROWS] += 1
     numbers[GONE] = 0
-    for s in range(streams):
-        if s != stream and slots[code, s].held and slots[code, s].last >= clock:
-            _update(state, code * streams + s, scoring, k)
+    for p in range(places):
+        if p != place and slots[code, p].held and slots[code, p].last >= clock:
+            _update(state, code * places + p, scoring, k)
     _score(state, new, scoring)
     state.dominators[new] = 0
-    _enter(state, new)
+    for which in range(TIME):
+        insert(state.keys[which], state.lists[which], numbers[SIZE], state.score[which, new], new)
+    numbers[SIZE] += 1
     _compare(state, new, -np.inf, np.inf, k)
     for i in range(numbers[GONE]):
-        instance = state.gone[i]
-        _leave(state, instance)
-        if not is_held(slots, instance // streams, clock):
-            forget(slots, instance // streams)
+        _leave(state, state.gone[i])
 
 
 @kernel
 def rank(state, k, shown):
     """Write the k best objects at the clock to the top: those that come first from the end of the list CURRENT."""
-    slots, numbers, streams, top = state.slots, state.numbers, state.slots.shape[1], state.top
+    slots, numbers, places, top = state.slots, state.numbers, state.slots.shape[1], state.top
     clock, found = numbers[CLOCK], 0
     top_code, top_score = shown.top_code, shown.top_score
     for e in range(numbers[SIZE] - 1, -1, -1):
         score = state.keys[CURRENT, e]
         if found == k and score < top_score[k - 1]:
             break
-        code = state.lists[CURRENT, e] // streams
+        code = state.lists[CURRENT, e] // places
         known = False
         for i in range(found):
             known = known or top_code[i] == code
@@ -175,7 +237,10 @@ def rank(state, k, shown):
         found = rank_in_top(shown, top, found, k, code, score, time, position)
     for i in range(found):
         shown.top_time[i] = top[0, i]
-        write_values(slots, top_code[i], clock, shown.top_values, i)
+        for s in range(shown.top_values.shape[1]):
+            times = places // shown.top_values.shape[1]
+            value, live, _ = _put_together(slots, top_code[i], s, times, clock, numbers[REPEAT])
+            shown.top_values[i, s] = value if live else np.nan
     return found
 
 
@@ -184,7 +249,7 @@ def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, 
     """Execute steps as far as there is room; return the first that was not, and how much is written."""
     entries = len(shown.code)
     while step < end:
-        if written + 2 * entries > len(out.at) or state.numbers[SIZE] == len(state.moments):
+        if written + 2 * entries > len(out.at) or state.numbers[ROWS] == len(state.moments):
             break
         expire(state, clocks[step])
         r = steps[step]

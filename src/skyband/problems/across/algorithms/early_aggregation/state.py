@@ -2,7 +2,8 @@
 
 The paper asks for dominators that end later; here they may end at the same moment, which with a slide is common. It
 counts scores strictly between the old one and the new; those equal to the old one have to be counted too. And it does
-not say what is known of an object without instances: it is forgotten.
+not say what is known of an object without instances. Here its values are remembered while they live: if it comes in
+another stream, more is known about its best score, and without that more than the k-dominance set would be held.
 """
 
 from __future__ import annotations
@@ -21,24 +22,26 @@ from skyband.problems.across.algorithms.early_aggregation.kernels import (
     CURRENT,
     LISTS,
     NUMBERS,
+    REPEAT,
     REPEATED,
+    ROWS,
     SIZE,
     TIME,
 )
-from skyband.problems.across.drivers.kernels.slots import START, best_score, current_score, new_slots, with_room
+from skyband.problems.across.drivers.kernels.slots import NEVER, START, new_slots, with_room
 from skyband.problems.across.drivers.step_driver import StepDriver
-from skyband.problems.across.operator import AcrossSpec
+from skyband.problems.across.operator import ONCE, AcrossSpec
 
 
 class State(NamedTuple):
-    slots: npt.NDArray[Any]  # SLOT, by object and stream
+    slots: npt.NDArray[Any]  # SLOT, by object and place: as many for each stream as an object may come there
     score: Floats  # by instance: CURRENT and BEST
     dominators: Ints  # by instance: how many objects dominate it
     who: Codes  # by instance: which these are, ranks [0, dominators)
     keys: Floats  # of the lists CURRENT and BEST, [0, SIZE): ascending
-    moments: Ints  # of the list TIME, [0, SIZE): ascending
-    lists: Ints  # the instances of each, in the order of its keys
-    gone: Ints  # scratch: instances that k objects have come to dominate
+    moments: Ints  # of the list TIME, [0, ROWS): ascending
+    lists: Ints  # the instances of each, in the order of its keys; of TIME, all rows that live
+    gone: Ints  # scratch: instances that k objects have come to dominate, or whose rows have ended
     top: Ints  # time and position of the objects of the top, best first
     numbers: Ints  # single numbers, by the names in `kernels`
 
@@ -50,9 +53,9 @@ class EarlyAggregation(StepDriver):
     def __init__(self, spec: AcrossSpec) -> None:
         super().__init__(spec)
         numbers = np.zeros(NUMBERS, np.int64)
-        numbers[CLOCK] = START
+        numbers[CLOCK], numbers[REPEAT] = START, spec.repeat
         self._s = State(
-            new_slots(0, spec.streams),
+            new_slots(0, self._places),
             np.zeros((2, 0)),
             np.zeros(0, np.int64),
             np.zeros((0, 0), np.int32),
@@ -65,30 +68,34 @@ class EarlyAggregation(StepDriver):
         )
 
     @property
+    def _places(self) -> int:
+        return self.spec.streams * (1 if self.spec.repeat == ONCE else self.spec.max_repeats)
+
+    @property
     def repeated(self) -> int:
         return int(self._s.numbers[REPEATED])
 
     def _prepare(self) -> None:
-        if self._s.numbers[SIZE] == len(self._s.moments):
+        if self._s.numbers[ROWS] == len(self._s.moments):
             self._widen(2 * len(self._s.moments))
 
     def _grow(self, codes: int) -> None:
-        streams, known = self.spec.streams, len(self._s.slots)
-        score, dominators = np.zeros((2, codes * streams)), np.zeros(codes * streams, np.int64)
-        score[:, : known * streams], dominators[: known * streams] = self._s.score, self._s.dominators
-        who = np.zeros((codes * streams, min(self.spec.k, codes)), np.int32)
-        who[: known * streams, : self._s.who.shape[1]] = self._s.who
+        room, known = codes * self._places, len(self._s.slots) * self._places
+        score, dominators = np.zeros((2, room)), np.zeros(room, np.int64)
+        score[:, :known], dominators[:known] = self._s.score, self._s.dominators
+        who = np.zeros((room, min(self.spec.k, codes)), np.int32)
+        who[:known, : self._s.who.shape[1]] = self._s.who
         top = np.zeros((2, len(self._shown.code)), np.int64)
         self._s = self._s._replace(
             slots=with_room(self._s.slots, codes), score=score, dominators=dominators, who=who, top=top
         )
 
     def _widen(self, room: int) -> None:
-        size = self._s.numbers[SIZE]
+        rows = self._s.numbers[ROWS]
         keys, moments = np.zeros((2, room)), np.zeros(room, np.int64)
         lists, gone = np.zeros((LISTS, room), np.int64), np.zeros(room, np.int64)
-        keys[:, :size], moments[:size] = self._s.keys[:, :size], self._s.moments[:size]
-        lists[:, :size] = self._s.lists[:, :size]
+        keys[:, :rows], moments[:rows] = self._s.keys[:, :rows], self._s.moments[:rows]
+        lists[:, :rows] = self._s.lists[:, :rows]
         self._s = self._s._replace(keys=keys, moments=moments, lists=lists, gone=gone)
 
     def _rank_now(self, clock: int) -> int:
@@ -101,13 +108,13 @@ class EarlyAggregation(StepDriver):
     # -- state --------------------------------------------------------------------------------------------------------
 
     def _live(self) -> npt.NDArray[np.bool_]:
-        return np.asarray((self._s.slots["held"] != 0).any(axis=1))
+        return np.asarray((self._s.slots["last"] != NEVER).any(axis=1))
 
     def _compact(self, kept: Ints, code_of: Codes) -> None:
-        streams, size = self.spec.streams, self._s.numbers[SIZE]
-        instances = (kept[:, np.newaxis] * streams + np.arange(streams)).ravel()
-        lists = self._s.lists
-        lists[:, :size] = code_of[lists[:, :size] // streams].astype(np.int64) * streams + lists[:, :size] % streams
+        places, numbers = self._places, self._s.numbers
+        instances = (kept[:, np.newaxis] * places + np.arange(places)).ravel()
+        for some, size in zip(self._s.lists, numbers[[SIZE, SIZE, ROWS]], strict=True):
+            some[:size] = code_of[some[:size] // places].astype(np.int64) * places + some[:size] % places
         who = self._s.who[instances, : len(kept)]
         # What is dominated by an object that is gone is gone too; other entries are left over from others.
         who = np.maximum(code_of[np.minimum(who, len(code_of) - 1)], 0).astype(np.int32)
@@ -119,33 +126,39 @@ class EarlyAggregation(StepDriver):
         )
 
     def _in_use(self) -> Arrays:
-        size = self._s.numbers[SIZE]
+        size, rows = self._s.numbers[[SIZE, ROWS]]
         of_objects = {name: getattr(self._s, name) for name in ("numbers", "slots", "score", "dominators", "who")}
-        of_lists = {name: getattr(self._s, name)[..., :size] for name in ("keys", "moments", "lists")}
-        return of_objects | of_lists
+        lists = self._s.lists[:, :rows].copy()
+        lists[:TIME, size:] = 0
+        return of_objects | {"keys": self._s.keys[:, :size], "moments": self._s.moments[:rows], "lists": lists}
 
     def validate(self, saved: Saved) -> None:
         super().validate(saved)
-        slots, size, lists = saved["own_slots"], len(saved["own_moments"]), saved["own_lists"]
+        slots, rows, lists = saved["own_slots"], len(saved["own_moments"]), saved["own_lists"]
         places, codes = slots.size, len(slots)
         saved.length(NUMBERS, "own_numbers")
-        saved.promise(saved["own_numbers"][SIZE] == size, "'own_numbers' counts other instances than there are")
-        saved.counts("own_numbers", saved["own_numbers"][[REPEATED]])
+        numbers, size = saved["own_numbers"], saved["own_keys"].shape[-1]
+        saved.promise(numbers[SIZE] == size, "'own_numbers' counts other instances than there are")
+        saved.promise(numbers[ROWS] == rows, "'own_numbers' counts other rows than there are")
+        saved.promise(numbers[REPEAT] == self.spec.repeat, "'own_numbers' puts values together in another way")
+        saved.counts("own_numbers", numbers[[REPEATED]])
         saved.shape("own_score", 2, places)
         saved.shape("own_who", places, min(self.spec.k, codes))
         saved.length(places, "own_dominators")
         saved.shape("own_keys", 2, size)
-        saved.shape("own_lists", LISTS, size)
+        saved.shape("own_lists", LISTS, rows)
+        saved.promise(size <= rows, "'own_keys' has more instances than there are rows")
         saved.indices("own_who", saved["own_who"], codes)
         saved.within("own_dominators", saved["own_dominators"], 0, saved["own_who"].shape[1])
-        held, keys = np.flatnonzero(slots["held"].ravel()), [*saved["own_keys"], saved["own_moments"]]
-        true = [*saved["own_score"], slots["last"].ravel()]
-        for which in range(LISTS):
-            saved.promise(np.array_equal(np.sort(lists[which]), held), "'own_lists' has not every instance once")
+        held, live = np.flatnonzero(slots["held"].ravel()), np.flatnonzero(slots["last"].ravel() >= numbers[CLOCK])
+        saved.promise(bool(np.isin(held, live).all()), "'own_slots' holds instances that are over")
+        keys, true = [*saved["own_keys"], saved["own_moments"]], [*saved["own_score"], slots["last"].ravel()]
+        for which, there in enumerate((held, held, live)):
+            some = lists[which, : len(keys[which])]
+            saved.promise(np.array_equal(np.sort(some), there), "'own_lists' has not every instance once")
             saved.numbers("own_keys", keys[which])
             saved.ascends("own_keys", keys[which])
-            same = np.array_equal(true[which][lists[which]], keys[which])
-            saved.promise(same, "'own_keys' are not those of the instances")
+            saved.promise(np.array_equal(true[which][some], keys[which]), "'own_keys' are not those of the instances")
         # Whoever dominates an instance is known once: otherwise there would be more of them than room.
         known = np.arange(saved["own_who"].shape[1]) < saved["own_dominators"][:, None]
         who = np.sort(np.where(known, saved["own_who"], -1 - np.arange(known.shape[1])), axis=1)
@@ -162,24 +175,26 @@ class EarlyAggregation(StepDriver):
         return set(zip(code.tolist(), self._s.slots["last"][code, stream].tolist(), strict=True))
 
     def check(self) -> None:
-        slots, clock, size, streams = self._s.slots, self._s.numbers[CLOCK], self._s.numbers[SIZE], self.spec.streams
-        held = np.flatnonzero(slots["held"].ravel())
-        for which in range(LISTS):
-            assert sorted(self._s.lists[which, :size].tolist()) == held.tolist(), "each list has every instance held"
+        slots, numbers, places = self._s.slots, self._s.numbers, self._places
+        held, live = np.flatnonzero(slots["held"].ravel()), np.flatnonzero(slots["last"].ravel() >= numbers[CLOCK])
+        for which, there, size in zip(range(LISTS), (held, held, live), numbers[[SIZE, SIZE, ROWS]], strict=True):
+            found = sorted(self._s.lists[which, :size].tolist())
+            assert found == there.tolist(), "lists of scores have every instance held, that of times every row"
         if self.repeated:
             return
-        for keys in (self._s.keys[CURRENT, :size], self._s.keys[BEST, :size], self._s.moments[:size]):
+        size, rows = numbers[[SIZE, ROWS]]
+        for keys in (self._s.keys[CURRENT, :size], self._s.keys[BEST, :size], self._s.moments[:rows]):
             assert (keys[1:] >= keys[:-1]).all(), "lists are sorted"
-        moments = {int(i): int(slots["last"][i // streams, i % streams]) for i in held}
-        sure = {i: current_score(slots, i // streams, last, self._scoring) for i, last in moments.items()}
-        best = {i: best_score(slots, i // streams, last, self._scoring) for i, last in moments.items()}
-        for i, last in moments.items():
-            assert last >= clock, "what has ended is not held"
+        moments = {int(i): int(slots["last"].ravel()[i]) for i in live}
+        of = self._scoring, self.spec.repeat
+        sure = {int(i): kernels.current_score(slots, i // places, moments[int(i)], *of) for i in held}
+        best = {int(i): kernels.best_score(slots, i // places, moments[int(i)], *of) for i in held}
+        for i in sure:
             assert (self._s.score[CURRENT, i], self._s.score[BEST, i]) == (sure[i], best[i]), "scores are known"
-            by = {j // streams for j, end in moments.items() if end >= last and sure[j] > best[i]} - {i // streams}
+            by = {j // places for j in sure if moments[j] >= moments[i] and sure[j] > best[i]} - {i // places}
             assert len(by) < self.spec.k, "fewer than k objects dominate an instance that is held"
             known = set(self._s.who[i, : self._s.dominators[i]].tolist())
             assert by == known, "and it is known which they are"
-        for which, lists in ((TIME, self._s.moments), (CURRENT, self._s.keys[CURRENT]), (BEST, self._s.keys[BEST])):
-            found = {TIME: moments, CURRENT: sure, BEST: best}[which]
-            assert [found[int(i)] for i in self._s.lists[which, :size]] == lists[:size].tolist(), "keys are true"
+        for which, keys in ((TIME, self._s.moments), (CURRENT, self._s.keys[CURRENT]), (BEST, self._s.keys[BEST])):
+            true, n = {TIME: (moments, rows), CURRENT: (sure, size), BEST: (best, size)}[which]
+            assert [true[int(i)] for i in self._s.lists[which, :n]] == keys[:n].tolist(), "keys are true"

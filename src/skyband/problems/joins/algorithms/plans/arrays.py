@@ -63,9 +63,10 @@ VARIABLES, KEYS, FOLLOWING, PRECEDING, ENTRY_DISTINCT, SUMS, DELTA, ENTRY_WIDTH 
 # … and of a group.
 GROUP_PARTS, GROUP_VALUES, GROUP_DISTINCT, GROUP_SUMS, GROUP_WIDTH = range(26, 31)
 # Where parts of the scratch start.
-OWN, CHOSEN, CURSOR, LIMBS, VALUES = range(31, 36)
-DISTINCTS, DISTINCT_ROWS = 36, 37  # columns whose different values are counted, and the rows that describe them
-CONFIG = 38
+OWN, CHOSEN, CURSOR, LIMBS, LASTS, VALUES = range(31, 37)
+DISTINCTS, DISTINCT_ROWS = 37, 38  # columns whose different values are counted, and the rows that describe them
+APART = 39  # 1: each input has a clock of its own, and what is later on one cannot be compared with another
+CONFIG = 40
 
 # -- rows of the program -----------------------------------------------------------------------------------------------
 
@@ -98,9 +99,8 @@ IS_TOUCHED, VALID, IS_LIVE, PLACE, SCORE, IN_RESERVE, GROUP_FIXED = range(7)  # 
 # Lists of groups, in no order; all whose score exceeds TAU are in the reserve.
 L_TOUCHED, L_LIVING, L_RESERVE, GROUP_LISTS = range(4)
 E_SLOT, E_SIGN = range(2)  # sign 1: comes, -1: goes
-M_END, M_NOW, M_AT = range(
-    3
-)  # of a moment: where its events end, what LAST is compared with, what is shown as its time
+# Of a moment: where its events end, what is shown as its time and, by input, what LAST is compared with.
+M_END, M_AT, M_NOW = range(3)
 # A tally: how many joined rows of a group have a value. The owner is group * DISTINCTS + the column; NONE: no tally.
 Y_OWNER, Y_VALUE, Y_ROWS, TALLY_WIDTH = range(4)
 O_AT, O_TURN, O_GROUP, O_LIVE, O_VALID, O_VALUES = range(6)

@@ -125,6 +125,7 @@ def config_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool
         (arrays.TOP_BY, spec.top_by),
         (arrays.ASCENDING, spec.ascending),
         (arrays.DISTINCTS, len(spec.distincts)),
+        (arrays.APART, spec.counts_apart),
     ):
         numbers[name] = value
     _place_columns(numbers, spec, graph, terms, max(map(len, links)), coalesce=coalesce)
@@ -152,7 +153,7 @@ def _place_columns(
             arrays.GROUP_FIXED,
             (parts, len(spec.aggregates), len(spec.distincts), sums_width(terms)),
         ),
-        (arrays.OWN, 0, (stairs, inputs, inputs, digits)),
+        (arrays.OWN, 0, (stairs, inputs, inputs, digits, inputs)),
     ):
         numbers[first : first + len(widths) + 1] = start + np.cumsum([0, *widths])
 

@@ -88,7 +88,7 @@ class EntryTable:
         for column, variable in enumerate(own):
             self.rows[entries, numbers[VARIABLES] + variable] = variables[:, column]
         for d, domain in enumerate(self._graph.domains):
-            if set(domain) <= set(own):
+            if domain and set(domain) <= set(own):  # what is found by nothing has the key 0
                 columns = [own.index(variable) for variable in domain]
                 self.rows[entries, numbers[KEYS] + d] = self._keys[d].encode(variables[:, columns])
         keys = max((keys.count for keys in self._keys), default=0)

@@ -25,7 +25,9 @@ class GroupTable:
         self.rows = self._new_rows(room)  # [0, GROUPS): by code; see arrays.py
         self.lists = np.zeros((arrays.GROUP_LISTS, room + 1), np.int64)  # by list: codes, in no order
         self.table = np.full(_table_size(room), arrays.NONE, np.int64)  # by hash of the parts: a code, or NONE
-        self.stairs = new_stairs(room * config.of(arrays.STAIRS), room)  # of group g: STAIRS owners from g * STAIRS on
+        clocks = len(spec.inputs) if spec.counts_apart else 1
+        # Of group g: STAIRS owners from g * STAIRS on.
+        self.stairs = new_stairs(room * config.of(arrays.STAIRS), room, clocks)
         self.tallies = Tallies(len(spec.distincts), counters)
 
     def parts(self, groups: Ints) -> Codes:

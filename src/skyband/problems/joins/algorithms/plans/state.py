@@ -14,7 +14,7 @@ from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.arrays import BROKEN, LIVING, WRITTEN, longer, table
 from skyband.problems.joins.algorithms.plans.config import config_of, terms_of
 from skyband.problems.joins.algorithms.plans.entries import EntryTable
-from skyband.problems.joins.algorithms.plans.graph import graph_of
+from skyband.problems.joins.algorithms.plans.graph import Graph, graph_of
 from skyband.problems.joins.algorithms.plans.groups import GroupTable
 from skyband.problems.joins.algorithms.plans.kernels.matching import (
     DONE,
@@ -26,8 +26,10 @@ from skyband.problems.joins.algorithms.plans.kernels.matching import (
 )
 from skyband.problems.joins.algorithms.plans.kernels.running import line_up, run, write_rows
 from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
-from skyband.problems.joins.drivers.clock import JoinClock, Moves
+from skyband.problems.joins.drivers.arrivals import ArrivalClock
+from skyband.problems.joins.drivers.clock import JoinClock
 from skyband.problems.joins.drivers.lifetimes import Coming
+from skyband.problems.joins.drivers.live_rows import LiveRows, Moves
 from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, KeptCells, Known, Plan, ShowsGroups, Spec
 
 _LIVE = ("last", "cell", "arguments", "valid", "weight")  # of a live row, in a snapshot
@@ -54,10 +56,10 @@ class Joined(ShowsGroups):
         # Nothing to join with, and no values to tell apart: rows go straight to groups.
         self._alone = plan.multiply and len(spec.inputs) == 1 and not spec.distincts
         self._rooms = {"initial_room": initial_room, "most_groups": most_groups, "forget_at": forget_at}
-        self._graph = graph_of(spec)
+        self._graph = self._graph_of(spec)
         self._terms = terms_of(spec)
         self._config = config_of(spec, self._graph, self._terms, coalesce=plan.multiply)
-        self._clock = JoinClock(spec, coalesce=plan.multiply)
+        self._clock: LiveRows = ArrivalClock(spec) if spec.counts_apart else JoinClock(spec, coalesce=plan.multiply)
         self._counters = np.zeros(arrays.COUNTERS, np.int64)  # by name: see arrays.py
         self._counters[[arrays.TAU, arrays.KTH]] = arrays.MISSING
         self._turns = 0  # moments so far
@@ -72,6 +74,10 @@ class Joined(ShowsGroups):
         self._groups = GroupTable(spec, self._config, self._counters, room, most_groups, forget_at)
         self._records = table(room, arrays.O_VALUES + len(spec.aggregates))  # [0, WRITTEN): by moment
         self._make_scratch()
+
+    @staticmethod
+    def _graph_of(spec: Spec) -> Graph:
+        return graph_of(spec)
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
@@ -101,14 +107,10 @@ class Joined(ShowsGroups):
         if order is not None:
             relations = [i for i, source in enumerate(self.spec.inputs) if source.relation]
             order = order[~np.isin(order, relations)]
-        batch = batch._replace(rows=tuple(streams), order=order)
-        if self.spec.every == 0:
-            return self._run(self._clock.arrive(batch))
-        self._clock.wait(batch)
-        return self._close(self._clock.watermark())
+        return self._run(self._clock.take(batch._replace(rows=tuple(streams), order=order)))
 
     def advance(self, watermark: int) -> Answer:
-        return self._close(watermark)
+        return self._run(self._clock.close(watermark))
 
     def next_close(self) -> int | None:
         return self._clock.next_close() if self.spec.every else None
@@ -116,7 +118,7 @@ class Joined(ShowsGroups):
     def finish(self) -> Answer:
         if not self.spec.waits:
             return self._run(None)
-        return self._close(self._clock.last_end())
+        return self._run(self._clock.close(self._clock.last_end()))
 
     def parts(self, groups: Ints) -> Codes:
         return self._groups.parts(groups)
@@ -216,9 +218,6 @@ class Joined(ShowsGroups):
         first = arrays.R_ARGUMENTS
         return self._slots[slots, first : first + len(self.spec.inputs[source].floats)]
 
-    def _close(self, watermark: int) -> Answer:
-        return self._run(self._clock.close(watermark) if watermark > BEFORE else None)
-
     def _add_cells(self, source: int, cells: Cells) -> None:
         self._entries.add_cells(source, cells)
         grouped = self.spec.grouped_inputs
@@ -287,6 +286,7 @@ class Joined(ShowsGroups):
             for term, rows in ((term, moves.coming[term.input]) for term in self._terms)
         )
         is_pair = len(self.spec.inputs) == 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
+        is_pair = is_pair and all(self._graph.domains)  # what is found by a key agrees in all variables
         self._counters[arrays.PAIR] = is_pair and not self.spec.distincts and row_bits <= SAFE_BITS
         if terms == self._terms:
             return
@@ -360,4 +360,4 @@ def _events(moves: Moves) -> tuple[Ints, Ints]:
     events, at = table(int(end[-1]), 2), end - counts
     for slots, moment, sign in (*gone, *come):
         line_up(events, at, slots, moment, sign)
-    return events, np.stack([end, moves.now, moves.at], axis=1)
+    return events, np.column_stack([end, moves.at, moves.now])

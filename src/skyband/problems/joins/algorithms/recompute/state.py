@@ -33,6 +33,7 @@ from skyband.problems.joins.operator import (
     Spec,
     is_float,
 )
+from skyband.windows import Ticks
 
 Groups = dict[tuple[int, ...], tuple[Any, ...]]  # by the parts of each group: the values of its aggregates
 
@@ -73,9 +74,15 @@ class Recompute(ShowsGroups):
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
-        # All end together, but each input has its own size, and has come as far as its rows say.
-        self._windows: list[PlainWindow[Row]] = [PlainWindow(spec.window(source)) for source in spec.inputs]
+        # All end together, but each input has its own size, and has come as far as its rows say. A window of arrivals
+        # counts those of its own input, but an answer is due every so many of all inputs: it has no slide of its own.
+        every = 0 if spec.by_count else spec.every
+        self._windows: list[PlainWindow[Row]] = [
+            PlainWindow(Ticks(source.size, every, spec.lateness, spec.by_count)) for source in spec.inputs
+        ]
         self._streams = [w for w, source in zip(self._windows, spec.inputs, strict=True) if not source.relation]
+        self._arrivals = 0  # by count: of all streams
+        self._unanswered: list[tuple[int, Row | None]] = []  # by count: input and row of those since the last answer
         self._turns = 0
         self._cells: list[list[Cell]] = [[] for _ in spec.inputs]
         self._codes: dict[tuple[int, ...], int] = {}
@@ -96,11 +103,13 @@ class Recompute(ShowsGroups):
             window = self._windows[source]
             if self._spec.inputs[source].relation:
                 window.rows += [] if row is None else [Held(row, BEFORE, BEFORE)]  # there before every window, for good
+            elif self._spec.by_count:
+                self._count(source, row)
             elif self._spec.every:
                 window.arrive(row, time)
             else:
                 self._arrive_and_slide(window, row, time)
-        if self._spec.every:  # the slowest input decides; what a row may still count in, its own
+        if self._spec.waits:  # the slowest input decides; what a row may still count in, its own
             self._close(min(window.due for window in self._streams))
         return self._take_answer()
 
@@ -110,6 +119,18 @@ class Recompute(ShowsGroups):
             each.now = max(each.now, time)
             each.forget_before(each.now)
         self._show(window.moment)
+
+    def _count(self, source: int, row: Row | None) -> None:
+        """Every so many arrivals, all of them come to their windows, and an answer is due."""
+        self._arrivals += 1
+        self._unanswered.append((source, row))
+        if self._arrivals % max(1, self._spec.every):
+            return
+        for i, each in self._unanswered:
+            self._windows[i].arrive(each, 0)
+            self._windows[i].forget_before(0)
+        self._unanswered = []
+        self._show(self._arrivals)
 
     def advance(self, watermark: int) -> Answer:
         self._close(watermark)
@@ -237,10 +258,13 @@ class Recompute(ShowsGroups):
 
     def _used(self) -> list[set[int]]:
         """By input: the cells that have rows."""
-        return [{held.row.cell for held in window.rows} for window in self._windows]
+        used = [{held.row.cell for held in window.rows} for window in self._windows]
+        for i, row in self._unanswered:
+            used[i] |= set() if row is None else {row.cell}
+        return used
 
     def rows_held(self) -> int:
-        return sum(len(window.rows) for window in self._windows)
+        return sum(len(window.rows) for window in self._windows) + len(self._unanswered)
 
     def groups_live(self) -> int:
         return len(self._groups(self._streams[0].closed))
@@ -267,17 +291,23 @@ class Recompute(ShowsGroups):
             self._windows[i].rows = [
                 held._replace(row=held.row._replace(cell=number[held.row.cell])) for held in self._windows[i].rows
             ]
+            self._unanswered = [
+                (j, row if j != i or row is None else row._replace(cell=number[row.cell]))
+                for j, row in self._unanswered
+            ]
         self._codes = {}
         self._find_shown()
 
     def state(self) -> Arrays:
-        return saved((self._turns, self._cells, [window.state() for window in self._windows]))
+        counted = self._arrivals, self._unanswered
+        return saved((self._turns, self._cells, [window.state() for window in self._windows], counted))
 
     def validate(self, saved: Saved) -> None:
         """Nothing that loops without bounds would see: what is wrong is found by `restore`, or does no harm."""
 
     def restore(self, state: Arrays) -> None:
-        self._turns, cells, windows = read(state)
+        self._turns, cells, windows, (self._arrivals, unanswered) = read(state)
+        self._unanswered = [(i, None if row is None else Row(*row)) for i, row in unanswered]
         self._cells = [[Cell(*cell) for cell in each] for each in cells]
         for window, saved_window in zip(self._windows, windows, strict=True):
             window.restore(saved_window, Row._make)

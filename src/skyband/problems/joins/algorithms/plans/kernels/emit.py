@@ -14,6 +14,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     A_TERM,
     AGGREGATE_ROWS,
     AGGREGATES,
+    APART,
     ASCENDING,
     BROKEN,
     DIRTY,
@@ -64,7 +65,14 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     VALUES,
     WRITTEN,
 )
-from skyband.problems.joins.algorithms.plans.kernels.stairs import LENGTH, OFFSET, VALUE, clear, expire
+from skyband.problems.joins.algorithms.plans.kernels.stairs import (
+    LENGTH,
+    OFFSET,
+    VALUE,
+    clear,
+    expire,
+    expire_apart,
+)
 from skyband.problems.joins.algorithms.plans.kernels.sums import as_float, as_int
 from skyband.problems.joins.operator import AVG, COUNT, DISTINCT, SUM
 
@@ -91,9 +99,7 @@ def settle(config, program, groups, lists, group_stairs, moments, turn, records,
         live, was_live = row[config[GROUP_SUMS]] > 0, row[IS_LIVE] != 0
         valid = 0
         if live:
-            valid = evaluate(
-                config, program, groups, group_stairs, scratch, floats, counters, group, moments[turn, M_NOW]
-            )
+            valid = evaluate(config, program, groups, group_stairs, scratch, floats, counters, group, moments, turn)
         else:
             for s in range(config[STAIRS]):
                 clear(group_stairs, group * config[STAIRS] + s)
@@ -118,7 +124,7 @@ def settle(config, program, groups, lists, group_stairs, moments, turn, records,
 
 
 @inlined
-def evaluate(config, program, groups, group_stairs, scratch, floats, counters, group, now):
+def evaluate(config, program, groups, group_stairs, scratch, floats, counters, group, moments, turn):
     """The aggregates of a group, to scratch; returns which have a value. `floats` is the same memory as scratch."""
     valid = 0
     for a in range(config[AGGREGATES]):
@@ -134,11 +140,16 @@ def evaluate(config, program, groups, group_stairs, scratch, floats, counters, g
             valid |= 1 << a
             continue
         if function != COUNT and function != SUM and function != AVG:
-            owner = group * config[STAIRS] + aggregate[A_STAIR]
-            expire(group_stairs, owner, now)
-            header = group_stairs.owners[owner]
-            if header[LENGTH] > 0:
-                value = group_stairs.steps[header[OFFSET], VALUE]
+            owner, lowest = group * config[STAIRS] + aggregate[A_STAIR], NONE
+            if config[APART]:
+                lowest = expire_apart(group_stairs, owner, moments[turn, M_NOW:])
+            else:
+                expire(group_stairs, owner, moments[turn, M_NOW])
+                header = group_stairs.owners[owner]
+                if header[LENGTH] > 0:
+                    lowest = header[OFFSET]
+            if lowest != NONE:
+                value = group_stairs.steps[lowest, VALUE]
                 if program[config[STAIR_ROWS] + aggregate[A_STAIR], S_NEGATED]:
                     value = ~value
                 if aggregate[A_FLOAT] and value < 0:

@@ -6,6 +6,7 @@ import numpy as np
 
 from skyband.kernels.compiling import kernel, part
 from skyband.problems.joins.algorithms.plans.arrays import (
+    APART,
     BROKEN,
     C_INPUT,
     C_VARIABLE,
@@ -29,6 +30,8 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     KEYS,
     L_TOUCHED,
     LAST,
+    LASTS,
+    M_NOW,
     MATCHES,
     NONE,
     OWN,
@@ -59,7 +62,14 @@ from skyband.problems.joins.algorithms.plans.arrays import (
 )
 from skyband.problems.joins.algorithms.plans.kernels.distinct import room_to_tally, tally
 from skyband.problems.joins.algorithms.plans.kernels.hashing import mix
-from skyband.problems.joins.algorithms.plans.kernels.stairs import LENGTH, OFFSET, UNTIL, VALUE, insert
+from skyband.problems.joins.algorithms.plans.kernels.stairs import (
+    LENGTH,
+    OFFSET,
+    UNTIL,
+    VALUE,
+    insert,
+    insert_apart,
+)
 from skyband.problems.joins.algorithms.plans.kernels.sums import add_scaled
 
 DONE, MORE_GROUPS, MORE_ENTRY_STEPS, MORE_GROUP_STEPS, MORE_RECORDS, MORE_TALLIES = range(6)
@@ -89,7 +99,8 @@ def join(
     counters,
     entry,
     last,
-    now,
+    moments,
+    turn,
     sign,
     comes,
     again,
@@ -136,7 +147,7 @@ def join(
         if not room_to_tally(config, tallies, counters):
             return MORE_TALLIES
         if comes and not add_steps(
-            config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now
+            config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, moments, turn
         ):
             return MORE_GROUP_STEPS
         add_match(config, program, entries, groups, lists, tallies, scratch, counters, group, source, entry, sign)
@@ -198,11 +209,15 @@ def add_match(config, program, entries, groups, lists, tallies, scratch, counter
 
 
 @part
-def add_steps(config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, now):
+def add_steps(config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, moments, turn):
     """Add the values of a combination to the staircases of its group. It lives until the first of its rows goes."""
     chosen = config[CHOSEN]
     if config[STAIRS] == 0:
         return True
+    if config[APART]:
+        return add_steps_apart(
+            config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, moments, turn
+        )
     for i in range(config[INPUTS]):
         mine = program[config[INPUT_ROWS] + i]
         others = last
@@ -219,11 +234,40 @@ def add_steps(config, program, entries, entry_stairs, group_stairs, scratch, gro
             header = entry_stairs.owners[scratch[chosen + i] * config[STAIRS_WIDE] + s - mine[I_STAIR]]
             for p in range(header[OFFSET], header[OFFSET] + header[LENGTH]):
                 until = entry_stairs.steps[p, UNTIL]
-                if until >= now:
+                if until >= moments[turn, M_NOW + i]:
                     if not insert(group_stairs, owner, min(others, until), entry_stairs.steps[p, VALUE]):
                         return False
                     if until >= others:
                         break  # later ones are larger, and live no longer
+    return True
+
+
+@part
+def add_steps_apart(config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, moments, turn):
+    """The same where each input has a clock of its own."""
+    chosen, inputs = config[CHOSEN], config[INPUTS]
+    lasts = scratch[config[LASTS] : config[LASTS] + inputs]  # of the combination's rows, that of the last of each entry
+    for j in range(inputs):
+        lasts[j] = last if j == source else entries[scratch[chosen + j], LAST]
+    for i in range(inputs):
+        mine, latest = program[config[INPUT_ROWS] + i], lasts[i]
+        for s in range(mine[I_STAIR], mine[I_STAIR_END]):
+            owner = group * config[STAIRS] + s
+            if i == source:
+                value = scratch[config[OWN] + s]
+                if has_value(config, program, entries, source, s) and not insert_apart(
+                    group_stairs, owner, lasts, value
+                ):
+                    return False
+                continue
+            header = entry_stairs.owners[scratch[chosen + i] * config[STAIRS_WIDE] + s - mine[I_STAIR]]
+            for p in range(header[OFFSET], header[OFFSET] + header[LENGTH]):
+                lasts[i] = entry_stairs.steps[p, UNTIL]
+                if lasts[i] >= moments[turn, M_NOW + i] and not insert_apart(
+                    group_stairs, owner, lasts, entry_stairs.steps[p, VALUE]
+                ):
+                    return False
+        lasts[i] = latest
     return True
 
 

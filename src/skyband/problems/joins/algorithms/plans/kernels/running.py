@@ -32,7 +32,6 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     L_TOUCHED,
     LISTED,
     M_END,
-    M_NOW,
     MATCHES,
     PAIR,
     R_ARGUMENTS,
@@ -110,7 +109,7 @@ def run(
     """Take events until there are no more, or until something runs out: the status says what."""
     while counters[TURN] < len(moments):
         turn = counters[TURN]
-        now, end = moments[turn, M_NOW], moments[turn, M_END]
+        end = moments[turn, M_END]
         if config[COALESCE] and config[INPUTS] == 1 and config[DISTINCTS] == 0:
             take_alone(config, program, entries, slots, groups, lists, events, end, counters)
             status = DONE
@@ -123,12 +122,12 @@ def run(
             else:
                 status = take_listed(
                     *(config, program, entries, first, listed, groups, lists, table, tallies, entry_stairs),
-                    *(group_stairs, scratch, counters, now),
+                    *(group_stairs, scratch, counters, moments, turn),
                 )
         else:
             status = take_events(
                 *(config, program, entries, first, slots, groups, lists, table, tallies, entry_stairs, group_stairs),
-                *(scratch, counters, events, end, now),
+                *(scratch, counters, events, end, moments, turn),
             )
         if status != DONE:
             return status
@@ -159,7 +158,8 @@ def take_events(
     counters,
     events,
     end,
-    now,
+    moments,
+    turn,
 ):
     """The events of a moment, one after the other."""
     sums, changes = config[SUMS], np.int64(0)  # entry 0 is what an event changes
@@ -169,7 +169,7 @@ def take_events(
         read_row(config, program, entries, slots, slot, scratch)
         again = counters[STAGE] == JOIN
         if not again:
-            if not update(config, program, entries, first, entry_stairs, scratch, entry, sign, last, now):
+            if not update(config, program, entries, first, entry_stairs, scratch, entry, sign, last, moments, turn):
                 return MORE_ENTRY_STEPS
             counters[STAGE] = JOIN
         if counters[PAIR]:
@@ -178,7 +178,7 @@ def take_events(
         else:
             status = join(
                 *(config, program, entries, first, groups, lists, table, tallies, entry_stairs, group_stairs, scratch),
-                *(counters, entry, last, now, sign, sign > 0, again),
+                *(counters, entry, last, moments, turn, sign, sign > 0, again),
             )
         if status != DONE:
             return status
@@ -202,7 +202,8 @@ def take_listed(
     group_stairs,
     scratch,
     counters,
-    now,
+    moments,
+    turn,
 ):
     """Join what was gathered, entry by entry: what changed of one with all there is now of the others."""
     sums, delta = config[SUMS], config[DELTA]
@@ -220,7 +221,7 @@ def take_listed(
                 counters[STAGE] = JOIN
             status = join(
                 *(config, program, entries, first, groups, lists, table, tallies, entry_stairs, group_stairs, scratch),
-                *(counters, entry, now, now, 1, False, again),
+                *(counters, entry, np.int64(0), moments, turn, 1, False, again),
             )
             if status != DONE:
                 return status

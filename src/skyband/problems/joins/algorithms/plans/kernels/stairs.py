@@ -3,6 +3,9 @@
 Of two values the later to expire hides the other while it is no larger. What is not hidden, a skyband with k = 1, is a
 staircase: in order of expiry, values rise. Its first step that has not expired is the minimum, now and for as long as
 nothing comes. An owner's steps lie in a slab of 2**c of the pool; kernels never grow it: they say that it is full.
+
+Where inputs have clocks of their own, a value expires with the first of several rows, and nobody knows with which. Then
+a step has a last moment on each clock, and hides another if it is later on all of them. Such steps are in no order.
 """
 
 from __future__ import annotations
@@ -12,15 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.core.operator import Ints
-from skyband.kernels.compiling import part
+from skyband.kernels.compiling import inlined, part
 from skyband.problems.joins.algorithms.plans.arrays import longer
 
 SMALLEST = 1  # log2 of the smallest slab
 CLASSES = 48
 NONE = -1
 
-# Columns of a step: the last moment at which it counts (in a free slab's first step, the next free slab), its value.
-UNTIL, VALUE = 0, 1
+# Columns of a step: its value, and the last moment at which it counts; where clocks are apart, on each of them. In the
+# first step of a free slab, the next free slab stands in place of that moment.
+VALUE, UNTIL = 0, 1
 # Columns of an owner. Capacity 0: no slab.
 OFFSET, LENGTH, CAPACITY = 0, 1, 2
 
@@ -38,10 +42,10 @@ class Stairs(NamedTuple):
         return self._replace(steps=longer(self.steps, 2 * len(self.steps) + 64))
 
 
-def new_stairs(owners: int, steps: int) -> Stairs:
+def new_stairs(owners: int, steps: int, clocks: int = 1) -> Stairs:
     free = np.full(CLASSES + 1, NONE, np.int64)
     free[CLASSES] = 0
-    return Stairs(np.zeros((steps, 2), np.int64), np.zeros((owners, 3), np.int64), free)
+    return Stairs(np.zeros((steps, UNTIL + clocks), np.int64), np.zeros((owners, 3), np.int64), free)
 
 
 @part
@@ -75,16 +79,21 @@ def _widen(stairs, owner):
         stairs.free[CLASSES] = slab + (1 << c)
     n, old = header[LENGTH], header[OFFSET]
     for j in range(n):
-        stairs.steps[slab + j, UNTIL] = stairs.steps[old + j, UNTIL]
-        stairs.steps[slab + j, VALUE] = stairs.steps[old + j, VALUE]
+        _copy(stairs.steps, old + j, slab + j)
     clear(stairs, owner)
     header[OFFSET], header[LENGTH], header[CAPACITY] = slab, n, 1 << c
     return True
 
 
+@inlined
+def _copy(steps, one, to):
+    for c in range(steps.shape[1]):
+        steps[to, c] = steps[one, c]
+
+
 @part
 def _move(steps, start, end, by):
-    """Move steps up or down."""
+    """Move steps of one clock up or down."""
     if by > 0:
         for j in range(end - 1, start - 1, -1):
             steps[j + by, UNTIL], steps[j + by, VALUE] = steps[j, UNTIL], steps[j, VALUE]
@@ -126,4 +135,61 @@ def insert(stairs, owner, until, value):
     _move(steps, start + behind, start + n, 1 + first - behind)
     header[LENGTH] = n + 1 + first - behind
     steps[start + first, UNTIL], steps[start + first, VALUE] = until, value
+    return True
+
+
+# -- where clocks are apart --------------------------------------------------------------------------------------------
+
+
+@part
+def expire_apart(stairs, owner, now):
+    """Drop the steps that no longer count, each clock being where `now` says; where the smallest value is, or NONE."""
+    header, steps, lowest = stairs.owners[owner], stairs.steps, NONE
+    start, kept = header[OFFSET], header[OFFSET]
+    for j in range(start, start + header[LENGTH]):
+        if _lasts(steps, j, now):
+            _copy(steps, j, kept)
+            if lowest == NONE or steps[kept, VALUE] < steps[lowest, VALUE]:
+                lowest = kept
+            kept += 1
+    header[LENGTH] = kept - start
+    return lowest
+
+
+@inlined
+def _lasts(steps, j, until):
+    """Does a step count until then, on every clock?"""
+    lasts = True
+    for u in range(steps.shape[1] - UNTIL):
+        lasts &= steps[j, UNTIL + u] >= until[u]
+    return lasts
+
+
+@part
+def insert_apart(stairs, owner, until, value):
+    """The same as `insert`, of a value that counts until the first of these moments, each on its own clock."""
+    header, steps = stairs.owners[owner], stairs.steps
+    start, clocks = header[OFFSET], steps.shape[1] - UNTIL
+    for j in range(start, start + header[LENGTH]):
+        if steps[j, VALUE] <= value and _lasts(steps, j, until):
+            return True
+    kept = start
+    # Invariant: of the steps before j, those that the new one does not hide are in [start, kept).
+    for j in range(start, start + header[LENGTH]):
+        hidden = value <= steps[j, VALUE]
+        for u in range(clocks):
+            hidden &= steps[j, UNTIL + u] <= until[u]
+        if not hidden:
+            _copy(steps, j, kept)
+            kept += 1
+    header[LENGTH] = kept - start
+    if header[LENGTH] == header[CAPACITY]:
+        if not _widen(stairs, owner):
+            return False
+        start = header[OFFSET]
+    to = start + header[LENGTH]
+    steps[to, VALUE] = value
+    for u in range(clocks):
+        steps[to, UNTIL + u] = until[u]
+    header[LENGTH] += 1
     return True

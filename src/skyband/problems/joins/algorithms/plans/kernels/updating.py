@@ -17,6 +17,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     L_DOMAIN,
     LAST,
     LINK_ROWS,
+    M_NOW,
     NONE,
     OWN,
     PRECEDING,
@@ -145,7 +146,7 @@ def add_entry(config, program, entries, entry, to, factor):
 
 
 @part
-def update(config, program, entries, first, entry_stairs, scratch, entry, sign, last, now):
+def update(config, program, entries, first, entry_stairs, scratch, entry, sign, last, moments, turn):
     """The window update and, for the same entry, the update of its aggregation set. False: no room for staircases."""
     source, rows = entries[entry, SOURCE], config[SUMS]
     mine = program[config[INPUT_ROWS] + source]
@@ -153,7 +154,7 @@ def update(config, program, entries, first, entry_stairs, scratch, entry, sign, 
     was = entries[entry, rows]
     if sign > 0:
         for s in range(mine[I_STAIR], mine[I_STAIR_END]):
-            expire(entry_stairs, stairs + s, now)
+            expire(entry_stairs, stairs + s, moments[turn, M_NOW + source])
             value = scratch[config[OWN] + s]
             if has_value(config, program, entries, source, s) and not insert(entry_stairs, stairs + s, last, value):
                 return False

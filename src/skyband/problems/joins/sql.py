@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, cast
 
 import pyarrow as pa
@@ -20,20 +19,19 @@ from skyband.dialect.reading import (
     all_of,
     check_conditions,
     columns_read,
+    owners_of,
     quoted,
     row_text,
     window_of,
     written,
 )
 from skyband.dialect.statement import Statement
-from skyband.dialect.window_bounds import bound_in, check_whole, with_bounds
+from skyband.dialect.window_bounds import bound_in, check_whole, start_of, with_bounds
 from skyband.expressions.aggregates import COUNT_DISTINCT, bind_argument, read_aggregate
 from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
-
-_POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
 
 Schemas = Mapping[str, pa.Schema]
 
@@ -56,7 +54,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     shown = [(item.name, aggregates.over_answer(item.tree)) for item in statement.items]
     having_tree = None if having is None else aggregates.over_answer(having.this)
     ordered = [_ordered(statement, one, aggregates) for one in ranking.keys]
-    filters, on = conditions_of(statement)
+    filters, on, _ = conditions_of(statement)
     inputs, lateness = inputs_of(statement, schemas, filters)
     query = statement.attempt(
         lambda: JoinAggregate(
@@ -112,17 +110,7 @@ def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.
     asked = next((one for item in statement.items if (one := bound_in(item.tree, BOUNDS[0])) is not None), None)
     if asked is not None and (len({window.size for window in windows}) > 1 or windows[0].size is None):
         statement.refuse("There is no one window_start: windows are of different sizes, or go back to the start", asked)
-    size = windows[0].size
-    if isinstance(size, timedelta):
-        length: exp.Expr = exp.Interval(
-            this=exp.Literal.string(str(size // timedelta(microseconds=1))), unit=exp.var("MICROSECOND")
-        )
-    else:
-        length = exp.Literal.number(size or 0)
-    start: exp.Expr = exp.Paren(this=exp.Sub(this=end, expression=length))
-    if windows[0].on is None:
-        start = exp.Greatest(this=start, expressions=[exp.Literal.number(0)])
-    return {BOUNDS[0]: start, BOUNDS[1]: end}
+    return {BOUNDS[0]: start_of(end, windows[0].size or 0, by_count=windows[0].on is None), BOUNDS[1]: end}
 
 
 def _without_filters(statement: Statement) -> Statement:
@@ -170,7 +158,7 @@ def _counted(statement: Statement) -> list[exp.Expr]:
 class Aggregates:
     """The aggregates of a statement and what it groups by, each once, with the name it has in the answer."""
 
-    def __init__(self, statement: Statement, schemas: Schemas, groups: list[exp.Expr]) -> None:
+    def __init__(self, statement: Statement, schemas: Schemas, groups: Iterable[exp.Expr]) -> None:
         self._statement, self._schemas = statement, schemas
         self.groups: list[exp.Column] = [one for one in dict.fromkeys(groups) if isinstance(one, exp.Column)]
         keys = [(column.table, column.name) for column in self.groups]
@@ -251,35 +239,33 @@ def _ordered(statement: Statement, key: Key, aggregates: Aggregates) -> str:
     return f"{row_text(tree)}{' ASC' if key.ascending else ''}"
 
 
-def conditions_of(
-    statement: Statement, *, of_several: list[exp.Expr] | None = None
-) -> tuple[dict[str, list[exp.Expr]], list[str]]:
-    """Those on one input, by its alias, and those that join two; others are put into `of_several`, if there is one."""
+def conditions_of(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[str], list[exp.Expr]]:
+    """Those on one input, by its alias, those that join two, and others on several."""
     filters: dict[str, list[exp.Expr]] = {one.alias: [] for one in statement.inputs}
     for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
         if join.side:
             statement.refuse(f"{join.side} JOIN is not supported with GROUP BY", one.node)
-    on = []
+    on, of_several = [], []
     joined: list[set[str]] = []
     for condition in statement.conditions:
         statement.check_rows(condition)
-        owners = {column.table for column in condition.find_all(exp.Column)}
+        owners = owners_of(condition)
         if len(owners) < 2:  # of none: it is true of all rows, or of none
             filters[owners.pop() if owners else statement.inputs[0].alias].append(condition)
             continue
-        sides = [side.unnest() for side in condition.iter_expressions()]
-        columns = [side for side in sides if isinstance(side, exp.Column)]
-        if of_several is not None and (not isinstance(condition, exp.EQ) or len(columns) < 2):
+        if not sets_equal(condition):
             of_several.append(condition)
             continue
-        if len(owners) > 2 or not isinstance(condition, exp.EQ):
-            statement.refuse("This condition is about more than one input", condition, _POSSIBLE)
-        if len(columns) < 2:
-            statement.refuse("A join sets two columns equal", condition, _POSSIBLE)
-        on.append(" = ".join(f"{side.table}.{quoted(side.name)}" for side in columns))
+        on.append(" = ".join(f"{side.table}.{quoted(side.name)}" for side in condition.find_all(exp.Column)))
         joined.append(owners)
     _check_joined(statement, joined)
-    return filters, on
+    return filters, on, of_several
+
+
+def sets_equal(condition: exp.Expr) -> bool:
+    """Does it set two columns equal?"""
+    sides = condition.iter_expressions()
+    return isinstance(condition, exp.EQ) and all(isinstance(side.unnest(), exp.Column) for side in sides)
 
 
 def _check_joined(statement: Statement, joined: list[set[str]]) -> None:

@@ -401,6 +401,13 @@ SELECT symbol, MAX(price) - MIN(price) AS spread FROM trades [WINDOW 20 EVERY 10
 
 SELECT venue, symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol ORDER BY n DESC, venue, symbol LIMIT 3
 
+-- The best groups for each value of a column, and groups that share a rank.
+SELECT venue, symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol ORDER BY n DESC LIMIT 1 BY venue
+
+SELECT venue, symbol, SUM(price) AS paid FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol QUALIFY RANK() OVER (PARTITION BY venue ORDER BY paid DESC) <= 2
+
+SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol ORDER BY n DESC FETCH FIRST 1 ROWS WITH TIES
+
 -- HAVING drops groups, WHERE rows.
 SELECT symbol, SUM(price) / COUNT(*) AS mean FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 2 GROUP BY symbol HAVING COUNT(*) > 1 ORDER BY mean LIMIT 2
 

@@ -53,12 +53,13 @@ MENDED = {
         "SELECT seq FROM (SELECT seq, price FROM trades UNION ALL SELECT seq, price FROM trades) AS u "
         "[WINDOW 10 ROWS ORDER BY seq] ORDER BY price LIMIT 3"
     ),
-    "Leave WITH TIES out.": f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol ORDER BY n FETCH FIRST 2 ROWS ONLY",
+    "Leave WITH TIES out.": f"SELECT a.seq {PAIRS.format('a.price')}",
     "Write QUALIFY RANK() OVER (ORDER BY x DESC) BETWEEN 3 AND 5.": (
         f"SELECT * {T} QUALIFY RANK() OVER (ORDER BY price DESC) BETWEEN 3 AND 5"
     ),
-    "Write ROW_NUMBER() OVER (…); rows of one input have RANK().": (
-        f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol QUALIFY ROW_NUMBER() OVER (ORDER BY n) <= 2"
+    "Write ROW_NUMBER() OVER (…); rows and groups have RANK().": (
+        "SELECT a.seq FROM trades a, trades b WHERE a.seq < b.seq QUALIFY ROW_NUMBER() OVER (ORDER BY a.price) <= 2 "
+        "WINDOW [10 EVERY 5 ON t]"
     ),
     "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10.": (
         f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) <= 10"

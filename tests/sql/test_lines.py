@@ -52,6 +52,28 @@ COMPARED = [
     ),
     "SELECT {end}a.k, COUNT(*) AS n FROM {a} JOIN {a2} ON a.k = a2.k AND a.t < a2.t GROUP BY a.k",
 ]
+GROUPS = [
+    (
+        f"SELECT {{end}}a.s, a.k, COUNT(*) AS n {JOINED} GROUP BY a.s, a.k "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY a.s ORDER BY COUNT(*) DESC, a.k) <= 2"
+    ),
+    (
+        "SELECT {end}k, s, SUM(t) AS n FROM {a} WHERE t > 3 GROUP BY k, s HAVING COUNT(*) < 4 "
+        "QUALIFY RANK() OVER (PARTITION BY k ORDER BY SUM(t), s NULLS LAST) BETWEEN 2 AND 3"
+    ),
+    (
+        "SELECT {end}k % 2 AS odd, s, MAX(t) - MIN(t) AS d FROM {a} GROUP BY k % 2, s "
+        "QUALIFY DENSE_RANK() OVER (ORDER BY MAX(t) - MIN(t)) = 1"
+    ),
+    (
+        "SELECT {end}s, n, rn FROM (SELECT {end}s, k, COUNT(*) AS n, ROW_NUMBER() OVER (PARTITION BY s ORDER BY "
+        "COUNT(*) DESC, k NULLS LAST) AS rn FROM {a} GROUP BY s, k) WHERE rn <= 1 AND n > 1"
+    ),
+    (
+        f"SELECT {{end}}a.s, b.s AS o, COUNT(*) AS n {JOINED} WHERE a.t < b.t GROUP BY a.s, b.s "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY b.s ORDER BY COUNT(*) DESC, a.s NULLS LAST) = 1"
+    ),
+]
 AROUND = [
     f"SELECT {{end}}g, AVG(m) AS mean, SUM(c) AS n FROM ({GROUPED}) GROUP BY g",
     f"SELECT {{end}}k, MIN(u) AS u FROM ({GROUPED}) AS q WHERE q.c > 1 GROUP BY k HAVING COUNT(*) > 1",
@@ -67,7 +89,7 @@ AROUND = [
         f"a.k ORDER BY {KEYS}) = 1)) WHERE rn <= 2 GROUP BY s"
     ),
 ]
-ASKED = RANKED + COMPARED + AROUND
+ASKED = RANKED + COMPARED + GROUPS + AROUND
 
 
 def inputs(text: str, data: dict[str, pa.Table]) -> dict[str, pa.Table]:
@@ -126,6 +148,23 @@ def test_what_ranked_rows_of_a_join_look_like() -> None:
     ]
 
 
+def test_the_best_groups_of_each_value_and_equal_ones() -> None:
+    rows = pa.table({"t": [0, 1, 2, 3, 14], "g": ["a", "b", "b", "c", "a"], "h": [1, 1, 1, 2, 2]})
+    asked = "SELECT h, g, COUNT(*) AS n FROM rows [WINDOW 20 EVERY 10 ON t] GROUP BY g, h ORDER BY n DESC LIMIT 1 BY h"
+    found = sb.sql(asked, rows=rows).sort_by([("window_end", "ascending"), ("h", "ascending")])
+    assert [tuple(row.values()) for row in found.to_pylist()] == [
+        (-10, 10, 1, 1, 2, "b", 2),
+        (-10, 10, 2, 1, 1, "c", 1),
+        (0, 20, 1, 1, 2, "b", 2),
+        (0, 20, 2, 1, 1, "a", 1),
+        (10, 30, 2, 1, 1, "a", 1),
+    ]
+    tied = "SELECT g FROM rows [WINDOW 10 EVERY 10 ON t] GROUP BY g, h ORDER BY SUM(h) FETCH FIRST 1 ROWS WITH TIES"
+    assert sb.sql(tied, rows=rows)["g"].to_pylist() == ["a", "a"]
+    both = "SELECT g FROM rows [WINDOW 10 EVERY 10 ON t] GROUP BY g ORDER BY SUM(h) DESC FETCH FIRST 1 ROWS WITH TIES"
+    assert sb.sql(both, rows=rows)["g"].to_pylist() == ["b", "c", "a"]
+
+
 def test_windows_of_timestamps_and_of_arrivals_can_be_asked_about() -> None:
     moments = pa.array([datetime(2026, 3, 1) + timedelta(seconds=7 * i) for i in range(12)], pa.timestamp("ms", "UTC"))
     rows = pa.table({"ts": moments, "g": [1, 2, 1, 3] * 3, "x": range(12)})
@@ -158,7 +197,9 @@ def test_explain_says_what_is_asked_then() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("text", [RANKED[0], RANKED[2], RANKED[5], COMPARED[0], *AROUND[:2], AROUND[5], AROUND[7]])
+@pytest.mark.parametrize(
+    "text", [RANKED[0], RANKED[2], RANKED[5], COMPARED[0], GROUPS[0], GROUPS[4], *AROUND[:2], AROUND[5], AROUND[7]]
+)
 def test_the_same_on_spark(spark: SparkSession, text: str) -> None:
     data = tables(4)
     there = {name: spark.createDataFrame(table) for name, table in inputs(text, data).items()}

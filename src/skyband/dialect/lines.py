@@ -20,12 +20,13 @@ from sqlglot import exp
 
 from skyband.core.emit import WHOLE, gives_windows
 from skyband.core.registry import problem_of
+from skyband.dialect import text as texts
 from skyband.dialect.asking import asked
 from skyband.dialect.nodes import BOUNDS, Span, StreamWindow
 from skyband.dialect.query_spec import LINES, QuerySpec, Shown, shown_schema
 from skyband.dialect.reading import row_text
 from skyband.dialect.sources import Source
-from skyband.dialect.statement import Statement
+from skyband.dialect.statement import Input, Statement
 from skyband.dialect.window_bounds import bound_in, length_of, start_of, with_bounds
 
 WINDOW: Final = "the window of a line"  # the column of the lines that says of which window they are: where it slid from
@@ -40,6 +41,7 @@ class Lines:
     spec: QuerySpec  # shows them
     schema: pa.Schema
     source: Source
+    every: int | timedelta
     start: exp.Expr | None  # window_start, by window_end; None: there is no one
 
 
@@ -70,7 +72,7 @@ def lines_of(statement: Statement, spec: QuerySpec, answer: pa.Schema) -> Lines:
     last = replace(spec.last, shown=(Shown(WINDOW, row_text(slid_from), is_plain=False), *others))
     own = StreamWindow(this=_span(every), every=_span(every), on=exp.to_identifier(WINDOW, quoted=True))
     source = Source(LINES, window=own, function=statement.function)
-    return Lines(spec.with_last(last), shown_schema(last.shown, answer), source, start)
+    return Lines(spec.with_last(last), shown_schema(last.shown, answer), source, every, start)
 
 
 def asked_of_lines(lines: Lines, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
@@ -95,16 +97,36 @@ def asked_of_lines(lines: Lines, statement: Statement, schemas: Mapping[str, pa.
         ),
         schemas,
     )
-    outer = replace(outer, shown=_with_start(outer.shown, lines.start))
+    outer = outer.with_last(replace(outer.last, shown=_with_start(outer.last.shown, lines)))
     return lines.spec.with_last(replace(lines.spec.last, then=outer))
 
 
-def _with_start(shown: tuple[Shown, ...], start: exp.Expr | None) -> tuple[Shown, ...]:
+def in_lines(name: str, node: exp.Expr) -> exp.Column:
+    """A column of the lines, in place of a part of the statement."""
+    column = exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(LINES, quoted=True))
+    if (place := texts.place_of(node)) is not None:
+        column.meta["start"] = place
+    return column
+
+
+def asked_of_own_lines(statement: Statement, spec: QuerySpec, answer: pa.Schema) -> QuerySpec:
+    """A part of a statement that is about the lines of the rest of it, as what comes after that."""
+    lines = lines_of(statement, spec, answer)
+    one = Input(lines.source, LINES, _place(statement), on=WINDOW)
+    return asked_of_lines(lines, replace(statement, inputs=(one,), window=None), {LINES: lines.schema})
+
+
+def _with_start(shown: tuple[Shown, ...], lines: Lines) -> tuple[Shown, ...]:
     """What is shown, with the start of the lines' window in place of where it slid from."""
-    if start is None:
-        return tuple(one for one in shown if one.text != _START)
-    text = row_text(with_bounds(start, {_END: exp.column(_END)}))
-    return tuple(Shown(one.name, text, is_plain=False) if one.text == _START else one for one in shown)
+    slid_from = (_START, row_text(start_of(exp.column(_END), lines.every, by_count=False)))
+    start = None if lines.start is None else row_text(with_bounds(lines.start, {_END: exp.column(_END)}))
+    made = []
+    for one in shown:
+        if one.name != _START or one.text not in slid_from:
+            made.append(one)
+        elif start is not None:
+            made.append(Shown(one.name, start, is_plain=False))
+    return tuple(made)
 
 
 def _place(statement: Statement) -> exp.Expr:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
+from skyband.dialect.columns import Item
 from skyband.dialect.computing import with_columns
 from skyband.dialect.functions import refuse_function, unknown_function
+from skyband.dialect.lines import asked_of_own_lines, in_lines
 from skyband.dialect.nodes import BOUNDS
 from skyband.dialect.query_spec import QuerySpec, Shown
-from skyband.dialect.ranking import Key, Ranking, check_no_ties, count_of, keys_of, offset_of, ranking_of
+from skyband.dialect.ranking import Key, Ranking, count_of, has_ties, keys_of, offset_of, ranking_of
 from skyband.dialect.reading import (
     all_of,
     check_conditions,
@@ -35,6 +37,8 @@ from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 
 Schemas = Mapping[str, pa.Schema]
 
+RANKING: Final = ("order", "limit", "qualify", "offset")  # clauses that rank
+
 
 def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The statement as a `JoinAggregate`. `schemas` by alias."""
@@ -46,6 +50,11 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     statement = _without_filters(statement)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
     statement, schemas = with_columns(statement, schemas, _counted(statement), "COUNT(DISTINCT …)")
+    return _ranked_as_lines(statement, schemas) if _ranks_as_lines(statement) else _groups_of(statement, schemas)[0]
+
+
+def _groups_of(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
+    """The groups, perhaps the best of them, and the columns of the query's own answer."""
     aggregates = Aggregates(statement, schemas, [column.unnest() for column in _groups(statement)])
     having, ranking = statement.take("having"), _ranking(statement)
     if having is not None and isinstance(having.this.unnest(), exp.AggFunc):
@@ -81,24 +90,68 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
         kept.append(exp.GTE(this=exp.column("rank"), expression=exp.Literal.number(ranking.first)))
     check_conditions(statement, kept, output)
     shown = [(name, with_bounds(tree, bounds)) for name, tree in shown]
-    return QuerySpec(query, rows, shown_of(statement, output, query, shown), kept=all_of(kept))
+    return QuerySpec(query, rows, shown_of(statement, output, query, shown), kept=all_of(kept)), output
+
+
+def _ranks_as_lines(statement: Statement) -> bool:
+    """Are groups ranked for each value of a column, or do equal ones share a rank?"""
+    qualify, limit = statement.select.args.get("qualify"), statement.select.args.get("limit")
+    windows = [] if qualify is None else list(qualify.find_all(exp.Window))
+    if any(one.args.get("partition_by") or not isinstance(one.this, exp.RowNumber) for one in windows):
+        return True
+    return limit is not None and bool(limit.expressions or has_ties(limit))
+
+
+def _ranked_as_lines(statement: Statement, schemas: Schemas) -> QuerySpec:
+    """The groups of a window as lines, which are ranked as rows are. As always, a group without a value comes last."""
+    found: dict[exp.Expr, str] = {}
+    taken = {*LEAD, *BOUNDS}
+
+    def put(node: exp.Expr) -> exp.Expr:
+        is_aggregate = isinstance(node, exp.AggFunc) and not isinstance(node, (exp.Rank, exp.DenseRank))
+        if not is_aggregate and not isinstance(node, exp.Column):
+            return node
+        if node not in found:
+            found[node] = free_name(node.name or node.key, taken)
+            taken.add(found[node])
+        return in_lines(found[node], node)
+
+    select = statement.select.copy()
+    for name in ("where", "joins", "group", "having"):
+        select.set(name, None)
+    select.set("expressions", [item.tree.copy() for item in statement.items])
+    outer = replace(
+        statement,
+        select=cast(exp.Select, rewritten(_nulls_last(select), put)),
+        items=tuple(replace(item, tree=rewritten(_nulls_last(item.tree), put)) for item in statement.items),
+        kept=tuple(rewritten(condition, put) for condition in statement.kept),
+    )
+    inner = statement.select.copy()
+    for name in RANKING:
+        inner.set(name, None)
+    inner.set("expressions", [node.copy() for node in found])
+    shown = tuple(Item(name, node.copy(), is_named=True) for node, name in found.items())
+    spec, answer = _groups_of(replace(statement, select=inner, items=shown, kept=()), schemas)
+    return asked_of_own_lines(outer, spec, answer)
+
+
+def _nulls_last(tree: exp.Expr) -> exp.Expr:
+    """The same with NULLS LAST wherever nothing is said of nulls."""
+    tree = tree.copy()
+    for one in tree.find_all(exp.Ordered):
+        one.set("nulls", one.args.get("nulls") or exp.var("LAST"))
+    return tree
 
 
 def _ranking(statement: Statement) -> Ranking:
     """How groups are ranked, as far as it is said; k is 0 where all are shown."""
     if statement.take("qualify") is not None:
-        ranking = ranking_of(statement, several=True)
-        if ranking.per:
-            statement.refuse("Groups are ranked once, not for each value of a column", ranking.per[0])
-        return ranking
+        return ranking_of(statement, several=True)
     order, limit = statement.take("order"), statement.take("limit")
     if limit is not None and order is None:
         statement.refuse("LIMIT needs an ORDER BY: which groups are best", limit.expression)
     if limit is None:
         return Ranking(keys_of(order) if order else (), 0)
-    if limit.expressions:
-        statement.refuse("Groups are ranked once, not for each value of a column", limit.expressions[0])
-    check_no_ties(statement, limit)
     skipped = offset_of(statement)
     return Ranking(keys_of(order), skipped + count_of(statement, limit.expression), first=skipped + 1)
 

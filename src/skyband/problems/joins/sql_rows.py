@@ -16,19 +16,18 @@ from sqlglot import exp
 
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import free_name
-from skyband.dialect import text as texts
 from skyband.dialect.columns import Item
-from skyband.dialect.lines import WINDOW, asked_of_lines, lines_of
-from skyband.dialect.nodes import BOUNDS
+from skyband.dialect.lines import asked_of_own_lines, in_lines
 from skyband.dialect.query_spec import LINES, QuerySpec
 from skyband.dialect.reading import all_of, check_conditions, owners_of, quoted, row_text
-from skyband.dialect.statement import Input, Statement
+from skyband.dialect.statement import Statement
 from skyband.dialect.window_bounds import check_whole, with_bounds
 from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.sql import (
+    RANKING,
     Aggregates,
     bounds_of,
     conditions_of,
@@ -40,8 +39,7 @@ from skyband.problems.joins.sql import (
 
 Schemas = Mapping[str, pa.Schema]
 
-_RANKING: Final = ("order", "limit", "qualify", "offset")
-_ASKED: Final = ("group", "having", *_RANKING)
+_ASKED: Final = ("group", "having", *RANKING)
 
 
 def matches(statement: Statement) -> bool:
@@ -49,7 +47,7 @@ def matches(statement: Statement) -> bool:
     streams = [one for one in statement.inputs if one.window is not None or statement.window is not None]
     if statement.is_grouped or statement.has_full_join or len(streams) < 2 or statement.select.args.get("having"):
         return False
-    if _is_asked(statement, _RANKING) and len(streams) == 2 and streams[0].is_same_as(streams[1]):
+    if _is_asked(statement, RANKING) and len(streams) == 2 and streams[0].is_same_as(streams[1]):
         return False  # the best pairs of one input
     return any(isinstance(each, exp.EQ) and len(owners_of(each)) == 2 for each in statement.conditions)
 
@@ -126,20 +124,17 @@ def _asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:
     def put(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
-        name = node.this.copy() if node.is_star else exp.to_identifier(names[node.table, node.name], quoted=True)
-        column = exp.column(name, exp.to_identifier(LINES, quoted=True))
-        if (place := texts.place_of(node)) is not None:
-            column.meta["start"] = place
-        return column
+        if node.is_star:  # COUNT(b.*)
+            return exp.column(exp.Star(), exp.to_identifier(LINES, quoted=True))
+        return in_lines(names[node.table, node.name], node)
 
     shown = [(name, exp.column(column, alias, quoted=True)) for (alias, column), name in names.items()]
     bare = statement.select.copy()
     for name in clauses:
         bare.set(name, None)
     bare.set("expressions", [column.copy() for _, column in shown])
-    items = [Item(name, tree, is_named=False) for name, tree in [(BOUNDS[1], exp.var(BOUNDS[1])), *shown]]
-    spec, answer = _rows(replace(statement, select=bare, items=tuple(items), kept=()), schemas)
-    lines = lines_of(statement, spec, answer)
+    items = tuple(Item(name, column, is_named=False) for name, column in shown)
+    spec, answer = _rows(replace(statement, select=bare, items=items, kept=()), schemas)
     select = statement.select.copy()
     for name, value in (
         ("where", None),
@@ -152,10 +147,8 @@ def _asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:
         select=cast(exp.Select, rewritten(select, put)),
         items=tuple(replace(item, tree=rewritten(item.tree, put)) for item in statement.items),
         kept=tuple(rewritten(condition, put) for condition in statement.kept),
-        inputs=(Input(lines.source, LINES, statement.inputs[0].node, on=WINDOW),),
-        window=None,
     )
-    return asked_of_lines(lines, outer, {LINES: lines.schema})
+    return asked_of_own_lines(outer, spec, answer)
 
 
 def _columns(trees: list[exp.Expr]) -> list[exp.Column]:

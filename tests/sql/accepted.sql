@@ -205,9 +205,9 @@ SELECT seq, ts + INTERVAL 10 MINUTES AS later FROM trades [WINDOW 20 EVERY 5 ON 
 SELECT seq, LOWER(symbol) || '-' || SUBSTRING(venue, 1, 1) AS name FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol NOT LIKE '%A%' AND LENGTH(venue) = 1 ORDER BY price DESC LIMIT 2
 
 -- Decimals are exact; what does not fit is null.
-SELECT seq, CAST(0.908 * seq AS DECIMAL(9, 2)) AS euros FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(seq AS DECIMAL(9, 1)) <> 3.5 ORDER BY CAST(volume AS DECIMAL(6, 2)) * 0.05 DESC LIMIT 2
+SELECT seq, CAST(0.908 * seq AS DECIMAL(9, 2)) AS euros FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(seq AS DECIMAL(9, 1)) <> 3.5 ORDER BY CAST(seq % 7 AS DECIMAL(6, 2)) * 0.05 DESC LIMIT 2
 
-SELECT symbol, SUM(CAST(volume * 0.125 AS DECIMAL(9, 2))) AS lots FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
+SELECT symbol, SUM(CAST(seq * 0.125 AS DECIMAL(9, 2))) AS lots FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
 
 -- What is not known is neither true nor false, but IS says which it is.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE (volume > 5) IS NOT TRUE ORDER BY price DESC LIMIT 2

@@ -93,7 +93,7 @@ def test_a_query_has_its_problem_and_other_things_have_none() -> None:
 
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_a_statement_is_of_one_problem(text: str) -> None:
-    understood = understand(text)
+    understood = understand(text).innermost
     by_name = with_unions(understood, {name: rows.schema for name, rows in INPUTS.items()})
     statement, _ = resolved(understood, {one.name: by_name[one.name.lower()] for one in understood.inputs})
     assert sum(problem.matches(statement) for problem in registry.problems().values()) == 1

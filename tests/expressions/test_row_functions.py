@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -30,6 +31,20 @@ WORDS = [
 ]
 NUMBERS = [1.5, -2.5, None, 2.675, 0.49999999999999994, 1e20, float("inf"), -0.5, 3.0, -1e10, 2147483647.5, 1e-9]
 WHOLE = [1, 2, None, -4, 5, 6, 7, 300, 9, -129, 2**40, 0]
+DECIMALS = [
+    "0.005",
+    "-0.005",
+    None,
+    "1.245",
+    "-1.255",
+    "999.995",
+    "99.949",
+    "123.455",
+    "-7.5",
+    "0",
+    "12345.678",
+    "-5.05",
+]
 TIMES = [
     None if k == 2 else datetime(2026, 3, 1, 23, 45, 59, 120_000) + timedelta(days=37 * k, microseconds=k)
     for k in range(12)
@@ -39,6 +54,7 @@ ROWS = pa.table(
         "s": WORDS,
         "i": pa.array(WHOLE, pa.int64()),
         "x": NUMBERS,
+        "d": pa.array([None if one is None else Decimal(one) for one in DECIMALS], pa.decimal128(9, 3)),
         "b": [True, False, None] * 4,
         "ts": pa.array(TIMES, pa.timestamp("us")),
         "tz": pa.array(TIMES, pa.timestamp("us", "UTC")),
@@ -50,6 +66,8 @@ ROWS = pa.table(
 SAME = """
 CAST(i AS STRING) | CAST(b AS STRING) | CAST(day AS STRING) | CAST(ts AS STRING) | CAST(s AS DOUBLE)
 CAST(i AS TINYINT) | CAST(i AS INT) | CAST(i AS SMALLINT) + 1 | CAST(b AS INT) | CAST(b AS DOUBLE)
+CAST(i AS DECIMAL(9, 2)) / 4 | CAST(i AS DECIMAL(4, 1)) > 5.5 | COALESCE(CAST(d AS DECIMAL(6, 2)), 0.5)
+CAST(d AS DECIMAL(5, 1)) * 2 | CAST(d * i AS DECIMAL(12, 1)) | CAST(-d AS DECIMAL(9, 5)) | CAST(d AS DECIMAL(3, 0))
 CAST(ts AS DATE) | DATE(ts) | CAST(day AS TIMESTAMP) | CAST(ts AS DATE) = day
 CAST(ts AS DATE) > '2026-04-01' | EXTRACT(YEAR FROM ts) | YEAR(day) | HOUR(ts) | EXTRACT(MONTH FROM day)
 MINUTE(ts) * 60 + SECOND(ts) | QUARTER(ts) | WEEKOFYEAR(ts) | DAY(ts) | EXTRACT(DOY FROM ts)
@@ -72,7 +90,7 @@ OTHERWISE = {
     "CAST(x AS BIGINT)": "TRY_CAST(TRUNC(x) AS BIGINT)",
     "CAST(s AS DATE)": "CASE WHEN LENGTH(s) = 10 THEN TRY_CAST(s AS DATE) END",
     "CAST(CAST(s AS TIMESTAMP) AS STRING)": (
-        "CAST(CASE WHEN s LIKE '% %:%' THEN TRY_CAST(s AS TIMESTAMP) END AS STRING)"
+        "CAST(CASE WHEN s LIKE '% %:%' OR LENGTH(s) = 10 THEN TRY_CAST(s AS TIMESTAMP) END AS STRING)"
     ),
     **{
         text: f"{text} ESCAPE '\\'"
@@ -143,7 +161,11 @@ def test_gives_the_same_on_spark_in_any_zone(spark: Any) -> None:
         ("CAST(x AS STRING)", "engines write such numbers in different ways"),
         ("CAST(ts AS INT)", "EXTRACT of times"),
         ("CAST(i AS DATE)", "a date is made of a time"),
-        ("CAST(i AS DECIMAL(9, 2))", "CAST"),
+        ("CAST(x AS DECIMAL(9, 2))", "DECIMAL is made of whole numbers"),
+        ("CAST(s AS DECIMAL(9, 2))", "DECIMAL is made of whole numbers"),
+        ("CAST(i AS DECIMAL(29, 2))", "up to 28 digits"),
+        ("CAST(i AS DECIMAL(3, 4))", "up to 28 digits"),
+        ("CAST('2026-03-01' AS TIMESTAMP(3))", "cannot be part of a score"),
         ("CAST(i AS BINARY)", "CAST is to STRING, BIGINT"),
         ("EXTRACT(DOW FROM ts)", "possible parts: YEAR"),
         ("HOUR(day)", "possible parts: YEAR, QUARTER, MONTH, WEEK, DAY, DOY"),

@@ -204,6 +204,11 @@ SELECT seq, ts + INTERVAL 10 MINUTES AS later FROM trades [WINDOW 20 EVERY 5 ON 
 
 SELECT seq, LOWER(symbol) || '-' || SUBSTRING(venue, 1, 1) AS name FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol NOT LIKE '%A%' AND LENGTH(venue) = 1 ORDER BY price DESC LIMIT 2
 
+-- Decimals are exact; what does not fit is null.
+SELECT seq, CAST(0.908 * seq AS DECIMAL(9, 2)) AS euros FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(seq AS DECIMAL(9, 1)) <> 3.5 ORDER BY CAST(seq % 7 AS DECIMAL(6, 2)) * 0.05 DESC LIMIT 2
+
+SELECT symbol, SUM(CAST(seq * 0.125 AS DECIMAL(9, 2))) AS lots FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
+
 -- What is not known is neither true nor false, but IS says which it is.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE (volume > 5) IS NOT TRUE ORDER BY price DESC LIMIT 2
 
@@ -396,6 +401,13 @@ SELECT symbol, MAX(price) - MIN(price) AS spread FROM trades [WINDOW 20 EVERY 10
 
 SELECT venue, symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol ORDER BY n DESC, venue, symbol LIMIT 3
 
+-- The best groups for each value of a column, and groups that share a rank.
+SELECT venue, symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol ORDER BY n DESC LIMIT 1 BY venue
+
+SELECT venue, symbol, SUM(price) AS paid FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol QUALIFY RANK() OVER (PARTITION BY venue ORDER BY paid DESC) <= 2
+
+SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol ORDER BY n DESC FETCH FIRST 1 ROWS WITH TIES
+
 -- HAVING drops groups, WHERE rows.
 SELECT symbol, SUM(price) / COUNT(*) AS mean FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 2 GROUP BY symbol HAVING COUNT(*) > 1 ORDER BY mean LIMIT 2
 
@@ -461,6 +473,33 @@ SELECT a.auctionID, sellerID, b.price FROM auction a JOIN bid b ON a.auctionID =
 SELECT * FROM auction a [WINDOW UNTIL NOW EVERY 30 MINUTES] JOIN bid b [WINDOW 30 MINUTES] USING (auctionID)
 
 SELECT p.state, b.price * 2 AS double, window_end FROM auction a [WINDOW UNTIL NOW EVERY 30 MINUTES], bid b [WINDOW 30 MINUTES], person p WHERE a.auctionID = b.auctionID AND p.personID = a.sellerID AND b.price > a.sellerID
+
+-- The best rows of a join, of each window, or of each value of a column. If all keys are equal, the row with the smaller values comes first.
+SELECT a.auctionID, sellerID, b.price FROM auction a JOIN bid b ON a.auctionID = b.auctionID ORDER BY b.price DESC LIMIT 3 WINDOW [30 MINUTES EVERY 10 MINUTES]
+
+SELECT a.sellerID, b.price, b.ts FROM auction a [WINDOW UNTIL NOW EVERY 30 MINUTES], bid b [WINDOW 1 HOUR] WHERE a.auctionID = b.auctionID AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 40 MINUTES QUALIFY ROW_NUMBER() OVER (PARTITION BY a.sellerID ORDER BY b.price DESC, b.ts) <= 2
+
+SELECT p.state, b.price FROM auction a [WINDOW UNTIL NOW EVERY 20 MINUTES], bid b [WINDOW 1 HOUR], person p WHERE a.auctionID = b.auctionID AND p.personID = a.sellerID QUALIFY RANK() OVER (PARTITION BY p.state ORDER BY b.price DESC) = 1
+
+-- With conditions that compare columns of several inputs, groups are made of the rows that a window shows.
+SELECT a.sellerID, COUNT(*) AS bids, MAX(b.price) AS high FROM auction a JOIN bid b ON a.auctionID = b.auctionID AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 40 MINUTES GROUP BY a.sellerID WINDOW [1 HOUR EVERY 20 MINUTES]
+
+SELECT a.symbol, COUNT(*) AS n FROM trades a, trades b WHERE a.venue = b.venue AND a.seq < b.seq GROUP BY a.symbol WINDOW [10 EVERY 10 ON t]
+
+-- # Queries about an answer
+
+-- A query around one that ranks or groups is asked of the lines of each window, and may rank or group again.
+SELECT AVG(n) AS mean, MAX(n) AS most FROM (SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol)
+
+SELECT venue, AVG(high) AS mean FROM (SELECT venue, symbol, MAX(price) AS high FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol) WHERE high > 5 GROUP BY venue ORDER BY mean DESC LIMIT 2
+
+SELECT symbol, SUM(price) AS paid, window_start FROM (SELECT symbol, price FROM trades [WINDOW 20 EVERY 10 ON t] ORDER BY price DESC LIMIT 5) GROUP BY symbol
+
+WITH best AS (SELECT symbol, venue, price FROM trades [WINDOW 20 EVERY 10 ON t] ORDER BY price DESC LIMIT 2 BY symbol) SELECT venue, symbol, price FROM best QUALIFY ROW_NUMBER() OVER (PARTITION BY venue ORDER BY price) = 1
+
+SELECT window_end, AVG(high) AS mean FROM (SELECT auctionID, MAX(price) AS high, window_end FROM TUMBLE(bid, ts, INTERVAL 30 MINUTES) GROUP BY auctionID, window_end) GROUP BY window_end
+
+SELECT sellerID, AVG(high) AS mean FROM (SELECT a.sellerID, MAX(b.price) AS high FROM auction a, bid b WHERE a.auctionID = b.auctionID AND b.ts > a.ts GROUP BY a.auctionID, a.sellerID) GROUP BY sellerID WINDOW [UNTIL NOW EVERY 30 MINUTES]
 
 -- # Objects across streams
 

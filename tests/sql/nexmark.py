@@ -35,6 +35,15 @@ _CALCULATED: Final = (
     "{hour} >= 20 THEN 'night' ELSE 'other' END AS part, LENGTH(extra) - LENGTH(REPLACE(extra, 'c', '')) AS c_counts "
     "FROM bid WHERE 0.908 * price > 400 AND 0.908 * price < 900"
 )
+_WITHIN: Final = (
+    "FROM auction a, bid b WHERE a.id = b.auction AND b.date_time BETWEEN a.date_time AND a.expires AND b.price IS NOT "
+    "NULL"
+)
+_HIGHEST: Final = (
+    f"SELECT {{}}a.id, a.seller, b.price, b.date_time {_WITHIN} QUALIFY ROW_NUMBER() OVER (PARTITION BY a.id ORDER BY "
+    "b.price DESC, b.date_time) = 1"
+)
+_NOW: Final = "WINDOW [UNTIL NOW EVERY 1 MINUTE ON date_time]"
 
 ASKED: Final = {
     "q0": Asked(
@@ -60,6 +69,14 @@ ASKED: Final = {
         "p.state IN ('OR', 'ID')",
         last_window=True,
     ),
+    "q4": Asked(
+        "the mean, over the auctions of a category, of the highest bid that came within each",
+        f"SELECT window_end, category, AVG(final) AS mean FROM (SELECT MAX(b.price) AS final, a.category {_WITHIN} "
+        f"GROUP BY a.id, a.category) GROUP BY category {_NOW}",
+        f"SELECT category, AVG(final) FROM (SELECT MAX(b.price) AS final, a.category {_WITHIN} GROUP BY a.id, "
+        "a.category) GROUP BY category",
+        last_window=True,
+    ),
     "q5": Asked(
         "the auction with most bids, of the last 10 seconds, every 2; of equal ones the first",
         "SELECT auction, num, window_end FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY num DESC, "
@@ -68,6 +85,14 @@ ASKED: Final = {
         "SELECT auction, num, w FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY w ORDER BY num DESC, auction) AS rn "
         "FROM (SELECT auction, COUNT(*) num, time_bucket(INTERVAL 2 SECONDS, date_time) + INTERVAL 2 SECONDS * n AS w "
         "FROM bid, range(1, 6) AS s(n) GROUP BY auction, w)) WHERE rn = 1",
+    ),
+    "q6": Asked(
+        "the mean, over the last ten auctions of a seller, of the highest bid that came within each",
+        f"SELECT window_end, seller, AVG(price) AS mean FROM (SELECT seller, price, ROW_NUMBER() OVER (PARTITION BY "
+        f"seller ORDER BY date_time DESC) AS rn FROM ({_HIGHEST.format('')})) WHERE rn <= 10 GROUP BY seller {_NOW}",
+        f"SELECT seller, AVG(price) FROM (SELECT seller, price, ROW_NUMBER() OVER (PARTITION BY seller ORDER BY "
+        f"date_time DESC) AS rn FROM ({_HIGHEST.format('')})) WHERE rn <= 10 GROUP BY seller",
+        last_window=True,
     ),
     "q7": Asked(
         "the highest bid of every 10 seconds",
@@ -82,6 +107,12 @@ ASKED: Final = {
         "WINDOW [10 SECONDS EVERY 10 SECONDS ON date_time]",
         f"SELECT DISTINCT p.id, p.name, p.w FROM (SELECT *, {_TEN} AS w FROM person) p JOIN (SELECT *, "
         f"{_TEN} AS w FROM auction) a ON p.id = a.seller AND p.w = a.w",
+    ),
+    "q9": Asked(
+        "the highest bid that came within each auction; of equal ones the first",
+        f"{_HIGHEST.format('window_end, ')} {_NOW}",
+        _HIGHEST.format(""),
+        last_window=True,
     ),
     "q10": Asked(
         "bids with their day and time as text",
@@ -148,9 +179,6 @@ ASKED: Final = {
 }
 
 CANNOT: Final = {
-    "q4": "an average over auctions of the highest bid of each: an aggregate of aggregates",
-    "q6": "an average over the last ten rows of each seller, of rows that a join gives",
-    "q9": "rows of a join, ranked",
     "q11": "sessions: windows that end with a pause",
     "q12": "windows of the time at which rows are processed; windows here measure a column",
 }

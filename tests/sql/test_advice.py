@@ -57,12 +57,13 @@ MENDED = {
         "SELECT a.sellerID, COUNT(*) AS n FROM auction a [WINDOW 10 ROWS ORDER BY ts] JOIN bid b "
         "[WINDOW 5 ROWS ORDER BY ts] USING (auctionID) GROUP BY a.sellerID"
     ),
-    "Leave WITH TIES out.": f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol ORDER BY n FETCH FIRST 2 ROWS ONLY",
+    "Leave WITH TIES out.": f"SELECT a.seq {PAIRS.format('a.price')}",
     "Write QUALIFY RANK() OVER (ORDER BY x DESC) BETWEEN 3 AND 5.": (
         f"SELECT * {T} QUALIFY RANK() OVER (ORDER BY price DESC) BETWEEN 3 AND 5"
     ),
-    "Write ROW_NUMBER() OVER (…); rows of one input have RANK().": (
-        f"SELECT symbol, COUNT(*) AS n {T} GROUP BY symbol QUALIFY ROW_NUMBER() OVER (ORDER BY n) <= 2"
+    "Write ROW_NUMBER() OVER (…); rows and groups have RANK().": (
+        "SELECT a.seq FROM trades a, trades b WHERE a.seq < b.seq QUALIFY ROW_NUMBER() OVER (ORDER BY a.price) <= 2 "
+        "WINDOW [10 EVERY 5 ON t]"
     ),
     "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10.": (
         f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) <= 10"
@@ -79,9 +80,6 @@ MENDED = {
     ),
     "Possible: GROUP BY columns or expressions.": f"SELECT COUNT(*) {T} GROUP BY UPPER(symbol)",
     "Add one such as a.id = b.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] ON a.auctionID = b.auctionID"),
-    "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND.": JOIN.format(
-        ", bid b [WINDOW 1 HOUR] WHERE a.auctionID = b.auctionID AND b.price > 3"
-    ),
     "Possible: JOIN … ON, JOIN … USING, FULL JOIN … USING of streams, and LEFT, LEFT SEMI and LEFT ANTI JOIN of a "
     "stream with a table.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
     "Possible: of a stream with a table, which has no window. Streams are joined by JOIN with GROUP BY, and by FULL "
@@ -119,8 +117,20 @@ MENDED = {
     "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE].": (
         "SELECT a.sellerID, b.price FROM auction a JOIN bid b USING (auctionID) WINDOW [1 HOUR EVERY 1 MINUTE]"
     ),
-    "Possible: no ORDER BY; GROUP BY with aggregates; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); FROM s "
-    "[WINDOW …], queries AS q … LIMIT k BY q.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
+    "Possible: WHERE a.id = b.id; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); FROM s [WINDOW …], queries "
+    "AS q … LIMIT k BY q.id.": (
+        "SELECT b.price FROM auction a, bid b WHERE a.auctionID = b.auctionID ORDER BY b.price LIMIT 3 "
+        "WINDOW [1 HOUR EVERY 1 MINUTE]"
+    ),
+    "Write GROUP BY window_start, window_end, ….": (
+        "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM TUMBLE(trades, t, 10) GROUP BY symbol, window_end) GROUP BY "
+        "window_start, window_end"
+    ),
+    "Leave EMIT out.": f"SELECT AVG(n) FROM (SELECT COUNT(*) AS n {T} {GROUPS})",
+    "Let a column tell windows apart: [WINDOW 1 HOUR EVERY 1 MINUTE ON ts].": (
+        "SELECT AVG(price) FROM (SELECT price FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE ON ts] ORDER BY price LIMIT 2 "
+        "BY symbol)"
+    ),
     "Write WHERE rn <= 10 around it, or QUALIFY.": (
         f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (ORDER BY price DESC) <= 10"
     ),

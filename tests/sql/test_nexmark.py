@@ -35,6 +35,7 @@ def tables(seed: int = 3) -> dict[str, pa.Table]:
     people |= {"date_time": dense[:200:5], "state": chance.choices(["OR", "ID", "CA", None], k=40)}
     auctions = {"id": list(range(60)), "seller": chance.choices(range(40), k=60), "date_time": dense[::4]}
     auctions["category"] = chance.choices([10, 11, None], k=60)
+    auctions["expires"] = [moment + timedelta(seconds=chance.randrange(5, 120)) for moment in dense[::4]]
     side = pa.table({"key": range(0, 12, 2), "value": [f"v{number}" for number in range(6)]})
     return {"bid": pa.table(bids), "person": pa.table(people), "auction": pa.table(auctions), "side": side}
 

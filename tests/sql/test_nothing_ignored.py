@@ -172,7 +172,7 @@ def test_kinds_of_nodes_of_our_own_are_read_as_a_whole() -> None:
         (RANKED.replace("ORDER", "CLUSTER BY symbol ORDER"), "CLUSTER"),
         (RANKED.replace("ORDER", "DISTRIBUTE BY symbol ORDER"), "DISTRIBUTE"),
         (RANKED.replace("ORDER", "LATERAL VIEW EXPLODE(a) x ORDER"), "LATERAL"),
-        (f"{GROUPED} QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY n) <= 2", "symbol ORDER"),
+        (f"{GROUPED} QUALIFY ROW_NUMBER() OVER (PARTITION BY venue ORDER BY n) <= 2", "venue ORDER"),
         (GROUPED.replace("GROUP BY symbol", "GROUP BY ALL"), "GROUP BY ALL"),
         (GROUPED.replace("GROUP BY symbol", "GROUP BY symbol WITH ROLLUP"), "ROLLUP"),
         (GROUPED.replace("GROUP BY symbol", "GROUP BY CUBE (symbol)"), "CUBE"),

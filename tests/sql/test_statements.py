@@ -98,13 +98,17 @@ def recomputed(query: Any) -> Any:
     return type(query)(**{**options, "algorithm": "recompute"})
 
 
+def with_oracles(asked: QuerySpec) -> QuerySpec:
+    then = None if asked.then is None else with_oracles(asked.then)
+    return dataclasses.replace(asked, query=recomputed(asked.query), then=then)
+
+
 def by_recomputing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements are answered by oracles from now on."""
     recognised = run.recognise
 
     def recognise(*args: Any) -> QuerySpec:
-        asked = recognised(*args)
-        return dataclasses.replace(asked, query=recomputed(asked.query))
+        return with_oracles(recognised(*args))
 
     monkeypatch.setattr(run, "recognise", recognise)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from typing import Any, NamedTuple
 
 import duckdb
@@ -19,17 +20,41 @@ SLIDE = SIZE // 2
 SLIDING = f"(SELECT *, (t // {SLIDE} + 1) * {SLIDE} + s AS w FROM {{}}, (VALUES (0), ({SLIDE})) AS shifts(s)) AS r"
 
 
+# What has to be written with care: quotes, escapes, signs of patterns, other alphabets.
+WORDS = [
+    "a",
+    "b",
+    "C",
+    "O'Brien",
+    'say "a"',
+    "a\\b",
+    "50%",
+    "a_b",
+    "\\'",
+    "two\nlines",
+    "é",
+    "日本",
+    "--",
+    "; a",
+    "`",
+    "",
+]
+
+
 def trades(chance: random.Random, rows: int = 70) -> pa.Table:
-    """Few values, so that scores tie; times that all differ, since what ties in both comes in an order of its own."""
+    """Few values, so that scores tie; times that all differ, since what ties in both comes in an order of its own. Of
+    some columns nothing is null, of some nearly everything."""
 
     def column(values: list[Any], kind: pa.DataType) -> pa.Array:
-        return pa.array([None if chance.random() < 0.15 else chance.choice(values) for _ in range(rows)], kind)
+        share = chance.choice([0.15, 0.15, 0.0, 0.7])
+        return pa.array([None if chance.random() < share else chance.choice(values) for _ in range(rows)], kind)
 
     return pa.table(
         {
             "id": pa.array(range(rows)),
             "t": pa.array(sorted(chance.sample(range(90), rows))),
-            "g": column(["a", "b", "C"], pa.string()),
+            "g": column(["a", "b", "C", *chance.sample(WORDS, 4)], pa.string()),
+            "the `Word` of": column(["a", *chance.sample(WORDS, 4)], pa.string()),
             "Half": column([True, False], pa.bool_()),
             "i": column([-3, 0, 1, 2, 7], pa.int64()),
             "x": column([-1.5, 0.0, 0.25, 3.0, 8.5], pa.float64()),
@@ -44,6 +69,17 @@ class Pair(NamedTuple):
     duckdb: str
 
 
+_TEXT, _NAME = re.compile("\x01(.*?)\x02", re.DOTALL), re.compile("\x03(.*?)\x04")
+
+
+def text(value: str) -> str:
+    """A text in a statement, to be written as each engine writes it."""
+    return f"\x01{value}\x02"
+
+
+NAME = "\x03the `Word` of\x04"
+
+
 class Statements:
     """Statements by chance."""
 
@@ -51,27 +87,42 @@ class Statements:
         self._chance = chance
 
     def one(self) -> Pair:
-        return self._chance.choice([self._ranked, self._ranked, self._grouped])()
+        ours, theirs = self._chance.choice([self._ranked, self._ranked, self._grouped])()
+        ours = _TEXT.sub(lambda found: self._written(found[1]), ours)
+        ours = _NAME.sub(lambda found: f"`{self._cased(found[1]).replace('`', '``')}`", ours)
+        theirs = _TEXT.sub(lambda found: "'" + found[1].replace("'", "''") + "'", theirs)
+        return Pair(ours, _NAME.sub(lambda found: f'"{found[1]}"', theirs))
+
+    def _written(self, value: str) -> str:
+        """A text in either kind of quotes, which stand twice in it, or behind a backslash."""
+        value, quote = value.replace("\\", "\\\\"), self._of("'", '"')
+        value = self._of(value, value.replace("\n", "\\n"))
+        return quote + value.replace(quote, self._of(quote * 2, f"\\{quote}")) + quote
+
+    def _word(self) -> str:
+        return text(self._chance.choice([word for word in WORDS if word]))
 
     def _of(self, *texts: str) -> str:
         return self._chance.choice(texts)
 
     def _cased(self, text: str) -> str:
         """Names in any case."""
-        return self._of(text, text.upper(), text.lower()) if "'" not in text else text
+        return text if "'" in text or "\x01" in text else self._of(text, text.upper(), text.lower())
 
     def _source(self) -> tuple[str, str]:
         """What stands in front of SELECT, and in FROM: an input, or what WITH or FROM makes of it."""
         made = self._of(
             "SELECT * FROM trades",
-            "SELECT id, t, g, half, 10 - x AS x, i FROM trades",
-            "SELECT id, t, g, half, x, i * 2 + 1 AS i FROM trades WHERE i > 0 OR half",
+            f"SELECT id, t, g, half, {NAME}, 10 - x AS x, i FROM trades",
+            f"SELECT id, t, g, half, UPPER({NAME}) AS {NAME}, x, i * 2 + 1 AS i FROM trades WHERE i > 0 OR half",
             "SELECT * EXCEPT (x), i + 0.5 AS x FROM trades",
-            "SELECT id, t, g, half, x, i FROM trades WHERE half UNION ALL "
-            "SELECT id + 100, 90 + t, g, NOT half, i, id % 3 FROM trades WHERE i > 0",
-            "SELECT id, t, g, half, i AS x, i FROM trades WHERE id < 20 UNION ALL SELECT id, t, 'b', TRUE, x, NULL "
-            "FROM trades WHERE id > 40 UNION ALL SELECT id, t, g, half, x, i FROM (SELECT * FROM trades WHERE id = 30)",
-            "SELECT id, t, CASE WHEN half THEN 'half' ELSE g END AS g, half, i AS x, id % 4 AS i FROM trades",
+            f"SELECT id, t, g, half, {NAME}, x, i FROM trades WHERE half UNION ALL "
+            f"SELECT id + 100, 90 + t, {NAME}, NOT half, g, i, id % 3 FROM trades WHERE i > 0",
+            f"SELECT id, t, g, half, {NAME}, i AS x, i FROM trades WHERE id < 20 UNION ALL SELECT id, t, "
+            f"{self._word()}, TRUE, g, x, NULL FROM trades WHERE id > 40 UNION ALL SELECT id, t, g, half, "
+            f"{NAME}, x, i FROM (SELECT * FROM trades WHERE id = 30)",
+            f"SELECT id, t, CASE WHEN half THEN {self._word()} ELSE g END AS g, half, i AS x, id % 4 AS i, {NAME} FROM "
+            "trades",
         )
         return self._chance.choice(
             [("", "trades"), (f"WITH c AS ({made}) ", "c"), ("", f"({made})"), self._twice(made)],
@@ -86,6 +137,10 @@ class Statements:
                 *("x", "i", "x + i", "r.x * 2 - i", "COALESCE(x, 1)", "ABS(i)", "CASE WHEN half THEN x ELSE i END"),
                 *("ROUND(x)", "LENGTH(g) + i", "GREATEST(x, i)", "CAST(half AS INT)", "FLOOR(x / 2)", "NULLIF(i, 1)"),
                 *("LENGTH(CAST(i AS VARCHAR))", "LEAST(LENGTH(g || g), x)"),
+                f"CASE WHEN g = {self._word()} THEN x ELSE i END",
+                f"LENGTH(REPLACE(g, {self._word()}, {text('')}))",
+                f"LENGTH(r.{NAME}) - i",
+                f"CASE r.{NAME} WHEN {self._word()} THEN 1 WHEN {self._word()} THEN x END",
             )
         )
 
@@ -101,6 +156,13 @@ class Statements:
                 "REPLACE(g, 'a', 'b') < 'c'",
             ),
             *("CONTAINS(g, 'a') OR half", "SUBSTRING(g, 1, 1) IN ('a', 'C')", "CAST(g = 'a' AS INT) + i > 1"),
+            f"g = {self._word()} OR {NAME} = {text('')}",
+            f"g NOT IN ({self._word()}, {self._word()})",
+            f"{NAME} IN ({self._word()}, {self._word()}, NULL) OR x > 1",
+            f"CONTAINS(g, {self._word()}) OR {NAME} < {self._word()}",
+            f"REPLACE(g, {self._word()}, {self._word()}) <> {NAME}",
+            f"SPLIT_PART(g || {self._word()}, {self._word()}, 1) = {text('')} OR i = 2",
+            f"COALESCE({NAME}, {self._word()}) = g OR LENGTH({self._word()} || g) > 4",
         )
         return self._of("", f"WHERE {self._cased(condition)} ", f"WHERE ({condition}) AND (id <> 7 AND TRUE) ")
 
@@ -140,7 +202,8 @@ class Statements:
             limit = f"LIMIT {k}{ties}{f' BY {per}' if per else ''}{f' OFFSET {skipped}' if skipped else ''}"
             limit = limit if per or skipped else self._of(limit, f"FETCH FIRST {k} ROWS{ties or ' ONLY'}")
             ours = (
-                f"SELECT window_end, window_start, id, {shown} AS v FROM {input_} {where}ORDER BY {order}{way} {limit}"
+                f"SELECT window_end, window_start, id, {shown} AS {self._alias(order)} FROM {input_} {where}"
+                f"ORDER BY {order}{way} {limit}"
             )
             first, k = skipped + 1, skipped + k
         else:
@@ -150,6 +213,11 @@ class Statements:
             ours, first, k, kept = self._numbered(over, shown, input_, where, k)
         theirs = f"SELECT w, w - {SIZE}, {'n, ' if 'AS n' in ours else ''}id, v FROM ({inner})"
         return Pair(front + ours, f"{front}{theirs} WHERE n BETWEEN {first} AND {k}{kept}")
+
+    def _alias(self, order: str) -> str:
+        """A name for what is shown, which may be that of a column; in ORDER BY it would come before that."""
+        names = [name for name in ("X", "g", "Half", "i", "t") if not re.search(rf"(?i)\b{name}\b", order)]
+        return "v" if order == "v" else self._of("v", *names)
 
     def _numbered(self, over: str, shown: str, input_: str, where: str, k: int) -> tuple[str, int, int, str]:
         """A statement with a rank, the first and last number that it asks for, and what else it asks."""
@@ -162,10 +230,9 @@ class Statements:
             first, asked = k, self._of(f"{number} = {k}", f"{k} = {number}")
         if self._chance.random() < 0.4:
             asked = asked.replace(number, over)
-            return (
-                f"SELECT window_end, window_start, {over} AS n, id, {shown} AS v FROM {input_} {where}QUALIFY {asked}",
-                *(first, k, ""),
-            )
+            named = f"{shown} AS {self._of('v', 'G', 'half', 'x')}"
+            made = f"SELECT window_end, window_start, {over} AS n, id, {named} FROM {input_} {where}QUALIFY {asked}"
+            return made, first, k, ""
         kept = self._of("", " AND v > 0", " AND (v IS NULL OR id % 2 = 0)")
         body = f"SELECT *, {shown} AS v, {over} AS rn FROM {input_} {where}"
         if "window_start" not in body or "[" in input_:
@@ -177,7 +244,10 @@ class Statements:
     def _grouped(self) -> Pair:
         (front, source), where = self._source(), self._where()
         window, windowed = self._window()
-        key = self._cased(self._of("g", "half", "i", "i % 2", "CASE WHEN half THEN 'yes' ELSE g END", "r.g"))
+        key = self._cased(
+            self._of("g", "half", "i", "i % 2", "CASE WHEN half THEN 'yes' ELSE g END", "r.g", f"r.{NAME}")
+        )
+        key = self._of(key, key, f"COALESCE({NAME}, {self._word()})", f"g || {self._word()}")
         number = self._number()
         some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})", "COUNT(DISTINCT {})").format(number)
         having = self._of("", "", " HAVING n > 1", " HAVING COUNT(*) > 1", " HAVING a > 0", f" HAVING {some} < 5")

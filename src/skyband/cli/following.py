@@ -42,7 +42,7 @@ def follow_statement(text: str, inputs: Iterable[str] | None, how: Format | None
 
 def _opened(text: str, inputs: Iterable[str] | None) -> dict[str, Any]:
     """The tables that the statement names; those with a window are followed."""
-    statement = understand(text)
+    statement = understand(text).innermost
     by_name = {name.lower(): path for name, path in named_paths(inputs).items()}
     opened: dict[str, Any] = {}
     if statement.unions:
@@ -67,8 +67,9 @@ def _print_answers(started: Started, how: Format, rows: int | None) -> None:
     write = _writer(how, started.shown(started.running.session.output_schema.empty_table()).schema)
     for answer in started.running.answers:
         if answer.num_rows:
-            write(started.shown(answer.slice(0, left)))
-            left -= answer.num_rows
+            shown = started.shown(answer)
+            write(shown.slice(0, left))
+            left -= shown.num_rows
         if left <= 0:
             return
 

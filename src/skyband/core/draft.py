@@ -69,6 +69,7 @@ class Draft:
     measured: Measured | None = None
     plan: Plan | None = None
     steps: tuple[Step, ...] = ()
+    then: tuple[str, ...] = ()  # what is asked of the lines of each window, in words
 
     @property
     def schemas(self) -> Mapping[str, pa.Schema] | None:

@@ -78,7 +78,7 @@ def explained(draft: Draft) -> Explanation:
     """The same for a draft, which may also have the inputs' schemas and the measurements of a run."""
     done = planned(draft)
     assert done.plan is not None
-    steps = done.steps
+    steps = (*done.steps, *(Step("then", f"{asked}, of the lines of each window") for asked in done.then))
     if done.measured is not None:
         steps = (*steps, _ran(done.measured))
     return Explanation(done.query, done.plan, steps, done.measured)

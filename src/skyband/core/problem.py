@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -43,6 +44,11 @@ class Running(Protocol):
     @property
     def answers(self) -> Iterator[pa.Table]:
         """A table for each time that rows are pushed."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Is the input a table, and no stream?"""
         ...
 
     @property
@@ -114,6 +120,11 @@ class Problem(ABC, Generic[Q]):
     def key(self, query: Q) -> tuple[str, ...]:
         """The columns that tell apart the rows of what windows show; some of them may not be there."""
         return "window_end", *self.groups(query), "rank"
+
+    def size(self, query: Any) -> int | timedelta | None:
+        """How long its windows are; None: they go back to the start, or are of different sizes."""
+        size: int | timedelta | None = query.window.size
+        return size
 
     def row_score(self, query: Q, schema: Any) -> Score | None:
         """What a row is worth by itself; None: something else than single rows is ranked."""

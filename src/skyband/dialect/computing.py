@@ -13,7 +13,7 @@ from skyband import expressions
 from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import Item
 from skyband.dialect.query_spec import View
-from skyband.dialect.reading import row_text
+from skyband.dialect.reading import owners_of, row_text
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions.grammar import rewritten
 
@@ -30,7 +30,7 @@ def with_columns(statement: Statement, schemas: Schemas, trees: list[exp.Expr], 
 
 
 def _with_column(statement: Statement, schemas: Schemas, tree: exp.Expr, what: str) -> tuple[Statement, Schemas]:
-    owners = {column.table for column in tree.find_all(exp.Column)}
+    owners = owners_of(tree)
     if len(owners) != 1:
         statement.refuse(f"{what} takes columns, and expressions over the columns of one input", tree)
     (alias,) = owners

@@ -8,6 +8,7 @@ The innermost query is the statement; what is around it is put in its terms, onc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from sqlglot import exp
 
 from skyband.dialect.columns import qualified, renamed
 from skyband.dialect.nodes import Stream
+from skyband.dialect.sources import NOT_ROW_WISE
 from skyband.dialect.window_bounds import bound_in
 from skyband.expressions.grammar import parts_of, rewritten
 
@@ -47,8 +49,35 @@ def unstacked(select: exp.Select) -> tuple[exp.Select, tuple[Level, ...]]:
 def _inner(select: exp.Select) -> tuple[exp.Select, Level] | None:
     """The query that this one is around, if it does no more than choose from it."""
     around = [name for name, value in select.args.items() if value and name not in _AROUND]
+    if around or any(item.find(exp.AggFunc) for item in select.expressions if not _is_ranked(item)):
+        return None
+    found = _query_in_from(select)
+    if found is None or _is_row_wise(found[0]):
+        return None
+    ranks_again = any(map(_is_ranked, select.expressions)) and found[0].find(exp.Window, exp.Limit, exp.Fetch)
+    return None if ranks_again else found
+
+
+def nested(select: exp.Select) -> tuple[exp.Select, Level] | None:
+    """The query in FROM that ranks or groups, where the one around it does so again; and the latter. What that one asks
+    of the lines by WHERE is part of the query: it may say how many are first."""
+    found = _query_in_from(select)
+    if found is None or not _does_more(found[0]):
+        return None
+    if not select.args.get("where"):
+        return found
+    chosen = exp.Select(
+        expressions=[exp.Star()], **{name: select.args.get(name) for name in ("from_", "where", "with_")}
+    )
+    around = select.copy()
+    around.set("where", None)
+    return chosen.copy(), Level(around, found[1].alias, ())
+
+
+def _query_in_from(select: exp.Select) -> tuple[exp.Select, Level] | None:
+    """The query that all rows of this one come from, with what WITH defines before it."""
     start = select.args.get("from_")
-    if around or start is None or any(item.find(exp.AggFunc) for item in select.expressions if not _is_ranked(item)):
+    if start is None or select.args.get("joins"):
         return None
     tables = list(select.args["with_"].expressions) if select.args.get("with_") else []
     if isinstance(start.this, exp.Subquery):
@@ -64,7 +93,7 @@ def _inner(select: exp.Select) -> tuple[exp.Select, Level] | None:
             return None  # what comes behind it is read by nobody, or by another
     else:
         return None
-    if not isinstance(inner, exp.Select) or _is_row_wise(inner):
+    if not isinstance(inner, exp.Select):
         return None
     inner = inner.copy()
     if before:
@@ -79,14 +108,27 @@ def _is_ranked(item: exp.Expr) -> bool:
 
 
 def _is_row_wise(select: exp.Select) -> bool:
-    if any(select.args.get(name) for name in ("group", "having", "joins", "order", "limit", "qualify")):
-        return False
+    """Does it compute columns and filter rows, and no more? Behind TUMBLE and the like window_start and window_end are
+    columns, which are known when a window has closed."""
+    inside = [one.args["from_"].this for one in _stacked(select) if one.args.get("from_")]
+    return not _does_more(select) and not any(isinstance(one, Stream) and one.args.get("function") for one in inside)
+
+
+def _does_more(select: exp.Select) -> bool:
+    """Does it rank, group or join, or a query in its FROM?"""
+    return any(
+        any(one.args.get(name) for name in NOT_ROW_WISE)
+        or any(item.find(exp.AggFunc, exp.Window) for item in one.expressions)
+        for one in _stacked(select)
+    )
+
+
+def _stacked(select: exp.Select) -> Iterator[exp.Select]:
+    """The query, the one in its FROM, the one in that one's, and so on."""
+    yield select
     source = select.args["from_"].this if select.args.get("from_") else None
-    if isinstance(source, Stream) and source.args.get("function"):
-        return False  # window_start and window_end are columns from here on
-    if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select) and not _is_row_wise(source.this):
-        return False
-    return not any(item.find(exp.AggFunc, exp.Window) for item in select.expressions)
+    if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select):
+        yield from _stacked(source.this)
 
 
 def put_together(statement: Statement) -> Statement:

@@ -20,7 +20,7 @@ from skyband.core.encoding.output import free_name
 from skyband.dialect import text as texts
 from skyband.dialect.columns import Item, qualified
 from skyband.dialect.query_spec import Lookup
-from skyband.dialect.reading import all_of, check_conditions
+from skyband.dialect.reading import all_of, check_conditions, owners_of
 from skyband.dialect.semi_joins import ANTI, KINDS, OUTSIDE, SEMI, SUBQUERY
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions.grammar import parts_of, rewritten
@@ -106,7 +106,7 @@ def with_lookups(
 
 def _inner(statement: Statement, schemas: Schemas, table: Input) -> _Fold:
     """An inner join with a table, by all conditions that read it, but for those of another's LEFT JOIN."""
-    read = [each for each in _where(statement) if table.alias in _owners(each)]
+    read = [each for each in _where(statement) if table.alias in owners_of(each)]
     return _Fold(statement, schemas, table, INNER, read)
 
 
@@ -160,15 +160,11 @@ def _has_queries(statement: Statement, table: Input) -> bool:
     ]
     trees += [each for item in statement.items for each in item.tree.find_all(exp.Window)]
     sizes = any(one.args.get("column") or one.args.get("often") for one in window)
-    return sizes or any(table.alias in _owners(tree) for tree in trees)
+    return sizes or any(table.alias in owners_of(tree) for tree in trees)
 
 
 def _has(schema: pa.Schema, name: str) -> bool:
     return any(column.lower() == name.lower() for column in schema.names)
-
-
-def _owners(tree: exp.Expr) -> set[str]:
-    return {column.table for column in tree.find_all(exp.Column)}
 
 
 def _key(condition: exp.Expr, mine: str, other: str | None = None) -> tuple[exp.Column, exp.Column] | None:
@@ -205,7 +201,7 @@ class _Fold:
     def made(self) -> tuple[Statement, dict[str, pa.Schema]]:
         mine, statement = self._one.alias, self._statement
         keys = [key for condition in self._on if (key := self._key(condition)) is not None]
-        own = [condition for condition in self._on if _owners(condition) == {mine}]
+        own = [condition for condition in self._on if owners_of(condition) == {mine}]
         rest = [each for each in self._on if each not in own and self._key(each) is None]
         self._check_rest(rest)
         stream = self._stream(keys)
@@ -242,7 +238,7 @@ class _Fold:
 
     def _check_rest(self, rest: list[exp.Expr]) -> None:
         for condition in rest:
-            is_about_stream = self._one.alias not in _owners(condition)
+            is_about_stream = self._one.alias not in owners_of(condition)
             if self._how != INNER and not (self._how == SEMI.lower() and is_about_stream):
                 self._statement.refuse(
                     f"This condition is not about {self._one.alias} alone", condition, _ON.format(self._one.alias)
@@ -272,7 +268,7 @@ class _Fold:
         stream = next(each for each in statement.inputs if each.alias == first)
         others = [each for each in statement.inputs if each.alias != one.alias and not _is_table(statement, each)]
         is_ranked = any(statement.select.args.get(clause) for clause in ("order", "limit", "qualify"))
-        if len(others) > 1 and is_ranked and not statement.is_grouped:
+        if is_ranked and not statement.is_grouped and len(others) == 2 and others[0].is_same_as(others[1]):
             statement.refuse(f"{one.alias!r} can be joined with one stream, or without ORDER BY", one.node)
         if _is_table(statement, stream):
             statement.refuse(f"{one.alias!r} is joined with {first!r}, which is no stream", one.node)

@@ -8,7 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from skyband import expressions
+
 ONLY = ""  # what a query calls its input if it has only one
+LINES = "lines"  # what the lines of an answer are called, where they are the rows of another query
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,12 @@ class Rows:
         """The columns that `where`, `columns` and `renamed` are about; `given` are those of the input."""
         return self.views[-1].schema if self.views else given
 
+    def taken(self, whole: pa.Schema) -> tuple[list[tuple[str, str]], pa.Schema]:
+        """The columns that the query gets of these, by name and column, and their types."""
+        names = whole.names if self.columns is None else self.columns
+        taken = [*((name, name) for name in names), *self.renamed]
+        return taken, pa.schema([whole.field(column).with_name(name) for name, column in taken])
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -63,6 +72,18 @@ class Shown:
     name: str
     text: str
     is_plain: bool  # just a column
+
+
+def shown_schema(shown: tuple[Shown, ...], answer: pa.Schema) -> pa.Schema:
+    """The columns that are shown of an answer with these."""
+    return pa.schema(
+        [
+            answer.field(one.text).with_name(one.name)
+            if one.is_plain
+            else pa.field(one.name, expressions.bind_value(one.text, answer).type)
+            for one in shown
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -84,6 +105,16 @@ class QuerySpec:
     kept: str | None = None  # only these lines of the answer are shown: a condition on the columns that the query gives
     repeated: str | None = None  # how often each line is shown: a column that the query gives
     queries: Rows | None = None  # the input that has the queries to be answered
+    then: QuerySpec | None = None  # what is asked of the lines that each window shows: they are its rows
+
+    @property
+    def last(self) -> QuerySpec:
+        """The one whose answer is shown."""
+        return self if self.then is None else self.then.last
+
+    def with_last(self, last: QuerySpec) -> QuerySpec:
+        """The same with another in its place."""
+        return last if self.then is None else replace(self, then=self.then.with_last(last))
 
     def of(self, queries: Any) -> QuerySpec:
         """The same with these queries."""

@@ -67,7 +67,7 @@ def _ordered(statement: Statement) -> Ranking:
             "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.",
         )
     per, skipped = tuple(limit.expressions or ()), offset_of(statement)
-    k, ties = count_of(statement, limit.expression), "rank" if _has_ties(limit) else None
+    k, ties = count_of(statement, limit.expression), "rank" if has_ties(limit) else None
     if ties is not None and skipped:
         statement.refuse("WITH TIES shows ranks from the first on", statement.select.args["offset"], _BETWEEN)
     return Ranking(keys_of(order), skipped + k, per, first=skipped + 1, ties=ties)
@@ -108,15 +108,10 @@ def _called(window: exp.Window) -> str:
     return window.this.sql(dialect="spark")
 
 
-def _has_ties(limit: exp.Expr) -> bool:
+def has_ties(limit: exp.Expr) -> bool:
+    """Do equal ones share a rank: LIMIT … WITH TIES?"""
     options = limit.args.get("limit_options")
     return options is not None and bool(options.args.get("with_ties"))
-
-
-def check_no_ties(statement: Statement, limit: exp.Expr) -> None:
-    """Raise at LIMIT … WITH TIES, where equal ones cannot share a rank."""
-    if _has_ties(limit):
-        _refuse_ties(statement, None)
 
 
 def _refuse_ties(statement: Statement, number: exp.Expr | None) -> None:
@@ -125,7 +120,7 @@ def _refuse_ties(statement: Statement, number: exp.Expr | None) -> None:
         statement.text,
         "Here of equal ones the more recent comes first, so they cannot share a rank",
         texts.place_of_word(statement.text, words, near=statement.select if number is None else number),
-        "Leave WITH TIES out." if number is None else "Write ROW_NUMBER() OVER (…); rows of one input have RANK().",
+        "Leave WITH TIES out." if number is None else "Write ROW_NUMBER() OVER (…); rows and groups have RANK().",
     )
 
 

@@ -156,6 +156,11 @@ def check_conditions(statement: Statement, conditions: list[exp.Expr], schema: p
         raise
 
 
+def owners_of(tree: exp.Expr) -> set[str]:
+    """The inputs whose columns an expression reads."""
+    return {column.table for column in tree.find_all(exp.Column)}
+
+
 def columns_read(trees: Iterable[exp.Expr], alias: str, schema: pa.Schema, window: Window | None) -> tuple[str, ...]:
     """The columns of an input that these expressions and its window read, as they stand in it."""
     read = {column.name for tree in trees for column in tree.find_all(exp.Column) if column.table == alias}

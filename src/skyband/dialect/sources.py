@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from sqlglot import exp
 
@@ -113,13 +114,13 @@ def _named(called: str) -> str:
     return repr(called) if called else "A query in FROM"
 
 
-_NOT_ROW_WISE = ("group", "having", "joins", "order", "limit", "qualify")
+NOT_ROW_WISE: Final = ("group", "having", "joins", "order", "limit", "qualify")
 
 
 def _read(text: str, body: exp.Expr, table: exp.Expr, known: Known) -> Source:
     """What a query in WITH or in FROM reads."""
     called = table.alias
-    if not isinstance(body, exp.Select) or any(body.args.get(clause) for clause in _NOT_ROW_WISE):
+    if not isinstance(body, exp.Select) or any(body.args.get(clause) for clause in NOT_ROW_WISE):
         texts.refuse(
             text, f"{_named(called)} does more than compute columns and filter rows of one input", table, ROW_WISE
         )

@@ -17,11 +17,11 @@ from skyband.dialect.clauses import check_read
 from skyband.dialect.columns import Item
 from skyband.dialect.functions import refuse_function, unknown_function
 from skyband.dialect.grammar import SkybandSql
-from skyband.dialect.levels import Level, unstacked
+from skyband.dialect.levels import Level, nested, unstacked
 from skyband.dialect.nodes import StreamWindow
-from skyband.dialect.query_spec import Lookup, Rows, View
+from skyband.dialect.query_spec import LINES, Lookup, Rows, View
 from skyband.dialect.semi_joins import with_semi_joins
-from skyband.dialect.sources import Source, check_queries, sources_of
+from skyband.dialect.sources import Source, Step, check_queries, sources_of
 from skyband.dialect.unions import Union, taken_unions, whole_select
 from skyband.dialect.window_bounds import bound_in
 from skyband.errors import InvalidSql, SkybandError
@@ -84,11 +84,19 @@ class Statement:
     unions: tuple[Union, ...] = ()  # inputs that are made of others, by UNION ALL
     items: tuple[Item, ...] = ()  # of the SELECT list, once it is resolved
     kept: tuple[exp.Expr, ...] = ()  # conditions on what is answered, as the queries around it ask for
+    inner: Statement | None = None  # whose answers are its only input
     _taken: set[str] = field(default_factory=set, compare=False)
 
     @property
+    def innermost(self) -> Statement:
+        """The one that reads what is given."""
+        return self if self.inner is None else self.inner.innermost
+
+    @property
     def leaves(self) -> tuple[Input, ...]:
-        """The inputs that are given: those behind a UNION ALL in its place."""
+        """The inputs that are given: those behind a UNION ALL, or a query that ranks or groups, in its place."""
+        if self.inner is not None:
+            return self.inner.leaves
         made = {union.name: union.parts for union in self.unions}
         return tuple(
             leaf
@@ -163,6 +171,7 @@ class Statement:
             and not self.has_full_join
             and not self.is_grouped
             and not self.levels
+            and self.inner is None
             and not any(self.select.args.get(name) for name in clauses)
             and all(part is None for part in asked)
         )
@@ -170,6 +179,8 @@ class Statement:
     @property
     def function(self) -> exp.Expr | None:
         """TUMBLE, HOP or window(), where that is how the window was written."""
+        if self.inner is not None:
+            return self.inner.function
         return next((one.source.function for one in self.inputs if one.source.function is not None), None)
 
     @property
@@ -218,8 +229,7 @@ def understand(text: str) -> Statement:
     number = {name: tree.args.get(name) for name in ("error", "recall")}
     bounds = tree.args.get("bounds")
     return replace(
-        statement,
-        window=tree.args.get("window"),
+        _with_window(statement, tree.args.get("window")),
         emit=_emit(text, tree.args.get("emit")),
         error=None if number["error"] is None else float(number["error"].name),
         recall=None if number["recall"] is None else float(number["recall"].name),
@@ -233,8 +243,26 @@ def _understood(text: str, select: exp.Select) -> Statement:
     unions = taken_unions(text, select, lambda part: _understood(text, part))
     check_queries(text, select)
     select, levels = unstacked(select)
+    if (found := nested(select)) is not None:
+        body, level = found
+        inner = _understood(text, body)
+        lines = Source(LINES, (Step(exp.select("*"), LINES, level.names, level.alias),))
+        return Statement(
+            text=text,
+            select=_with_limit(level.select),
+            inputs=(Input(lines, level.alias, select.args["from_"].this),),
+            levels=levels,
+            inner=replace(inner, unions=(*unions, *inner.unions)),
+        )
     inputs = tuple(Input(source, alias, node) for alias, source, node in sources_of(text, select))
     return Statement(text=text, select=_with_limit(select), inputs=inputs, levels=levels, unions=unions)
+
+
+def _with_window(statement: Statement, window: StreamWindow | None) -> Statement:
+    """The statement with a window for all inputs that are given."""
+    if statement.inner is None:
+        return replace(statement, window=window)
+    return replace(statement, inner=_with_window(statement.inner, window))
 
 
 _ONE_SELECT = "Possible: one SELECT."

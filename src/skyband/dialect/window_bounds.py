@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -53,6 +54,20 @@ def bound_in(tree: exp.Expr, *names: str) -> exp.Expr | None:
 def with_bounds(tree: exp.Expr, texts: dict[str, exp.Expr]) -> exp.Expr:
     """The tree with these in place of bounds."""
     return rewritten(tree, lambda node: texts[node.name].copy() if is_bound(node) else node)
+
+
+def length_of(size: int | timedelta) -> exp.Expr:
+    """How long a window is, or its slide, in an expression."""
+    if not isinstance(size, timedelta):
+        return exp.Literal.number(size)
+    microseconds = exp.Literal.string(str(size // timedelta(microseconds=1)))
+    return exp.Interval(this=microseconds, unit=exp.var("MICROSECOND"))
+
+
+def start_of(end: exp.Expr, size: int | timedelta, *, by_count: bool) -> exp.Expr:
+    """Where a window starts that ends there."""
+    start = exp.Paren(this=exp.Sub(this=end, expression=length_of(size)))
+    return exp.Greatest(this=start, expressions=[exp.Literal.number(0)]) if by_count else start
 
 
 def check_whole(statement: Statement, emit: str, *, is_cut: bool) -> None:

@@ -19,6 +19,7 @@ class RowFunction(NamedTuple):
     polars: Polars
     spark: Spark
     bits: int = 0  # of a whole number
+    scale: int = 0  # of a decimal, which is a whole number of its last digit
 
 
 def operand_of(node: exp.Expr) -> Any:

@@ -71,7 +71,8 @@ READ_IN_ROWS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Interval: frozenset({"this", "unit"}),
     exp.Var: _ONE,
     **dict.fromkeys((exp.Cast, exp.TryCast), frozenset({"this", "to"})),  # of a time: TIMESTAMP '2024-01-31 12:00:00'
-    exp.DataType: frozenset({"this", "nested"}),
+    exp.DataType: frozenset({"this", "nested", "expressions"}),  # DECIMAL(10, 2): see `is_read`
+    exp.DataTypeParam: _ONE,
     exp.Like: _OPERANDS | {"negate"},
     exp.DPipe: _OPERANDS | {"safe"},  # how other dialects put numbers together
     **dict.fromkeys((exp.Upper, exp.Lower, exp.Length, exp.Trim), _ONE),
@@ -82,6 +83,8 @@ READ_IN_ROWS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 
 def is_read(node: exp.Expr, also: Mapping[type[exp.Expr], frozenset[str]]) -> bool:
     """Is this part of an expression evaluated, with all that was written of it?"""
+    if isinstance(node, exp.DataType) and node.expressions and not node.is_type("decimal"):
+        return False  # of others, how many digits would be left out
     read = READ.get(type(node), also.get(type(node)))
     return read is not None and all(name in read or not is_there(value) for name, value in node.args.items())
 
@@ -234,6 +237,11 @@ _TYPES: Final = {
 def cast_to(node: exp.Expr, name: str) -> exp.Cast:
     """CAST(node AS name); sqlglot's own function reads the name anew each time."""
     return exp.Cast(this=node, to=_TYPES[name].copy())
+
+
+def is_to_decimal(node: exp.Expr) -> bool:
+    """Is this CAST(x AS DECIMAL(10, 2))?"""
+    return isinstance(node, exp.Cast) and bool(node.to.is_type("decimal"))
 
 
 def is_to_double(node: exp.Expr) -> bool:

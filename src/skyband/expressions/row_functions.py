@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -15,9 +16,11 @@ from sqlglot import exp
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.function_spec import RowFunction, quoted
+from skyband.expressions.grammar import is_to_decimal
 from skyband.expressions.time_functions import AS_PARTS, in_utc, moment_text, of_time, to_date, to_moment, without_zone
 from skyband.expressions.times import time_of
 
+MOST_DECIMAL_DIGITS: Final = 28  # that are computed with: Spark multiplies no more of them by a power of ten
 _BITS: Final = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _WHOLE: Final = r"^\s*[+-]?[0-9]{1,18}\s*$"
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
@@ -96,9 +99,10 @@ def _one(number: int) -> exp.Expr:
 _FUNCTION: Final = "row function"  # of a node, in its meta
 
 
-def mark_function(node: exp.Expr, category: str) -> RowFunction | None:
-    """Say of a node which of these functions it is, if it is one; `category` says what its value is."""
-    for read in (_cast, of_time, _of_text):
+def mark_function(node: exp.Expr, category: str, scale: int) -> RowFunction | None:
+    """Say of a node which of these functions it is, if it is one; `category` says what its value is, and `scale` how
+    many digits it has behind the point, if it is a decimal."""
+    for read in (partial(_to_decimal, scale=scale), _cast, of_time, _of_text):
         if (found := read(node, category)) is not None:
             if isinstance(found, str):
                 raise InvalidExpression(f"{node.sql('spark')!r}: {found}.")
@@ -137,7 +141,35 @@ def _cast(node: exp.Expr, category: str) -> RowFunction | str | None:
         return to_moment(node, category)
     if target in ("DOUBLE", "FLOAT", "BIGINT"):
         return None
-    return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DATE or TIMESTAMP"
+    return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DECIMAL(p, s), DATE or TIMESTAMP"
+
+
+def _to_decimal(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None:
+    """Half away from zero; what has more digits is null."""
+    if not is_to_decimal(node) or not isinstance(node, exp.Cast):
+        return None
+    digits, behind, *_ = (*(int(one.name) for one in node.to.expressions), *((10, 0)[len(node.to.expressions) :]))
+    if not 0 <= behind <= digits <= MOST_DECIMAL_DIGITS or digits == 0:
+        return f"DECIMAL has up to {MOST_DECIMAL_DIGITS} digits, and no more of them behind the point"
+    if category not in ("whole", "decimal"):
+        return "DECIMAL is made of whole numbers and decimals; ROUND(x, 2) is of floats, which engines round otherwise"
+    more = behind - scale
+
+    def in_digits(x: pl.Expr) -> pl.Expr:
+        power = pl.lit(10 ** abs(more), pl.Int128)
+        if more < 0:
+            size = (x.abs() + pl.lit(10**-more // 2, pl.Int128)) // power
+        else:  # what does not fit is not multiplied
+            size = pl.when(x.abs() < pl.lit(10 ** max(digits - more, 0), pl.Int128)).then(x.abs()) * power
+        return pl.when(size < pl.lit(10**digits, pl.Int128)).then(size * x.sign())
+
+    return RowFunction(
+        "whole",
+        in_digits,
+        lambda x: f"TRY_CAST(CONCAT(CAST({x} AS STRING), 'E{more}') AS DECIMAL({digits}, 0))",
+        (10**digits).bit_length(),
+        behind,
+    )
 
 
 def _to_text(node: exp.Expr, category: str) -> RowFunction | str:

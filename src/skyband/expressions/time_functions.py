@@ -15,6 +15,7 @@ from skyband.expressions.times import time_of
 
 _DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
+_MIDNIGHT: Final = " 00:00:00"  # of a date that stands for a moment
 _PARTS: Final[dict[str, tuple[Polars, str]]] = {  # of a time: in polars, in Spark
     "YEAR": (lambda x: x.dt.year(), "YEAR"),
     "QUARTER": (lambda x: x.dt.quarter(), "QUARTER"),
@@ -88,14 +89,18 @@ def to_moment(node: exp.Expr, category: str) -> RowFunction | str | None:
             suffix = "" if zone is None else "Z"
 
             def read(x: pl.Expr) -> pl.Expr:
-                plain = pl.when(x.str.contains(_MOMENT)).then(x.str.replace("T", " "))
+                whole = pl.when(x.str.contains(_DATE)).then(pl.concat_str(x, pl.lit(_MIDNIGHT))).otherwise(x)
+                plain = pl.when(whole.str.contains(_MOMENT)).then(whole.str.replace("T", " "))
                 moment = plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
                 return moment if zone is None else moment.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
 
             return RowFunction(
                 "time",
                 read,
-                lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_MOMENT)} THEN CONCAT({x}, '{suffix}') END AS {name})",
+                lambda x: (
+                    f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_MOMENT)} THEN CONCAT({x}, '{suffix}') "
+                    f"WHEN {x} RLIKE {quoted(_DATE)} THEN CONCAT({x}, '{_MIDNIGHT}{suffix}') END AS {name})"
+                ),
             )
         case "date":
             if zone is None:

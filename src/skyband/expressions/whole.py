@@ -1,7 +1,7 @@
 """Which parts of an expression are whole numbers or decimals, as in SQL: those stay exact, until they meet a float.
 
 A decimal is a whole number of its last digit, here and on Spark: 1.25 is 125, with a scale of 2. So is a number written
-with a point, in an expression that reads a decimal column; in others it is a float.
+with a point, in an expression that reads a decimal column or makes a decimal; in others it is a float.
 
 Columns of integers and integer literals are whole. So are + - * % of whole numbers, their negative, ABS, SIGN, FLOOR
 and CEIL, and what CASE, IF, COALESCE, NULLIF, GREATEST and LEAST choose from whole numbers only. Division, powers and
@@ -23,13 +23,13 @@ from sqlglot import exp
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.function_spec import operand_of
-from skyband.expressions.grammar import cast_to, copied, is_to_double
-from skyband.expressions.row_functions import mark_function
+from skyband.expressions.grammar import cast_to, copied, is_to_decimal, is_to_double
+from skyband.expressions.row_functions import MOST_DECIMAL_DIGITS, mark_function
 from skyband.expressions.times import time_of, written_time
 
 WIDEST: Final = 126  # bits of what is computed: what 38 digits hold
 RESULT: Final = 63  # bits of what a score is
-DIGITS: Final = 28  # of a decimal that is computed with: Spark multiplies no more of them by a power of ten
+DIGITS: Final = MOST_DECIMAL_DIGITS  # of a decimal that is computed with
 MOST_DIGITS: Final = 38  # of a decimal
 
 TOO_WIDE: Final = (
@@ -68,7 +68,7 @@ _A_FLOAT: Final = Kind(False, True)
 def typed(tree: exp.Expr, types: Mapping[str, pa.DataType]) -> exp.Expr:
     """The tree with a cast wherever a whole number becomes a float, or has to fit in 64 bits; see `kind_of`."""
     root = exp.Paren(this=copied(tree))
-    decimals = any(map(pa.types.is_decimal, types.values()))
+    decimals = any(map(pa.types.is_decimal, types.values())) or any(map(is_to_decimal, root.find_all(exp.Cast)))
     for node in reversed(list(root.walk())):  # parts before the whole
         node.meta[_KIND] = _of_literal(node, decimals) if isinstance(node, exp.Literal) else _kind(node, types)
     return root.this
@@ -87,9 +87,12 @@ def is_narrowed(node: exp.Expr) -> bool:
 def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
     operand = operand_of(node) if isinstance(node, (exp.Func, exp.Cast, exp.Like)) else None
     if isinstance(operand, exp.Expr) and written_time(node) is None:
-        function = mark_function(node, _category(operand.unnest(), types))
+        function = mark_function(node, _category(operand.unnest(), types), kind_of(operand).scale)
         if function is not None:
-            return {"whole": Kind(True, bits=function.bits), "float": _A_FLOAT}.get(function.gives, _OTHER)
+            if is_to_decimal(node):  # of digits; behind other casts a column stays as it is
+                node.set("this", _in_parentheses(operand.copy(), kind_of(operand)))
+            whole = Kind(True, bits=function.bits, scale=function.scale)
+            return {"whole": whole, "float": _A_FLOAT}.get(function.gives, _OTHER)
     parts = list(node.iter_expressions())
     match node:
         case exp.Column():

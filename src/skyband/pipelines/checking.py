@@ -191,6 +191,7 @@ def spec_of(pipeline: Pipeline, query: Query, schemas: dict[str, pa.Schema]) -> 
 
 def check_sink(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
     """Raise unless a sink can take these answers."""
+    spec = spec.last
     columns = [one.name for one in spec.shown]
     for key in (*sink.key, *([sink.member] if sink.member else [])):
         if key not in columns:
@@ -228,6 +229,7 @@ def _check_board(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
 def key_of(spec: QuerySpec) -> tuple[str, ...] | None:
     """The columns that tell the rows of an answer apart; None: of what changed, without the window, or of rows of a
     join, none do."""
+    spec = spec.last
     if not gives_windows(spec.query.emit) or spec.repeated is not None:
         return None
     plain = {one.text: one.name for one in spec.shown if one.is_plain}

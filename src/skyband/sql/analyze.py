@@ -13,6 +13,7 @@ import pyarrow as pa
 from skyband.core.draft import Draft, Measured, Read
 from skyband.core.encoding.inputs import Held, Source, in_batches
 from skyband.core.problem import Running
+from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import ONLY, Lookup, QuerySpec
 from skyband.errors import InvalidInput
 from skyband.sql.answers import projected
@@ -30,7 +31,14 @@ def draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: boo
         steps = (str(view) if isinstance(view, Lookup) else view.where for view in rows.views)
         where = " AND ".join(one for one in (*steps, rows.where) if one) or None
         reads.append(Read(rows.name if name == ONLY else name, schema, tuple(dict.fromkeys(columns)), where))
-    return Draft(spec.query, tuple(reads), on_spark, sieve)
+    return Draft(spec.query, tuple(reads), on_spark, sieve, then=tuple(_asked_then(spec.then)))
+
+
+def _asked_then(spec: QuerySpec | None) -> Iterator[str]:
+    """What is asked of the lines of each window, and of the lines of that, in words."""
+    if spec is not None:
+        yield problem_of(spec.query).title(spec.query)
+        yield from _asked_then(spec.then)
 
 
 def in_pieces(source: Source) -> Source:
@@ -53,7 +61,7 @@ def measure(running: Running, spec: QuerySpec) -> Measured:
         if answer is None:
             break
         seconds += took
-        rows_out += len(projected(answer, spec.shown, spec.turn, spec.kept))
+        rows_out += len(projected(answer, spec))
         stats = running.session.stats()
         if stats.rows_in > rows_in:
             costs.append(1e9 * took / (stats.rows_in - rows_in))

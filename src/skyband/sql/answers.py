@@ -10,41 +10,45 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband import expressions
-from skyband.dialect.query_spec import QuerySpec, Shown, Turn
+from skyband.core.encoding.inputs import read
+from skyband.core.encoding.output import sorted_places
+from skyband.core.encoding.schemas import is_value
+from skyband.core.registry import problem_of
+from skyband.dialect.lines import WINDOW
+from skyband.dialect.query_spec import LINES, ONLY, QuerySpec, Shown, Turn, shown_schema
 from skyband.dialect.reading import quoted
-from skyband.sql.rows import condition_in_spark, value_in_spark
+from skyband.sql.rows import condition_in_spark, prepared, value_in_spark
 
 
-def projected(
-    answer: pa.Table | pa.RecordBatchReader,
-    shown: tuple[Shown, ...],
-    turn: Turn | None,
-    kept: str | None = None,
-    repeated: str | None = None,
-) -> pa.Table | pa.RecordBatchReader:
-    """The lines of the answer that are kept, with the columns that are shown of it."""
-    condition = None if kept is None else expressions.bind_condition(kept, answer.schema, used_as="WHERE")
-    columns = [
-        (one.name, None if one.is_plain else expressions.bind_value(one.text, answer.schema), one.text) for one in shown
-    ]
-    schema = pa.schema(
-        [
-            answer.schema.field(text).with_name(name) if value is None else pa.field(name, value.type)
-            for name, value, text in columns
-        ]
-    )
+def projected(answer: pa.Table | pa.RecordBatchReader, spec: QuerySpec) -> pa.Table | pa.RecordBatchReader:
+    """The lines of the answer that are kept, with the columns that are shown of it; of a table, which has all lines of
+    each window in it, what is asked of them."""
+    condition = None if spec.kept is None else expressions.bind_condition(spec.kept, answer.schema, used_as="WHERE")
+    columns = [(None if one.is_plain else expressions.bind_value(one.text, answer.schema), one) for one in spec.shown]
+    schema = shown_schema(spec.shown, answer.schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in answer.to_batches() if isinstance(answer, pa.Table) else answer:
-            batch = batch if turn is None else _turned(batch, turn)
+            batch = batch if spec.turn is None else _turned(batch, spec.turn)
             batch = batch if condition is None else batch.filter(pa.array(condition.evaluate(batch)))
-            batch = batch if repeated is None else _repeated(batch, repeated)
-            arrays = [batch.column(text) if value is None else value.values(batch) for _, value, text in columns]
+            batch = batch if spec.repeated is None else _repeated(batch, spec.repeated)
+            arrays = [batch.column(one.text) if value is None else value.values(batch) for value, one in columns]
             yield pa.record_batch(arrays, schema=schema)
 
-    if isinstance(answer, pa.Table):
-        return pa.Table.from_batches(batches(), schema.with_metadata(answer.schema.metadata))
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    if not isinstance(answer, pa.Table):
+        return pa.RecordBatchReader.from_batches(schema, batches())
+    shown = pa.Table.from_batches(batches(), schema)
+    shown = shown if spec.then is None else _said_of(shown, spec.then)
+    return shown.replace_schema_metadata(answer.schema.metadata)
+
+
+def _said_of(lines: pa.Table, spec: QuerySpec) -> pa.Table:
+    """What is asked of the lines of windows, all of each."""
+    # If they tie, the last one comes first: that with the smallest values. No engine gives them in an order.
+    order = np.argsort(sorted_places([column for column in lines.columns if is_value(column.type)]))[::-1]
+    source = read(lines.take(pa.array(order))).plain()
+    rows: dict[str, Any] = {name: prepared({LINES: source}, its) for name, its in spec.rows.items()}
+    return projected(problem_of(spec.query).start(rows.get(ONLY, rows), spec.query).collected(), spec)
 
 
 def _repeated(batch: pa.RecordBatch, count: str) -> pa.RecordBatch:
@@ -91,7 +95,18 @@ class Shower:
         if self._spec.repeated is not None:
             times = f"array_repeat(0, CAST({quoted(self._spec.repeated)} AS INT))"
             answer = answer.selectExpr("*", f"explode({times}) AS {quoted(_COPY)}")
-        return answer.selectExpr(*self._texts)
+        answer = answer.selectExpr(*self._texts)
+        return answer if self._spec.then is None else _said_in_spark(answer, self._spec.then)
+
+
+def _said_in_spark(lines: Any, spec: QuerySpec) -> Any:
+    """What is asked of the lines of windows, of each window in one place."""
+    from skyband.engines.spark import schema_of
+    from skyband.engines.spark.part import by_window
+
+    schema = schema_of(lines)
+    kind = _said_of(schema.empty_table(), spec).schema
+    return by_window(lines, WINDOW, lambda some: _said_of(some.cast(schema), spec), kind)
 
 
 def _shown_in_spark(one: Shown, schema: pa.Schema) -> str:

@@ -25,10 +25,8 @@ def prepared(sources: Mapping[str, Source], rows: Rows) -> Source:
             source = looked_up(source, view, prepared(sources, view.table))
         else:
             source = _viewed(source, view)
-    names = source.schema.names if rows.columns is None else list(rows.columns)
-    renamed = [*((name, name) for name in names), *rows.renamed]
-    schema = pa.schema([source.schema.field(column).with_name(name) for name, column in renamed])
-    return _changed(source, rows.where, renamed, schema)
+    taken, schema = rows.taken(source.schema)
+    return _changed(source, rows.where, taken, schema)
 
 
 def rereadable(sources: Mapping[str, Source], read: Iterable[Rows]) -> dict[str, Source]:

@@ -108,7 +108,7 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variabl
     else:
         data = {name: read(one).plain() for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
-    data, schemas = united(statement, data, schemas, on_spark=bool(on_spark))
+    data, schemas = united(statement.innermost, data, schemas, on_spark=bool(on_spark))
     if statement.is_plain and statement.explain is None:
         return plain_answer(statement, data, schemas, on_spark=bool(on_spark))
     spec = recognise(statement, schemas)
@@ -130,7 +130,11 @@ def _answer(statement: Statement, inputs: Mapping[str, Any], spark: Any, variabl
 
 def _given(running: Running, spec: QuerySpec) -> Any:
     """The answer with the columns that are shown of it, in the kind of the rows."""
-    return give(projected(running.collected(), spec.shown, spec.turn, spec.kept, spec.repeated), running.like)
+    if spec.then is None or running.is_whole:
+        return give(projected(running.collected(), spec), running.like)
+    schema = projected(running.session.output_schema.empty_table(), spec).schema
+    answers = (projected(answer, spec) for answer in running.answers)
+    return pa.RecordBatchReader.from_batches(schema, (batch for answer in answers for batch in answer.to_batches()))
 
 
 def ask(text: str, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
@@ -147,7 +151,7 @@ class Started(NamedTuple):
     def shown(self, answer: pa.Table) -> pa.Table:
         """What the statement shows of an answer, or of what `top` says of its session: that has no changes."""
         there = [one for one in self.spec.shown if not one.is_plain or one.text in answer.schema.names]
-        return projected(answer, tuple(there), self.spec.turn, self.spec.kept, self.spec.repeated)
+        return projected(answer, replace(self.spec, shown=tuple(there)))
 
 
 def start(text: str, inputs: Mapping[str, Any], *, batch_rows: int) -> Started:
@@ -157,7 +161,7 @@ def start(text: str, inputs: Mapping[str, Any], *, batch_rows: int) -> Started:
         statement.refuse("EXPLAIN does not run a statement, but this call does", None, "Leave EXPLAIN out.")
     data = {name: _cut(read(one).plain(), batch_rows) for name, one in _find(statement, inputs, None).items()}
     spec = recognise(statement, {name: source.schema for name, source in data.items()})
-    data, _ = united(statement, data, {name: source.schema for name, source in data.items()}, on_spark=False)
+    data, _ = united(statement.innermost, data, {name: source.schema for name, source in data.items()}, on_spark=False)
     return Started(_start(spec, data), spec)
 
 
@@ -367,14 +371,7 @@ def multi_query(specs: Mapping[str, QuerySpec], stream: str, data: Mapping[str, 
         )
     shared = sharing.multi_query(data[stream.lower()], queries)
     answers = {name: partial(_then, shared.answers[name], Shower(one)) for name, one in specs.items()}
-    tables = {
-        name: partial(
-            _then,
-            shared.tables[name],
-            partial(projected, shown=one.shown, turn=one.turn, kept=one.kept, repeated=one.repeated),
-        )
-        for name, one in specs.items()
-    }
+    tables = {name: partial(_then, shared.tables[name], partial(projected, spec=one)) for name, one in specs.items()}
     return shared._replace(answers=answers, tables=tables)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from skyband.engines.spark.recipe import PREFIX, Recipe
@@ -53,14 +54,20 @@ class Part:
         """The answer, from what each bucket says: all of a window comes to one place."""
         if self.merge is None or self.merged_type is None:
             return answers
-        names, merge = answers.columns, self.merge
+        return by_window(answers, "window_end", self.merge, self.merged_type)
 
-        def merge_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            parts = list(batches)
-            if parts:
-                yield from merge(pa.Table.from_batches(parts).rename_columns(names)).to_batches()
 
-        # Under plain names: mapInArrow stumbles over dots and backticks.
-        plain = answers.toDF(*(f"c{i}" for i in range(len(names))))
-        window = plain[f"c{names.index('window_end')}"]
-        return plain.repartition(window).mapInArrow(merge_batches, self.merged_type)
+def by_window(answers: DataFrame, window: str, merge: Merge, kind: StructType | pa.Schema) -> DataFrame:
+    """What `merge` makes of the lines of some windows, of which it gets all; `window`: the column that tells them
+    apart, `kind`: the columns then."""
+    names = answers.columns
+
+    def merge_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = list(batches)
+        if parts:
+            yield from merge(pa.Table.from_batches(parts).rename_columns(names)).to_batches()
+
+    # Under plain names: mapInArrow stumbles over dots and backticks.
+    plain = answers.toDF(*(f"c{i}" for i in range(len(names))))
+    made = from_arrow_schema(kind) if isinstance(kind, pa.Schema) else kind
+    return plain.repartition(plain[f"c{names.index(window)}"]).mapInArrow(merge_batches, made)

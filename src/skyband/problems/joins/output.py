@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from skyband import expressions
 from skyband.core.emit import WHOLE, gives_changes, gives_windows
 from skyband.core.encoding.decimals import as_decimals, fit_in_64_bits
-from skyband.core.encoding.output import places
-from skyband.core.encoding.schemas import stored, whole_batch
+from skyband.core.encoding.output import places, sorted_places
+from skyband.core.encoding.schemas import whole_batch
 from skyband.core.operator import Codes, Ints
 from skyband.errors import AggregateOverflow, InvalidQuery
 from skyband.expressions.aggregates import bind_filter
@@ -211,7 +211,7 @@ class GroupsOutput:
             _column(codes.inputs[i].part_keys(), column).take(pa.array(parts[first, self._grouped.index(i)]))
             for i, column, _ in self._bound.groups
         ]
-        order = np.lexsort((_sortedplaces(keys)[which], answer.live, answer.turn))
+        order = np.lexsort((sorted_places(keys)[which], answer.live, answer.turn))
         which = which[order]
         return Lines(answer.chosen(order), parts[order], [key.take(pa.array(which)) for key in keys])
 
@@ -265,7 +265,7 @@ def _in_order(lines: Lines) -> Lines:
     """By turn; within one, what is gone first, then in order of the group's columns."""
     if not lines.columns or not len(lines.parts):
         return lines
-    return _chosen_lines(lines, np.lexsort((_sortedplaces(lines.columns), lines.answer.live, lines.answer.turn)))
+    return _chosen_lines(lines, np.lexsort((sorted_places(lines.columns), lines.answer.live, lines.answer.turn)))
 
 
 def _distinct(parts: Codes) -> tuple[Ints, Ints]:
@@ -281,16 +281,6 @@ def _distinct(parts: Codes) -> tuple[Ints, Ints]:
 def _column(table: pa.Table, name: str) -> pa.Array:
     column = table.column(name)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _sortedplaces(keys: list[pa.Array]) -> Ints:
-    """The place of each row when rows are sorted by these columns."""
-    plain = [stored(key.cast(key.type.value_type) if pa.types.is_dictionary(key.type) else key) for key in keys]
-    table = pa.table(plain, names=[str(i) for i in range(len(plain))])
-    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
-    return places
 
 
 def _bind_order(text: str, schema: pa.Schema) -> tuple[Callable[[pa.RecordBatch], Any], bool]:

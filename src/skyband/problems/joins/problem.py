@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final
 
 import pyarrow as pa
@@ -87,6 +88,10 @@ class Joins(Problem[JoinAggregate]):
     def key(self, query: JoinAggregate) -> tuple[str, ...]:
         return "window_end", *(name.column for name in query.parsed_group_by()), "rank"
 
+    def size(self, query: JoinAggregate) -> int | timedelta | None:
+        sizes = {stream.window.size for _, stream in query.streams}
+        return sizes.pop() if len(sizes) == 1 else None
+
     def codec(self, query: JoinAggregate, schema: Mapping[str, pa.Schema] | pa.Schema) -> JoinsCodec:
         return JoinsCodec(query, query.schemas(schema))
 
@@ -116,7 +121,8 @@ class Joins(Problem[JoinAggregate]):
         return statement.is_grouped or sql_rows.matches(statement)
 
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-        return sql.ask(statement, schemas) if statement.is_grouped else sql_rows.ask(statement, schemas)
+        is_of_rows = not statement.is_grouped or sql_rows.compares_inputs(statement)
+        return (sql_rows if is_of_rows else sql).ask(statement, schemas)
 
 
 def _why_not(query: JoinAggregate) -> str:

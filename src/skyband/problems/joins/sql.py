@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
+from skyband.dialect.columns import Item
 from skyband.dialect.computing import with_columns
 from skyband.dialect.functions import refuse_function, unknown_function
+from skyband.dialect.lines import asked_of_own_lines, in_lines
 from skyband.dialect.nodes import BOUNDS
 from skyband.dialect.query_spec import QuerySpec, Rows, Shown
-from skyband.dialect.ranking import Key, Ranking, check_no_ties, count_of, keys_of, offset_of, ranking_of
+from skyband.dialect.ranking import Key, Ranking, count_of, has_ties, keys_of, offset_of, ranking_of
 from skyband.dialect.reading import (
     all_of,
     check_conditions,
     columns_read,
+    owners_of,
     quoted,
     row_text,
     window_of,
     written,
 )
 from skyband.dialect.statement import Statement
-from skyband.dialect.window_bounds import bound_in, check_whole, with_bounds
+from skyband.dialect.window_bounds import bound_in, check_whole, start_of, with_bounds
 from skyband.expressions.aggregates import COUNT_DISTINCT, bind_argument, read_aggregate
 from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 
-_POSSIBLE = "Possible: conditions on one input, and equal columns of two, as in a.id = b.id; all joined by AND."
-
 Schemas = Mapping[str, pa.Schema]
+
+RANKING: Final = ("order", "limit", "qualify", "offset")  # clauses that rank
 
 
 def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
@@ -48,6 +50,11 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     statement = _without_filters(statement)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
     statement, schemas = with_columns(statement, schemas, _counted(statement), "COUNT(DISTINCT …)")
+    return _ranked_as_lines(statement, schemas) if _ranks_as_lines(statement) else _groups_of(statement, schemas)[0]
+
+
+def _groups_of(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
+    """The groups, perhaps the best of them, and the columns of the query's own answer."""
     aggregates = Aggregates(statement, schemas, [column.unnest() for column in _groups(statement)])
     having, ranking = statement.take("having"), _ranking(statement)
     if having is not None and isinstance(having.this.unnest(), exp.AggFunc):
@@ -56,7 +63,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     shown = [(item.name, aggregates.over_answer(item.tree)) for item in statement.items]
     having_tree = None if having is None else aggregates.over_answer(having.this)
     ordered = [_ordered(statement, one, aggregates) for one in ranking.keys]
-    filters, on = conditions_of(statement)
+    filters, on, _ = conditions_of(statement)
     inputs, lateness = inputs_of(statement, schemas, filters)
     query = statement.attempt(
         lambda: JoinAggregate(
@@ -83,24 +90,68 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
         kept.append(exp.GTE(this=exp.column("rank"), expression=exp.Literal.number(ranking.first)))
     check_conditions(statement, kept, output)
     shown = [(name, with_bounds(tree, bounds)) for name, tree in shown]
-    return QuerySpec(query, rows, shown_of(statement, output, query, shown), kept=all_of(kept))
+    return QuerySpec(query, rows, shown_of(statement, output, query, shown), kept=all_of(kept)), output
+
+
+def _ranks_as_lines(statement: Statement) -> bool:
+    """Are groups ranked for each value of a column, or do equal ones share a rank?"""
+    qualify, limit = statement.select.args.get("qualify"), statement.select.args.get("limit")
+    windows = [] if qualify is None else list(qualify.find_all(exp.Window))
+    if any(one.args.get("partition_by") or not isinstance(one.this, exp.RowNumber) for one in windows):
+        return True
+    return limit is not None and bool(limit.expressions or has_ties(limit))
+
+
+def _ranked_as_lines(statement: Statement, schemas: Schemas) -> QuerySpec:
+    """The groups of a window as lines, which are ranked as rows are. As always, a group without a value comes last."""
+    found: dict[exp.Expr, str] = {}
+    taken = {*LEAD, *BOUNDS}
+
+    def put(node: exp.Expr) -> exp.Expr:
+        is_aggregate = isinstance(node, exp.AggFunc) and not isinstance(node, (exp.Rank, exp.DenseRank))
+        if not is_aggregate and not isinstance(node, exp.Column):
+            return node
+        if node not in found:
+            found[node] = free_name(node.name or node.key, taken)
+            taken.add(found[node])
+        return in_lines(found[node], node)
+
+    select = statement.select.copy()
+    for name in ("where", "joins", "group", "having"):
+        select.set(name, None)
+    select.set("expressions", [item.tree.copy() for item in statement.items])
+    outer = replace(
+        statement,
+        select=cast(exp.Select, rewritten(_nulls_last(select), put)),
+        items=tuple(replace(item, tree=rewritten(_nulls_last(item.tree), put)) for item in statement.items),
+        kept=tuple(rewritten(condition, put) for condition in statement.kept),
+    )
+    inner = statement.select.copy()
+    for name in RANKING:
+        inner.set(name, None)
+    inner.set("expressions", [node.copy() for node in found])
+    shown = tuple(Item(name, node.copy(), is_named=True) for node, name in found.items())
+    spec, answer = _groups_of(replace(statement, select=inner, items=shown, kept=()), schemas)
+    return asked_of_own_lines(outer, spec, answer)
+
+
+def _nulls_last(tree: exp.Expr) -> exp.Expr:
+    """The same with NULLS LAST wherever nothing is said of nulls."""
+    tree = tree.copy()
+    for one in tree.find_all(exp.Ordered):
+        one.set("nulls", one.args.get("nulls") or exp.var("LAST"))
+    return tree
 
 
 def _ranking(statement: Statement) -> Ranking:
     """How groups are ranked, as far as it is said; k is 0 where all are shown."""
     if statement.take("qualify") is not None:
-        ranking = ranking_of(statement, several=True)
-        if ranking.per:
-            statement.refuse("Groups are ranked once, not for each value of a column", ranking.per[0])
-        return ranking
+        return ranking_of(statement, several=True)
     order, limit = statement.take("order"), statement.take("limit")
     if limit is not None and order is None:
         statement.refuse("LIMIT needs an ORDER BY: which groups are best", limit.expression)
     if limit is None:
         return Ranking(keys_of(order) if order else (), 0)
-    if limit.expressions:
-        statement.refuse("Groups are ranked once, not for each value of a column", limit.expressions[0])
-    check_no_ties(statement, limit)
     skipped = offset_of(statement)
     return Ranking(keys_of(order), skipped + count_of(statement, limit.expression), first=skipped + 1)
 
@@ -114,17 +165,7 @@ def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.
         statement.refuse("There is no one window_start: windows are of different sizes, or go back to the start", asked)
     if asked is not None and len(windows) > 1 and windows[0].by_count:
         statement.refuse("There is no one window_start: each window counts the rows of its own input", asked)
-    size = windows[0].size
-    if isinstance(size, timedelta):
-        length: exp.Expr = exp.Interval(
-            this=exp.Literal.string(str(size // timedelta(microseconds=1))), unit=exp.var("MICROSECOND")
-        )
-    else:
-        length = exp.Literal.number(size or 0)
-    start: exp.Expr = exp.Paren(this=exp.Sub(this=end, expression=length))
-    if windows[0].on is None:
-        start = exp.Greatest(this=start, expressions=[exp.Literal.number(0)])
-    return {BOUNDS[0]: start, BOUNDS[1]: end}
+    return {BOUNDS[0]: start_of(end, windows[0].size or 0, by_count=windows[0].on is None), BOUNDS[1]: end}
 
 
 def _without_filters(statement: Statement) -> Statement:
@@ -188,7 +229,7 @@ def _counted(statement: Statement) -> list[exp.Expr]:
 class Aggregates:
     """The aggregates of a statement and what it groups by, each once, with the name it has in the answer."""
 
-    def __init__(self, statement: Statement, schemas: Schemas, groups: list[exp.Expr]) -> None:
+    def __init__(self, statement: Statement, schemas: Schemas, groups: Iterable[exp.Expr]) -> None:
         self._statement, self._schemas = statement, schemas
         self.groups: list[exp.Column] = [one for one in dict.fromkeys(groups) if isinstance(one, exp.Column)]
         keys = [(column.table, column.name) for column in self.groups]
@@ -269,35 +310,33 @@ def _ordered(statement: Statement, key: Key, aggregates: Aggregates) -> str:
     return f"{row_text(tree)}{' ASC' if key.ascending else ''}"
 
 
-def conditions_of(
-    statement: Statement, *, of_several: list[exp.Expr] | None = None
-) -> tuple[dict[str, list[exp.Expr]], list[str]]:
-    """Those on one input, by its alias, and those that join two; others are put into `of_several`, if there is one."""
+def conditions_of(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[str], list[exp.Expr]]:
+    """Those on one input, by its alias, those that join two, and others on several."""
     filters: dict[str, list[exp.Expr]] = {one.alias: [] for one in statement.inputs}
     for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
         if join.side:
             statement.refuse(f"{join.side} JOIN is not supported with GROUP BY", one.node)
-    on = []
+    on, of_several = [], []
     joined: list[set[str]] = []
     for condition in statement.conditions:
         statement.check_rows(condition)
-        owners = {column.table for column in condition.find_all(exp.Column)}
+        owners = owners_of(condition)
         if len(owners) < 2:  # of none: it is true of all rows, or of none
             filters[owners.pop() if owners else statement.inputs[0].alias].append(condition)
             continue
-        sides = [side.unnest() for side in condition.iter_expressions()]
-        columns = [side for side in sides if isinstance(side, exp.Column)]
-        if of_several is not None and (not isinstance(condition, exp.EQ) or len(columns) < 2):
+        if not sets_equal(condition):
             of_several.append(condition)
             continue
-        if len(owners) > 2 or not isinstance(condition, exp.EQ):
-            statement.refuse("This condition is about more than one input", condition, _POSSIBLE)
-        if len(columns) < 2:
-            statement.refuse("A join sets two columns equal", condition, _POSSIBLE)
-        on.append(" = ".join(f"{side.table}.{quoted(side.name)}" for side in columns))
+        on.append(" = ".join(f"{side.table}.{quoted(side.name)}" for side in condition.find_all(exp.Column)))
         joined.append(owners)
     _check_joined(statement, joined)
-    return filters, on
+    return filters, on, of_several
+
+
+def sets_equal(condition: exp.Expr) -> bool:
+    """Does it set two columns equal?"""
+    sides = condition.iter_expressions()
+    return isinstance(condition, exp.EQ) and all(isinstance(side.unnest(), exp.Column) for side in sides)
 
 
 def _check_joined(statement: Statement, joined: list[set[str]]) -> None:

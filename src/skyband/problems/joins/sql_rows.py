@@ -1,13 +1,15 @@
 """SELECT … FROM a [WINDOW …] JOIN b [WINDOW …] ON …, without GROUP BY: the rows of a join of windows.
 
 Rows that agree in all columns that are read are one group, and are shown as often as they are counted. So any plan of
-the joins gives them, and they come and go as windows slide.
+the joins gives them, and they come and go as windows slide. Whatever ranks them, and what groups those that meet a
+condition on columns of several inputs, is asked of the rows that a closed window shows: see `dialect.lines`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,40 +17,68 @@ from sqlglot import exp
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import Item
-from skyband.dialect.query_spec import QuerySpec
-from skyband.dialect.reading import check_conditions, quoted, row_text
+from skyband.dialect.lines import asked_of_own_lines, in_lines
+from skyband.dialect.query_spec import LINES, QuerySpec
+from skyband.dialect.reading import all_of, check_conditions, owners_of, quoted, row_text
 from skyband.dialect.statement import Statement
 from skyband.dialect.window_bounds import check_whole, with_bounds
+from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.codec import JoinsCodec
-from skyband.problems.joins.columns import LEAD
+from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate
-from skyband.problems.joins.sql import Aggregates, bounds_of, conditions_of, inputs_of, rows_of, shown_of
+from skyband.problems.joins.sql import (
+    RANKING,
+    Aggregates,
+    bounds_of,
+    conditions_of,
+    inputs_of,
+    rows_of,
+    sets_equal,
+    shown_of,
+)
 
-_CLAUSES = ("order", "limit", "qualify", "having")
+Schemas = Mapping[str, pa.Schema]
+
+_ASKED: Final = ("group", "having", *RANKING)
 
 
 def matches(statement: Statement) -> bool:
-    """Does it ask for the rows of a join of windows, as they are?"""
+    """Does it ask for the rows of a join of windows, as they are or the best of them?"""
     streams = [one for one in statement.inputs if one.window is not None or statement.window is not None]
-    if statement.is_grouped or statement.has_full_join or len(streams) < 2:
+    if statement.is_grouped or statement.has_full_join or len(streams) < 2 or statement.select.args.get("having"):
         return False
-    if any(statement.select.args.get(clause) for clause in _CLAUSES) or statement.kept:
-        return False
-    return any(isinstance(each, exp.EQ) and len(_owners(each)) == 2 for each in statement.conditions)
+    if _is_asked(statement, RANKING) and len(streams) == 2 and streams[0].is_same_as(streams[1]):
+        return False  # the best pairs of one input
+    return any(isinstance(each, exp.EQ) and len(owners_of(each)) == 2 for each in statement.conditions)
 
 
-def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-    """The statement as a `JoinAggregate` whose groups are its different rows. `schemas` by alias."""
+def compares_inputs(statement: Statement) -> bool:
+    """Is there a condition on columns of several inputs, other than that two are equal?"""
+    return any(len(owners_of(each)) > 1 and not sets_equal(each) for each in statement.conditions)
+
+
+def _is_asked(statement: Statement, clauses: tuple[str, ...]) -> bool:
+    return any(statement.select.args.get(clause) for clause in clauses)
+
+
+def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
+    """The statement as a `JoinAggregate` whose groups are its different rows, and perhaps what is asked of them.
+    `schemas` by alias."""
+    items = tuple(item for item in statement.items if not _is_shown_before(statement, item))
+    statement = replace(statement, items=items)
+    if statement.is_grouped or _is_asked(statement, _ASKED):
+        return _asked_of_rows(statement, schemas)
+    return _rows(statement, schemas)[0]
+
+
+def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
+    """The rows as they are, and the columns of the query's own answer."""
     if statement.error is not None or statement.recall is not None:
-        statement.refuse("Joins are exact: there is no error to allow")
-    statement = replace(
-        statement, items=tuple(item for item in statement.items if not _is_shown_before(statement, item))
-    )
-    of_several: list[exp.Expr] = []
-    filters, on = conditions_of(statement, of_several=of_several)
-    trees = [*(item.tree for item in statement.items), *of_several]
-    read = [column for tree in trees for column in tree.find_all(exp.Column) if not column.is_star]
-    groups = Aggregates(statement, schemas, [exp.column(one.this.copy(), one.args["table"].copy()) for one in read])
+        statement.refuse("Joins are exact: there is no error to allow", "ERROR" if statement.error else "RECALL")
+    filters, on, of_several = conditions_of(statement)
+    trees = [*(item.tree for item in statement.items), *of_several, *statement.kept]
+    columns = [exp.column(one.this.copy(), one.args["table"].copy()) for one in _columns(trees)]
+    groups = Aggregates(statement, schemas, columns)
     count = free_name("count", {*LEAD, *(column.name for column in groups.groups)})
     inputs, lateness = inputs_of(statement, schemas, filters)
     having = [groups.over_answer(condition) for condition in of_several]
@@ -78,7 +108,51 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     check_whole(statement, str(query.emit), is_cut=False)
     bounds = bounds_of(statement, inputs)
     shown = [(item.name, with_bounds(groups.over_answer(item.tree), bounds)) for item in statement.items]
-    return QuerySpec(query, rows, shown_of(statement, output, query, shown), repeated=count)
+    kept = [with_bounds(groups.over_answer(tree), bounds) for tree in statement.kept]
+    check_conditions(statement, kept, output)
+    spec = QuerySpec(query, rows, shown_of(statement, output, query, shown), kept=all_of(kept), repeated=count)
+    return spec, output
+
+
+def _asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:
+    """What ranks or groups the rows, asked of those that each window shows."""
+    clauses = {name: statement.select.args[name] for name in _ASKED if statement.select.args.get(name)}
+    trees = [*(item.tree for item in statement.items), *clauses.values(), *statement.kept]
+    columns = list(dict.fromkeys((column.table, column.name) for column in _columns(trees)))
+    names = dict(zip(columns, group_names(columns, set()), strict=True))
+
+    def put(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        if node.is_star:  # COUNT(b.*)
+            return exp.column(exp.Star(), exp.to_identifier(LINES, quoted=True))
+        return in_lines(names[node.table, node.name], node)
+
+    shown = [(name, exp.column(column, alias, quoted=True)) for (alias, column), name in names.items()]
+    bare = statement.select.copy()
+    for name in clauses:
+        bare.set(name, None)
+    bare.set("expressions", [column.copy() for _, column in shown])
+    items = tuple(Item(name, column, is_named=False) for name, column in shown)
+    spec, answer = _rows(replace(statement, select=bare, items=items, kept=()), schemas)
+    select = statement.select.copy()
+    for name, value in (
+        ("where", None),
+        ("joins", None),
+        ("expressions", [item.tree.copy() for item in statement.items]),
+    ):
+        select.set(name, value)
+    outer = replace(
+        statement,
+        select=cast(exp.Select, rewritten(select, put)),
+        items=tuple(replace(item, tree=rewritten(item.tree, put)) for item in statement.items),
+        kept=tuple(rewritten(condition, put) for condition in statement.kept),
+    )
+    return asked_of_own_lines(outer, spec, answer)
+
+
+def _columns(trees: list[exp.Expr]) -> list[exp.Column]:
+    return [column for tree in trees for column in tree.find_all(exp.Column) if not column.is_star]
 
 
 def _is_shown_before(statement: Statement, item: Item) -> bool:
@@ -88,7 +162,3 @@ def _is_shown_before(statement: Statement, item: Item) -> bool:
         if item.is_starred and isinstance(column, exp.Column) and column.table == one.alias:
             return column.name.lower() in (join.meta.get("using") or ())
     return False
-
-
-def _owners(tree: exp.Expr) -> set[str]:
-    return {column.table for column in tree.find_all(exp.Column)}

@@ -64,7 +64,7 @@ def _groups_of(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Sc
     having_tree = None if having is None else aggregates.over_answer(having.this)
     ordered = [_ordered(statement, one, aggregates) for one in ranking.keys]
     filters, on, _ = conditions_of(statement)
-    inputs, lateness = inputs_of(statement, schemas, filters)
+    inputs, lateness = inputs_of(statement, schemas)
     query = statement.attempt(
         lambda: JoinAggregate(
             inputs=inputs,
@@ -191,17 +191,12 @@ def _without_filters(statement: Statement) -> Statement:
 def rows_of(
     statement: Statement, query: JoinAggregate, schemas: Schemas, filters: Mapping[str, list[exp.Expr]]
 ) -> dict[str, Rows]:
-    """The rows of each input that the query takes. A window of rows counts only those that meet the conditions."""
+    """The rows of each input that the query takes: those that meet the conditions, before there is a window."""
     rows = {}
     for one in statement.inputs:
-        conditions = filters[one.alias] if _counts_rows(dict(query.inputs)[one.alias]) else []
-        check_conditions(statement, conditions, schemas[one.alias])
-        rows[one.alias] = one.rows(all_of(conditions), _needed_of(statement, query, one.alias, schemas))
+        check_conditions(statement, filters[one.alias], schemas[one.alias])
+        rows[one.alias] = one.rows(all_of(filters[one.alias]), _needed_of(statement, query, one.alias, schemas))
     return rows
-
-
-def _counts_rows(given: StreamInput | Relation) -> bool:
-    return isinstance(given, StreamInput) and given.window.by_count
 
 
 def _needed_of(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
@@ -354,18 +349,15 @@ def _check_joined(statement: Statement, joined: list[set[str]]) -> None:
             )
 
 
-def inputs_of(
-    statement: Statement, schemas: Schemas, filters: Mapping[str, list[exp.Expr]]
-) -> tuple[dict[str, Any], str | int | None]:
+def inputs_of(statement: Statement, schemas: Schemas) -> tuple[dict[str, Any], str | int | None]:
     inputs: dict[str, Any] = {}
     waits: list[str | int] = []
     for one in statement.inputs:
-        where = all_of(filters[one.alias])  # of a window of rows, they are filtered before it
         if one.window is None and statement.window is None:
-            inputs[one.alias] = Relation(where)
+            inputs[one.alias] = Relation()
             continue
         window, lateness = window_of(statement, one, schemas[one.alias])
-        inputs[one.alias] = StreamInput(window, None if window.by_count else where)
+        inputs[one.alias] = StreamInput(window)
         waits += [] if lateness is None else [lateness]
     if not any(isinstance(one, StreamInput) for one in inputs.values()):
         statement.refuse(
@@ -383,7 +375,8 @@ def _check_arrivals(statement: Statement, inputs: Mapping[str, Any]) -> None:
     """Raise where windows of several streams count rows, and nothing puts these rows in one order."""
     streams = [one for one in statement.inputs if isinstance(inputs[one.alias], StreamInput)]
     for one in streams:
-        if len(streams) > 1 and _counts_rows(inputs[one.alias]) and inputs[one.alias].window.order is None:
+        window = inputs[one.alias].window
+        if len(streams) > 1 and window.by_count and window.order is None:
             statement.refuse(
                 "Windows of several streams count rows, but which row of one comes before which of another is unknown",
                 one.node,

@@ -80,7 +80,7 @@ def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]
     columns = [exp.column(one.this.copy(), one.args["table"].copy()) for one in _columns(trees)]
     groups = Aggregates(statement, schemas, columns)
     count = free_name("count", {*LEAD, *(column.name for column in groups.groups)})
-    inputs, lateness = inputs_of(statement, schemas, filters)
+    inputs, lateness = inputs_of(statement, schemas)
     having = [groups.over_answer(condition) for condition in of_several]
     query = statement.attempt(
         lambda: JoinAggregate(

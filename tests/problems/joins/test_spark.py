@@ -109,8 +109,11 @@ def test_what_cannot_be_joined_on_spark_is_said(spark: SparkSession) -> None:
     frames = {name: spark.createDataFrame(table) for name, table in DATA.items()}
     with pytest.raises(sb.InvalidInput, match="b must be a Spark DataFrame"):
         sb.join_aggregate({"a": frames["a"], "b": DATA["b"]}, **JOIN)
-    with pytest.raises(sb.InvalidQuery, match="measures time"):
+    with pytest.raises(sb.InvalidQuery, match="windows of a join measure a column"):
         sb.join_aggregate(frames["a"], window=sb.sliding(5), aggregates={"n": "COUNT(*)"})
+    counted = {name: sb.sliding(5, order="ts") for name in "ab"}
+    with pytest.raises(sb.InvalidQuery, match="Windows of arrivals work in one process"):
+        sb.join_aggregate(frames, **{**JOIN, "inputs": counted})
 
 
 def test_a_statement_about_a_join_runs_on_spark(spark: SparkSession) -> None:

@@ -22,6 +22,10 @@ UNITED = "SELECT * FROM ({}) AS u [WINDOW 10 EVERY 5 ON t] ORDER BY t LIMIT 1"
 
 # By the advice, a statement that takes it.
 MENDED = {
+    "Put the stream first: FROM bid [WINDOW …] LEFT JOIN auction ON ….": (
+        "SELECT bid.auctionID FROM bid [WINDOW 1 HOUR EVERY 1 MINUTE] LEFT JOIN auction ON bid.auctionID = "
+        "auction.auctionID ORDER BY bid.price LIMIT 3"
+    ),
     "Name the inputs: SELECT … FROM trades [WINDOW 1 HOUR].": f"SELECT 1 AS one FROM trades [WINDOW 1 HOUR] {TOP}",
     "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.": (
         f"SELECT * {T} ORDER BY price DESC LIMIT 10 BY venue"

@@ -183,6 +183,14 @@ def _key(condition: exp.Expr, mine: str, other: str | None = None) -> tuple[exp.
 def _refuse_join(statement: Statement, join: exp.Join, one: Input) -> None:
     words = tuple(word for word in (join.side, join.kind) if word)
     place = texts.place_of_word(statement.text, words[:1], near=one.node)
+    left = statement.inputs[0]
+    if left is not one and left.window is None and statement.window is None:
+        texts.refuse(
+            statement.text,
+            f"{' '.join(words)} JOIN keeps the rows on its left, where {left.alias!r} is a table",
+            place,
+            f"Put the stream first: FROM {one.name} [WINDOW …] {' '.join(words)} JOIN {left.name} ON ….",
+        )
     texts.refuse(
         statement.text,
         f"{' '.join(words)} JOIN of two streams is not supported",

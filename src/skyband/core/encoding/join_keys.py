@@ -25,7 +25,10 @@ def common_key_type(columns: Mapping[str, pa.DataType]) -> pa.DataType:
             return common
     if len(set(given.values())) > 1:
         said = ", ".join(f"{name} is {kind}" for name, kind in given.items())
-        raise InvalidQuery(f"Joined columns must be of one type, but {said}. Cast one of them.")
+        raise InvalidQuery(
+            f"Joined columns must be of one type, but {said}. Convert one of them before; in SQL with FROM (SELECT *, "
+            "CAST(x AS BIGINT) AS y FROM a) AS a."
+        )
     return next(iter(given.values()))
 
 

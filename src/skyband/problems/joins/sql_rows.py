@@ -96,8 +96,8 @@ def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]
     if not gives_windows(query.emit):
         statement.refuse(
             "Rows of a join are shown as windows close, all of each",
-            statement.inputs[1].node,
-            "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE].",
+            statement.inputs[1].node if statement.emit is None else "EMIT",
+            "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE]." if statement.emit is None else "Leave EMIT out.",
         )
     rows = rows_of(statement, query, schemas, filters)
     narrow = {

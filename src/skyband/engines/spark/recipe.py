@@ -7,7 +7,7 @@ its rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from skyband.core.distribution import by_pane
+from skyband.core.emit import gives_changes
 from skyband.core.plan import Plan
 from skyband.core.stats import Stats
 from skyband.errors import InvalidInput, InvalidQuery
@@ -120,6 +121,12 @@ class Recipe(ABC):
         """The columns that put the rows of a micro-batch in order of arrival."""
         tie = None if self.in_any_order else TIE
         return [name for name in (self.window.on, self.window.order, tie) if name is not None]
+
+
+def ends_for_all(frames: Iterable[DataFrame], emit: str | None) -> bool:
+    """Does the last row of all decide what other buckets emit? At the end of a batch, windows close up to it, and with
+    changes they say what they no longer hold; a bucket by itself does not see that row."""
+    return not any(df.isStreaming for df in frames) and gives_changes(emit)
 
 
 def check_order(window: Window, schema: pa.Schema) -> None:

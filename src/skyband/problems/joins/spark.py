@@ -23,13 +23,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
-from skyband.core.emit import gives_changes, gives_windows
+from skyband.core.emit import gives_windows
 from skyband.core.encoding.inputs import in_batches, read
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.part import WEIGHT, Merge, Part
 from skyband.engines.spark.plan import run
-from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket_of_hash, quoted, tie
+from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket_of_hash, ends_for_all, quoted, tie
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import BoundInput, BoundJoin, bind
@@ -154,7 +154,7 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
         source.name: _needed(source, query, filtered=source.keep is not None and filters.get(source.name) is None)
         for source in bound.inputs
     }
-    how = None if _ends_for_all(streams, query) else spread(query, bound)
+    how = None if ends_for_all(streams.values(), query.emit) else spread(query, bound)
     columns = _crossing(streams, bound, needed)
     asked = replace_unchecked(
         query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs)
@@ -171,12 +171,6 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
         merge=merger(recipe, asked, adds_up=how.adds_up) if how and (how.adds_up or asked.order_by) else None,
         merged_type=from_arrow_schema(output),
     )
-
-
-def _ends_for_all(streams: Mapping[str, DataFrame], query: JoinAggregate) -> bool:
-    """Does the last row of all decide what other groups emit? At the end of a batch, windows close up to it, and groups
-    that they no longer hold are deleted; a bucket by itself does not see that row."""
-    return not any(df.isStreaming for df in streams.values()) and gives_changes(query.emit)
 
 
 def merger(recipe: JoinRecipe, query: JoinAggregate, *, adds_up: bool) -> Merge:

@@ -21,7 +21,7 @@ from pyspark.sql.types import NumericType
 
 from skyband import expressions
 from skyband.core.distribution import by_pane
-from skyband.core.emit import gives_changes, gives_windows
+from skyband.core.emit import gives_windows
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
 from skyband.engines.spark.gathering import Gatherer
@@ -29,7 +29,16 @@ from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.jvm import JAR
 from skyband.engines.spark.part import Part
 from skyband.engines.spark.plan import run
-from skyband.engines.spark.recipe import Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
+from skyband.engines.spark.recipe import (
+    Recipe,
+    arrow_schema,
+    bucket,
+    check_no_jump,
+    check_order,
+    ends_for_all,
+    quoted,
+    tie,
+)
 from skyband.engines.spark.sieving import JvmSieve, is_attached, sieve_of
 from skyband.errors import InvalidExpression, InvalidQuery, SkybandError, UnknownColumn
 from skyband.expressions import Score
@@ -39,7 +48,6 @@ from skyband.problems.rows.planning import plan, specify
 from skyband.problems.rows.problem import PROBLEM
 from skyband.problems.rows.query import TopK
 from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGatherer, KeyedGatherer, group_key, weight
-from skyband.windows import Ticks
 
 
 @dataclass(frozen=True)
@@ -179,7 +187,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         output=output.schema,
         sources=(*[None] * added_first, *query.per, None, None, *others),
         changes=not gives_windows(query.emit),
-        is_spread=PROBLEM.distribution(query).is_spread and not _ends_for_all(df, query, ticks),
+        is_spread=PROBLEM.distribution(query).is_spread and not (ends_for_all([df], query.emit) and by_pane(ticks)),
         fingerprint=query.fingerprint(schema),
         plan=chosen,
         query=replace_unchecked(query, by=by, lateness=None, max_jump=None),  # Spark has seen to these two
@@ -187,12 +195,6 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         text=text,
     )
     return recipe, score
-
-
-def _ends_for_all(df: DataFrame, query: TopK, ticks: Ticks) -> bool:
-    """Does the last row of all say what is told of other groups? At the end of a batch, windows close up to it, and
-    with changes what leaves them is told; a bucket by itself would not know."""
-    return not df.isStreaming and gives_changes(query.emit) and by_pane(ticks)
 
 
 def _columns(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> list[Column]:

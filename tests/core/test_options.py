@@ -65,6 +65,7 @@ TOP_K: Options = {
     "expect": "falling",
     "max_jump": 50,
     "ties": "rank",
+    "forget_after": 2,
 }
 FOR_EACH: Options = {
     "queries": QUERIES.slice(1),
@@ -144,6 +145,7 @@ CHANGED: dict[type, Options] = {
 WITH: dict[tuple[type, str], Options] = {
     (sb.TopK, "lateness"): {"by": "seq"},
     (sb.TopK, "error"): {"window": sb.sliding(100_000), "k": 10},
+    (sb.TopK, "forget_after"): {"window": sb.sliding(6, every=1, order="seq"), "per": "g"},
     (sb.TopK, "expect"): {"window": sb.sliding(100_000), "k": 500},
     (sb.TopKForEach, "ascending"): {"by": "x - q.x"},
     (sb.TopKAcross, "combine"): {"repeat": "last", "id": "few"},

@@ -146,3 +146,24 @@ def test_spark_gives_the_same_decimals(spark: Any) -> None:
     for column, (text, one) in zip(given.columns, bound.items(), strict=True):
         assert column.to_pylist() == one.values(ROWS).to_pylist(), text
         assert column.type == one.type, text
+
+
+@pytest.mark.parametrize("digits", [18, 38])
+def test_decimals_without_a_fraction_stay_exact(digits: int) -> None:
+    large = 90071992547409931  # float64 has its neighbours only
+    rows = pa.table({"x": pa.array([Decimal(large), Decimal(5), None], pa.decimal128(digits, 0))})
+    for text, expected in {
+        "x % 10": [1, 5],
+        "x + 0.5": [Decimal(large) + Decimal("0.5"), Decimal("5.5")],
+        "-x": [-large, -5],
+        "x * 2": [2 * large, 10],
+        "CAST(x AS DECIMAL(20, 1))": [Decimal(large), Decimal(5)],
+        "CAST(x AS BIGINT)": [large, 5],
+        "CAST(x AS DOUBLE)": [float(large), 5.0],
+        "COALESCE(x, 0.5)": [Decimal(large), Decimal(5), Decimal("0.5")],
+        f"x = {large + 1}": [False, False],
+        f"x IN ({large - 1})": [False, False],
+        f"x > {large - 1}.5": [True, False],
+    }.items():
+        found = sb.sql(f"SELECT {text} AS z FROM rows", rows=rows)["z"].to_pylist()
+        assert found == (expected if len(expected) == 3 else [*expected, None]), text

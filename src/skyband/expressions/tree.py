@@ -34,6 +34,7 @@ from skyband.expressions.whole import (
     TOO_WIDE,
     Kind,
     in_digits,
+    is_in_digits,
     is_narrowed,
     kind_of,
     written_in_digits,
@@ -195,7 +196,7 @@ def to_polars(tree: exp.Expr) -> RowExpression:
             return exp.Substring(**{**node.args, "this": rewritten(node.this, rewrite)})
         if isinstance(node, exp.Length):
             return cast_to(exp.Length(this=rewritten(node.this, rewrite)), "INT128")
-        if isinstance(node, exp.Column) and kind_of(node).scale and not isinstance(node.parent, exp.Cast):
+        if isinstance(node, exp.Column) and is_in_digits(node):
             name = f"digits of {node.name}"
             digits[name] = node.name
             return exp.column(exp.to_identifier(name, quoted=True))

@@ -42,6 +42,7 @@ _FLOAT: Final = (
     *(exp.Div, exp.Pow, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Sin, exp.Cos, exp.Tan, exp.Atan2, exp.Anonymous),
 )
 _KIND: Final = "kind"
+_DECIMAL: Final = "decimal"
 
 
 class Kind(NamedTuple):
@@ -79,6 +80,14 @@ def kind_of(node: exp.Expr) -> Kind:
     return node.meta.get(_KIND, _OTHER)
 
 
+def is_in_digits(node: exp.Expr) -> bool:
+    """Is this a decimal column of which whole numbers of its last digit are read? Behind a cast it stays as it is; one
+    without digits behind the point is a whole number there, too, unless it becomes a float."""
+    if not node.meta.get(_DECIMAL):
+        return False
+    return not isinstance(node.parent, exp.Cast) or not (kind_of(node).scale or is_to_double(node.parent))
+
+
 def is_narrowed(node: exp.Expr) -> bool:
     """Is this a whole number that has to fit in 64 bits?"""
     return isinstance(node, exp.Cast) and kind_of(node).is_whole
@@ -96,6 +105,7 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
     parts = list(node.iter_expressions())
     match node:
         case exp.Column():
+            node.meta[_DECIMAL] = node.name in types and is_exact(types[node.name])
             return _of_column(types.get(node.name))
         case exp.Mul() if all(kind_of(part).is_whole for part in parts):
             return _multiplied(parts)

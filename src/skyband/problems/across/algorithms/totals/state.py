@@ -100,7 +100,8 @@ class Totals(StepDriver):
 
     def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
         numbers = self._s.numbers
-        rebuilds = numbers[REBUILDS]
+        # Without a top, as after a restart, all objects have to be looked at, whatever the width is.
+        rebuilds = numbers[REBUILDS] + (numbers[TOP] == 0)
         done, written = super()._execute(steps, step, end, written)
         if (numbers[REBUILDS] - rebuilds) * numbers[LIVE] > 4 * (done - step):
             # Looking at all objects has cost more than the rows themselves: keep more candidates.
@@ -224,7 +225,7 @@ class Totals(StepDriver):
         numbers, values, streams = saved["own_numbers"], saved["own_values"], self.spec.streams
         saved.length(NUMBERS, "own_numbers")
         saved.length(1, "width")
-        saved.within("width", saved["width"], 1, max(4 * self._wide(), 16 * len(values) + 1024))
+        saved.within("width", saved["width"], 1, max(4 * self._wide(), _most_candidates(len(values))))
         saved.counts("own_numbers", numbers[[REPEATED, REBUILDS]])
         counted = np.zeros(values.size, np.int64)
         for name, which in (("own_ring", COUNT), ("own_delayed", DELAYED)):
@@ -239,7 +240,10 @@ class Totals(StepDriver):
             saved.promise(np.array_equal(counted, values["rows"].ravel()), "'own_values' counts other rows than live")
 
     def _state(self) -> Arrays:
-        return super()._state() | {"width": np.array([self._width], np.int64)}
+        saved = super()._state()
+        # A width for more objects than there are now is of no use, and no snapshot may ask for any amount of memory.
+        width = min(self._width, _most_candidates(len(saved["own_values"])))
+        return saved | {"width": np.array([width], np.int64)}
 
     def _make_room_for(self, saved: Arrays) -> None:
         self._widen()
@@ -315,6 +319,11 @@ class Totals(StepDriver):
             assert values[code, 0]["place"] == -2 - i, "an object of the top knows its place"
             assert keys[code] == tuple(key), "and its rank"
         assert (values["place"][:, 0] != BELOW).sum() == len(chosen), "no other object has a place"
+
+
+def _most_candidates(objects: int) -> int:
+    """The largest width that a snapshot may have."""
+    return 16 * objects + 1024
 
 
 def _words(records: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -213,3 +213,12 @@ def test_in_sql() -> None:
     answer = sb.sql(asked, auction=AUCTIONS, bid=BIDS)
     # WHERE comes before the window: the bids of 5 and 3 take no place in it.
     assert rows(answer) == [(2, 1, 1, 10), (4, 1, 2, 22), (6, 1, 2, 22), (6, 2, 1, 7)]
+
+
+def test_an_order_beyond_64_bits_with_a_sign_is_refused_by_name() -> None:
+    rows = pa.table({"ts": pa.array([1, 2**63 + 5], pa.uint64()), "k": [1, 1]})
+    window = sb.sliding(2, order="ts")
+    with pytest.raises(sb.InvalidInput, match="Column 'ts' does not fit in 64 bits with a sign"):
+        sb.join_aggregate(
+            {"a": rows, "b": rows}, inputs={"a": window, "b": window}, on="a.k = b.k", aggregates={"n": "COUNT(*)"}
+        )

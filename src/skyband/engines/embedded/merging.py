@@ -72,5 +72,8 @@ def ticks_of(column: pa.Array, by: str) -> Ints:
         raise InvalidInput(
             f"Streams are put together by a timestamp or a whole number, but column {by!r} is {column.type}."
         )
-    ticks: Ints = pc.fill_null(column.cast(pa.int64()), _BEFORE_ALL).to_numpy(zero_copy_only=False)
+    try:
+        ticks: Ints = pc.fill_null(column.cast(pa.int64()), _BEFORE_ALL).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"Column {by!r} does not fit in 64 bits with a sign: {error}") from None
     return ticks

@@ -40,7 +40,7 @@ class Forgetting:
         if measured is not None and not (pa.types.is_timestamp(measured) or _is_int64(measured)):
             raise InvalidQuery(
                 f"forget_after={after!r} measures order={window.order!r}, which is {measured}. It can measure a column "
-                "of timestamps or of whole numbers up to 64 bits, or count arrivals if the window names no order."
+                "of timestamps or of whole numbers, except uint64, or count arrivals if the window names no order."
             )
         self._limit = span_ticks(after, window.order, measured, "forget_after")
         self._code = np.empty(0, np.int32)  # by key: the code that the operator knows its rows by; NONE: none yet

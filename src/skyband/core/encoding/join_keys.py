@@ -26,7 +26,7 @@ def common_key_type(columns: Mapping[str, pa.DataType]) -> pa.DataType:
     if len(set(given.values())) > 1:
         said = ", ".join(f"{name} is {kind}" for name, kind in given.items())
         raise InvalidQuery(
-            f"Joined columns must be of one type, but {said}. Convert one of them before; in SQL with FROM (SELECT *, "
+            f"Joined columns must be of one type, but {said}. Convert one of them first. In SQL, write FROM (SELECT *, "
             "CAST(x AS BIGINT) AS y FROM a) AS a."
         )
     return next(iter(given.values()))

@@ -55,9 +55,10 @@ class Gatherer:
     def gather(
         self, batches: Iterator[pa.RecordBatch], *, without_rows: bool = False
     ) -> Iterator[tuple[pa.Table, Tally]]:
-        """What a session takes, and the counts, until all batches are done; also if they are all empty, if it says so.
+        """What a session takes, and the counts, until all batches are done.
 
-        The last of it comes when all rows have been read, so that it can bring what was counted of them elsewhere.
+        If all batches are empty, there is nothing to take; `without_rows` asks for the counts then, too. The last of it
+        comes when all rows have been read, so that it can bring what was counted of them elsewhere.
         """
         waiting: list[pa.RecordBatch] = []
         rows = size = 0

@@ -43,7 +43,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     query = statement.attempt(
         lambda: TopKAcross(
             k=ranking.k,
-            id=key[0] if len(key) == 1 else key,
+            id=key,
             value=_VALUE,
             window=window,
             streams=list(schemas),

@@ -51,6 +51,21 @@ def test_the_answer_is_a_table(trades: str) -> None:
     ]
 
 
+def test_files_stand_behind_the_statement_or_alone(trades: str) -> None:
+    printed = skyband("sql", BEST, "--input", trades).output
+    assert skyband("sql", BEST, trades).output == printed
+    assert skyband("sql", BEST.replace("trades", "t"), trades.replace("trades=", "t=", 1)).output == printed
+    assert skyband("sql", trades, stdin=BEST).stdout == printed
+    assert skyband("explain", BEST, trades).output == skyband("explain", BEST, "--input", trades).output
+    twice = skyband("sql", BEST, trades, "--input", trades)
+    assert twice.exit_code == 2
+    assert "Two inputs are called 'trades'" in twice.stderr
+
+
+def test_help_shows_patterns_as_they_are_written() -> None:
+    assert "*/*.csv" in "".join(skyband("sql", "--help").output.split())
+
+
 def test_plain_rows_are_a_table_too(trades: str, tmp_path: Path) -> None:
     """They carry no counts of late rows, and that ended in a traceback."""
     statement = "SELECT symbol, price FROM trades WHERE price > 5"

@@ -13,10 +13,15 @@ Inputs = Annotated[
         "--input",
         "-i",
         metavar="NAME=FILE",
-        help="A table: a file, a folder or a pattern such as 'day=*/*.csv', and its name in statements. "
+        help="A table: a file, a folder or a pattern such as `'day=*/*.csv'`, and its name in statements. "
         "Without a name, the table has the name of the file. May be repeated.",
         show_default=False,
     ),
+]
+
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[FILE]...", help="More tables, as --input takes them.", show_default=False),
 ]
 
 

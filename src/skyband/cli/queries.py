@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from skyband.cli.options import Format, Inputs
+from skyband.cli.options import Files, Format, Inputs
 from skyband.errors import InvalidInput, InvalidQuery
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    files: Files = None,
     inputs: Inputs = None,
     k: Annotated[int, typer.Option(help="How many rows each window shows.")] = 10,
     by: Annotated[str, typer.Option(help="The score of a row: a column or an SQL expression.")] = "score",
@@ -85,10 +86,11 @@ def explain(
     """Show which algorithm the planner chooses for a query, why, how many rows it keeps, and what a row costs.
 
     For example: `skyband explain --k 10 --by "price * volume" --size "10 minutes" --every "1 minute" --on ts`, or
-    `skyband explain "SELECT symbol FROM trades [WINDOW 1 HOUR] ORDER BY price DESC LIMIT 3" --input trades.csv`
+    `skyband explain "SELECT symbol FROM trades [WINDOW 1 HOUR] ORDER BY price DESC LIMIT 3" trades.csv`
     """
+    inputs = [*(files or ()), *(inputs or ())]
     if statement is not None:
-        _refuse_others(context, "statement", "inputs")
+        _refuse_others(context, "statement", "files", "inputs")
         from skyband.cli.inputs import open_inputs
         from skyband.sql.run import plan
 
@@ -132,6 +134,7 @@ def sql(
             show_default=False,
         ),
     ] = None,
+    files: Files = None,
     inputs: Inputs = None,
     how: Annotated[
         Format | None,
@@ -161,8 +164,8 @@ def sql(
 ) -> None:
     """Query Parquet, CSV, JSON lines or Arrow files with SQL. Without a statement, open a shell.
 
-    For example: `skyband sql "SELECT * FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] ORDER BY price DESC LIMIT 3" --input
-    trades=trades.parquet`
+    For example: `skyband sql "SELECT * FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] ORDER BY price DESC LIMIT 3"
+    trades.parquet`, or `skyband sql trades.parquet` for a shell.
 
     The exit code is 0 on success, 2 if the statement, an option or a file is wrong, and 130 after
     Ctrl-C.
@@ -172,6 +175,9 @@ def sql(
     from skyband.cli.answers import check_format, check_output, show, write
     from skyband.cli.inputs import open_inputs
 
+    inputs = [*(files or ()), *(inputs or ())]
+    if statement is not None and statement != "-" and len(statement.split()) == 1:  # no statement is one word
+        statement, inputs = None, [statement, *inputs]
     if output is not None:
         if how is not None:
             raise InvalidInput(

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skyband.engines.spark.bucket_job import PREFIX
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Tally
-from skyband.engines.spark.recipe import PREFIX
 from skyband.kernels.panes import shape_of
 
 COPY: Final = PREFIX + "side"  # which of a row's copies it is; of each row one is 0. Checkpoints know it by this name
@@ -23,9 +23,9 @@ class CopyGatherer(Gatherer):
         timeless = self.timeless(table)
         weights = self.weights(table)
         tally = Tally(int(weights.sum()), int(weights[timeless].sum()), 0)
-        if self._recipe.by_pane:
-            times = times_of(table.column(str(self._recipe.window.on)))[~timeless]
-            shape = shape_of(self._recipe.ticks.size, self._recipe.ticks.every)
+        if self._job.by_pane:
+            times = times_of(table.column(str(self._job.window.on)))[~timeless]
+            shape = shape_of(self._job.ticks.size, self._job.ticks.every)
             tally.ends, tally.rows = pane_tally(times, weights[~timeless], shape)
         return self.typed(table, ~timeless), tally
 

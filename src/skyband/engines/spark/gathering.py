@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skyband.engines.spark.bucket_job import BUCKET, TIE, BucketJob
 from skyband.engines.spark.pages import BatchFunction, Ints, Tally, page_batch
-from skyband.engines.spark.recipe import BUCKET, TIE, Recipe
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.kernels.panes import Shape
 from skyband.windows import NEVER
@@ -20,22 +20,22 @@ GATHERED_ROWS: Final = 1 << 18
 _GATHERED_BYTES: Final = 1 << 26
 
 
-def packer(recipe: Recipe) -> BatchFunction:
+def packer(job: BucketJob) -> BatchFunction:
     """For mapInArrow: the rows of a partition as pages, one row a bucket."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
-        gatherer = recipe.gatherer()
+        gatherer = job.gatherer()
         for rows, tally in gatherer.gather(batches):
             yield page_batch(gatherer.pages(rows), tally)
 
     return pack
 
 
-def by_bucket(rows: pa.Table, recipe: Recipe) -> Iterator[tuple[int, pa.Table]]:
+def by_bucket(rows: pa.Table, job: BucketJob) -> Iterator[tuple[int, pa.Table]]:
     """At least one page, if an empty one: it carries the counts."""
-    columns = recipe.schema.names if recipe.in_any_order else [*recipe.schema.names, TIE]
-    if not recipe.is_spread or not rows.num_rows:
+    columns = job.schema.names if job.in_any_order else [*job.schema.names, TIE]
+    if not job.is_spread or not rows.num_rows:
         yield 0, rows.select(columns)
         return
     bucket = rows.column(BUCKET).to_numpy()
@@ -49,8 +49,8 @@ def by_bucket(rows: pa.Table, recipe: Recipe) -> Iterator[tuple[int, pa.Table]]:
 class Gatherer:
     """Prepares the rows of one partition, a large table at a time."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
+    def __init__(self, job: BucketJob) -> None:
+        self._job = job
 
     def gather(
         self, batches: Iterator[pa.RecordBatch], *, without_rows: bool = False
@@ -72,7 +72,7 @@ class Gatherer:
             yield self._prepared(waiting)
 
     def _prepared(self, batches: list[pa.RecordBatch]) -> tuple[pa.Table, Tally]:
-        names = {plain: name for name, plain in self._recipe.plain_names.items()}
+        names = {plain: name for name, plain in self._job.plain_names.items()}
         table = pa.Table.from_batches(batches).combine_chunks()
         return self.prepare(table.rename_columns([names.get(name, name) for name in table.column_names]))
 
@@ -83,11 +83,11 @@ class Gatherer:
 
     def pages(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """What was prepared, by the bucket it goes to."""
-        return by_bucket(rows, self._recipe)
+        return by_bucket(rows, self._job)
 
     def timeless(self, table: pa.Table) -> npt.NDArray[np.bool_]:
         """Which rows have no time, so that no window by value can hold them?"""
-        on = self._recipe.window.on
+        on = self._job.window.on
         return np.zeros(table.num_rows, np.bool_) if on is None else np.asarray(table.column(on).is_null())
 
     def typed(self, table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
@@ -100,7 +100,7 @@ class Gatherer:
     def types(self, table: pa.Table) -> pa.Schema:
         """The columns that a session takes, and behind them those of `table` that say where a row goes, and when."""
         extra = [table.schema.field(name) for name in (TIE, BUCKET) if name in table.column_names]
-        return pa.schema([*self._recipe.schema, *extra])
+        return pa.schema([*self._job.schema, *extra])
 
 
 def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:

@@ -1,6 +1,6 @@
-"""What a worker needs to run a query's part: the same few things for every problem.
+"""What a worker needs to run a query in a bucket: the same few things for every problem.
 
-A problem's recipe (`problems/rows/spark.py` and its neighbours) adds how to open a bucket's session and how to prepare
+A problem's job (`problems/rows/spark.py` and its neighbours) adds how to open a bucket's session and how to prepare
 its rows.
 """
 
@@ -51,7 +51,7 @@ _FUNCTIONS: Final = "functions of the user's"
 
 
 @dataclass(frozen=True)
-class Recipe(ABC):
+class BucketJob(ABC):
     """All that a worker has to know. It travels in Spark's own closures, so it holds values and functions only."""
 
     window: Window

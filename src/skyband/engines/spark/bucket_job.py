@@ -25,6 +25,7 @@ from skyband.core.plan import Plan
 from skyband.core.stats import Stats
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import functions
+from skyband.kernels.panes import Shape, shape_of
 from skyband.windows import Ticks, Window
 
 if TYPE_CHECKING:
@@ -100,6 +101,11 @@ class BucketJob(ABC):
     def by_pane(self) -> bool:
         """Do answers come at the ends of windows by value?"""
         return by_pane(self.ticks)
+
+    @property
+    def shape(self) -> Shape:
+        """How windows by value overlap."""
+        return shape_of(self.ticks.size, self.ticks.every)
 
     @property
     def plain_names(self) -> dict[str, str]:

@@ -33,13 +33,12 @@ from skyband.engines.spark.bucket_job import (
     quoted,
     tie,
 )
-from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
+from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import Tally
 from skyband.engines.spark.plan import output_type, run
 from skyband.engines.spark.projection import InputProjection, Merge
 from skyband.expressions import as_floats, check_exact
-from skyband.kernels.panes import shape_of
 from skyband.problems.across.codec import AcrossCodec, output_of
 from skyband.problems.across.operator import AcrossAnswer
 from skyband.problems.across.planning import idle_ticks, plan, specify
@@ -81,18 +80,13 @@ class CountingGatherer(Gatherer):
     _job: AcrossJob
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
-        timeless = self.timeless(table)
-        unranked = np.ones(table.num_rows, bool)
+        unranked = ~self.timeless(table)
         for name in dict.fromkeys(self._job.query.values):
             check_exact(table.column(name), f"value={name!r}")
             unranked &= np.isnan(as_floats(table.column(name), table.num_rows, "a value"))
-        unranked &= ~timeless
-        tally = Tally(table.num_rows, int(timeless.sum()), int(unranked.sum()))
-        ticks = self._job.ticks
-        if self._job.by_pane:
-            times = times_of(table.column(str(self._job.window.on)))[~timeless]
-            tally.ends, tally.rows = pane_tally(times, np.ones(len(times), np.int32), shape_of(ticks.size, ticks.every))
-        return self.typed(table, ~timeless), tally
+        rows, tally = super().prepare(table)
+        tally.rows_unranked = int(unranked.sum())
+        return rows, tally
 
 
 def top_k_across(data: DataFrame | Mapping[str, DataFrame], query: TopKAcross) -> DataFrame:

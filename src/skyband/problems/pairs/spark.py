@@ -27,8 +27,7 @@ from skyband.core.encoding.output import best_of_parts
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
 from skyband.engines.spark.bucket_job import BUCKET, PREFIX, BucketJob, arrow_schema, bucket, check_order, quoted, tie
-from skyband.engines.spark.copies import COPY, CopyGatherer
-from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.gathering import COPY, Gatherer
 from skyband.engines.spark.plan import output_type, run
 from skyband.engines.spark.projection import InputProjection, Merge
 from skyband.expressions import pairs as pair_expressions
@@ -52,7 +51,7 @@ class PairsJob(BucketJob):
         return Session(PairsCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
 
     def gatherer(self) -> Gatherer:
-        return CopyGatherer(self)
+        return Gatherer(self)
 
 
 def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:

@@ -24,14 +24,14 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 from skyband.core.encoding.schemas import plain_schema, whole_batch
 from skyband.core.encoding.scores import Comparable
 from skyband.engines.spark.bucket_job import PREFIX, TIE, quoted
-from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
+from skyband.engines.spark.gathering import Gatherer, Mask, Weights, times_of
 from skyband.engines.spark.pages import Ints, Tally
 from skyband.engines.spark.projection import WEIGHT
 from skyband.engines.spark.sieving import JvmSieve
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions.sort_keys import SortKeys
 from skyband.kernels.compiling import read_only
-from skyband.kernels.panes import Shape, shape_of
+from skyband.kernels.panes import Shape
 from skyband.kernels.sieve import Sieve, tally_panes
 from skyband.windows import NEVER
 
@@ -83,7 +83,7 @@ def weigher(job: TopKJob, *, only_some: bool = False) -> Callable[[Iterator[tupl
 
     def weigh(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         spare_the_collector()
-        shape = shape_of(job.ticks.size, job.ticks.every)
+        shape = job.shape
         sieve = Sieve(job.query.k, shape, ascending=job.query.ascending)
         for columns in batches:
             if not only_some:
@@ -151,10 +151,8 @@ class CandidateGatherer(Gatherer):
         super().__init__(job)
         self._job: TopKJob = job
         self._sieve = None
-        if job.by_pane:
-            self._shape: Shape = shape_of(job.ticks.size, job.ticks.every)
         if job.is_sieved:
-            self._sieve = Sieve(job.query.k, self._shape, ascending=job.query.ascending)
+            self._sieve = Sieve(job.query.k, job.shape, ascending=job.query.ascending)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         if self._job.score is not None:
@@ -162,33 +160,21 @@ class CandidateGatherer(Gatherer):
         scores = Comparable.of(table.column(SCORE), self._job.text)
         timeless = self.timeless(table)
         unranked = np.isnan(scores.known) & ~timeless
-        weights = table.column(WEIGHT).to_numpy() if self._sieve else np.ones(table.num_rows, np.int32)
-        tally = Tally(int(weights.sum()), int(weights[timeless].sum()), int(weights[unranked].sum()))
-        if self._sieve is None:
-            if self._job.by_pane:
-                times = times_of(table.column(str(self._job.window.on)))
-                out = timeless | unranked
-                tally.ends, tally.rows = pane_tally(times[~out], weights[~out], self._shape)
-            # A row without a score takes its place among the arrivals all the same; one without a time has none.
-            return self.typed(table, ~timeless), tally
-        return self.typed(table, self._candidates(table, scores, weights, timeless | unranked, tally)), tally
+        tally = self.tally(table, self.weights(table), timeless, unranked)
+        # A row without a score takes its place among the arrivals all the same; one without a time has none.
+        kept = ~timeless if self._sieve is None else self._candidates(table, scores.but(timeless | unranked))
+        return self.typed(table, kept), tally
 
-    def _candidates(
-        self,
-        table: pa.Table,
-        scores: Comparable,
-        weights: npt.NDArray[np.int32],
-        out: npt.NDArray[np.bool_],
-        tally: Tally,
-    ) -> npt.NDArray[np.bool_]:
-        """Once more which rows may be shown, now that TIE tells equal ones apart; and the tally of their panes."""
+    def weights(self, table: pa.Table) -> Weights:
+        return table.column(WEIGHT).to_numpy() if self._sieve else super().weights(table)
+
+    def _candidates(self, table: pa.Table, scores: Comparable) -> Mask:
+        """Once more which rows may be shown, now that TIE tells equal ones apart."""
         assert self._sieve is not None
         times = times_of(table.column(str(self._job.window.on)))
-        tally.ends, tally.rows = pane_tally(times[~out], weights[~out], self._shape)
         groups, null_groups = groups_of(table.column(GROUP) if self._job.query.per else None)
         # A column that orders the rows decides before TIE does, so then equal rows all stay.
         ties = None if self._job.window.order else table.column(TIE).to_numpy()
-        scores = scores.but(out)
         kept = self._sieve.keep(times, scores.scores, groups, null_groups, ties)
         return kept if scores.without is None else kept | scores.without
 
@@ -204,13 +190,8 @@ class KeyedGatherer(Gatherer):
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         timeless = self.timeless(table)
         rows = self.typed(table, ~timeless)
-        unranked = np.zeros(rows.num_rows, np.bool_)
+        unranked = np.zeros(table.num_rows, np.bool_)
         if self._sort.keys[0].nulls is None and rows.num_rows:
             first = self._sort.values(whole_batch(rows.select(self._job.schema.names)))[0]
-            unranked = np.asarray(first.is_null())
-        tally = Tally(table.num_rows, int(timeless.sum()), int(unranked.sum()))
-        if self._job.by_pane:
-            shape = shape_of(self._job.ticks.size, self._job.ticks.every)
-            times = times_of(rows.column(str(self._job.window.on)))[~unranked]
-            tally.ends, tally.rows = pane_tally(times, np.ones(len(times), np.int32), shape)
-        return rows, tally
+            unranked[~timeless] = np.asarray(first.is_null())
+        return rows, self.tally(table, self.weights(table), timeless, unranked)

@@ -39,8 +39,7 @@ from skyband.engines.spark.bucket_job import (
     tie,
 )
 from skyband.engines.spark.clock import watermarked
-from skyband.engines.spark.copies import COPY
-from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.gathering import COPY, Gatherer
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Ints, Tally, page_batch
 from skyband.engines.spark.plan import buckets_of, run

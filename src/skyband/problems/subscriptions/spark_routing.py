@@ -18,7 +18,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -40,7 +39,7 @@ from pyspark.sql.types import (
 from skyband.core.distribution import by_its_rows
 from skyband.core.emit import gives_changes
 from skyband.engines.spark.bucket_job import BUCKET, PREFIX, bucket_of, quoted, tie
-from skyband.engines.spark.copies import CopyGatherer
+from skyband.engines.spark.gathering import Gatherer, Weights
 from skyband.engines.spark.pages import BatchFunction, Ints, Tally
 from skyband.engines.spark.projection import WEIGHT
 from skyband.engines.spark.workers import spare_the_collector
@@ -127,7 +126,7 @@ def _bucket(values: list[Column], by: tuple[Meeting, ...], buckets: int) -> Colu
     return bucket_of(typed, buckets)
 
 
-class QueriesGatherer(CopyGatherer):
+class QueriesGatherer(Gatherer):
     """Rows on their way to the queries they can matter to."""
 
     _job: SubscriptionJob
@@ -150,7 +149,7 @@ class QueriesGatherer(CopyGatherer):
             rows = _sent(rows, sifted)
         return rows, tally
 
-    def weights(self, table: pa.Table) -> npt.NDArray[np.int32]:
+    def weights(self, table: pa.Table) -> Weights:
         return table.column(WEIGHT).to_numpy() if WEIGHT in table.column_names else super().weights(table)
 
     def pages(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:

@@ -12,6 +12,7 @@ from skyband.core.problem import Running
 from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import ONLY, QuerySpec
 from skyband.engines.embedded.running import give
+from skyband.errors import InvalidInput
 from skyband.sql.answers import projected
 from skyband.sql.rows import prepared, reread, rereadable
 
@@ -21,7 +22,7 @@ def start_embedded(spec: QuerySpec, sources: Mapping[str, Source]) -> Running:
     sources = rereadable(sources, spec.rows.values())
     ready: dict[str, Any] = {name: prepared(sources, rows) for name, rows in spec.rows.items()}
     if spec.queries is not None:
-        spec = spec.of(_whole(prepared(sources, spec.queries)))
+        spec = spec.of(_queries(spec, prepared(sources, spec.queries)))
     return problem_of(spec.query).start(ready.get(ONLY, ready), spec.query)
 
 
@@ -40,9 +41,22 @@ def with_queries(spec: QuerySpec, sources: Mapping[str, Source]) -> tuple[QueryS
         return spec, sources
     queries = reread(sources[spec.queries.name], spec.queries.name)
     sources = {**sources, spec.queries.name: queries}
-    return spec.of(_whole(prepared(sources, spec.queries))), sources
+    return spec.of(_queries(spec, prepared(sources, spec.queries))), sources
 
 
-def _whole(source: Source) -> pa.Table:
-    """All rows of a source."""
-    return pa.Table.from_batches(in_batches(source.batches), source.schema)
+def _queries(spec: QuerySpec, source: Source) -> pa.Table:
+    """The table of subscriptions; raises if two of its rows have the same key, in the words of a statement."""
+    queries = pa.Table.from_batches(in_batches(source.batches), source.schema)
+    names = list(problem_of(spec.query).groups(spec.query))
+    try:
+        differ = len(queries.group_by(names).aggregate([])) == len(queries)
+    except pa.ArrowNotImplementedError:  # it is of no type that can be a key, as the query says itself
+        return queries
+    if not differ:
+        called, columns = spec.queries.name if spec.queries else "", ", ".join(names)
+        raise InvalidInput(
+            f"Two rows of {called!r} have the same {columns}. Here each row of {called!r} asks for a ranking of its "
+            f"own, and LIMIT … BY names the columns that tell them apart. For one ranking for each {columns} of the "
+            f"rows of a join, write JOIN {called} ON …."
+        )
+    return queries

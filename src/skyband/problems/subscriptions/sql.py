@@ -11,7 +11,7 @@ from sqlglot import exp
 from skyband.dialect.columns import settled
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
 from skyband.dialect.ranking import ranking_of
-from skyband.dialect.reading import all_of, shown_columns, window_of, written
+from skyband.dialect.reading import all_of, owners_of, shown_columns, window_of, written
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions import subscriptions
 from skyband.expressions.grammar import rewritten
@@ -90,9 +90,17 @@ def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input) -> list
     for column in columns:
         if not isinstance(column, exp.Column) or column.table != asking.alias:
             statement.refuse(
-                f"A ranking for each query is one for each value of columns of {asking.name}", column, _POSSIBLE
+                f"A ranking for each query is one for each value of columns of {asking.name}",
+                column,
+                f"{_POSSIBLE} {_as_join(statement, asking)}".rstrip(),
             )
     return [str(column.name) for column in columns]
+
+
+def _as_join(statement: Statement, asking: Input) -> str:
+    """How to write the same as a join, where columns of both inputs are set equal."""
+    equal = [one for one in statement.conditions if isinstance(one, exp.EQ) and len(owners_of(one)) == 2]
+    return f"For rows of a join, write JOIN {asking.node.sql(dialect='spark')} ON …." if equal else ""
 
 
 def _reads(tree: exp.Expr, asking: Input) -> bool:
@@ -127,6 +135,10 @@ def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: In
         if _reads(tree, asking) and (item.is_starred or (isinstance(tree, exp.Column) and tree.name in query.key)):
             continue  # of a query, the key is shown already, and a star stands for the columns of the row
         if _reads(tree, asking):
-            statement.refuse("Of a query its key is shown, and what else is asked for must be of the row", tree)
+            statement.refuse(
+                f"Here each row of {asking.name} asks for a ranking, of which only {', '.join(query.key)} is shown",
+                tree,
+                _as_join(statement, asking),
+            )
         items.append((item.name, rewritten(tree, rename)))
     return shown_columns(output.lead, items)

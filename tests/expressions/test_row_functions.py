@@ -140,6 +140,50 @@ def test_gives_what_duckdb_gives(text: str) -> None:
     assert found(text) == expected
 
 
+INSTANT, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
+TIMESTAMPS = {  # as Spark has them in a session in UTC
+    "CAST('2026-03-01' AS TIMESTAMP)": INSTANT,
+    "CAST(s AS TIMESTAMP)": INSTANT,
+    "CAST(day AS TIMESTAMP)": INSTANT,
+    "CAST(tz AS TIMESTAMP)": INSTANT,
+    "CAST('2026-03-01' AS TIMESTAMP_NTZ)": LOCAL,
+    "CAST(s AS TIMESTAMP_NTZ)": LOCAL,
+    "CAST(day AS TIMESTAMP_NTZ)": LOCAL,
+    "CAST(tz AS TIMESTAMP_NTZ)": LOCAL,
+}
+
+
+@pytest.mark.parametrize("text", TIMESTAMPS)
+def test_a_timestamp_is_an_instant_unless_ntz_is_written(text: str) -> None:
+    value = expressions.bind_value(text, ROWS.schema)
+    assert value.type == TIMESTAMPS[text]
+    assert value.values(ROWS.to_batches()[0]).type == TIMESTAMPS[text]
+
+
+def test_beside_a_column_of_times_a_date_becomes_one_like_it() -> None:
+    for name in ("ts", "tz"):
+        text = f"COALESCE({name}, CAST(day AS TIMESTAMP))"
+        assert expressions.bind_value(text, ROWS.schema).type == ROWS.schema.field(name).type
+        assert found(f"CAST(day AS TIMESTAMP) <= {name}") == [None if one is None else True for one in TIMES]
+
+
+@pytest.mark.spark
+def test_casts_to_timestamp_are_those_of_spark_in_utc(spark: Any) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    df = spark.createDataFrame(ROWS)
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        theirs = df.selectExpr(*(f"TRY_{text}" for text in TIMESTAMPS)).toArrow()
+        ours = df.selectExpr(*(value_in_spark(text, schema_of(df)) for text in TIMESTAMPS)).toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    for i, (text, kind) in enumerate(TIMESTAMPS.items()):
+        assert theirs.schema.field(i).type == ours.schema.field(i).type == kind, text
+        if "(s " not in text:  # of which Spark takes more for times: 12 is the year
+            assert [_plain(one) for one in theirs.column(i).to_pylist()] == found(text), text
+        assert [_plain(one) for one in ours.column(i).to_pylist()] == found(text), text
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

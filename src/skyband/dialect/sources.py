@@ -22,6 +22,7 @@ class Step:
     alias: str  # what it calls its input
     names: tuple[str, ...]  # of its columns, where it was given any: WITH c(x, y) AS …
     called: str = field(compare=False)  # what it is called itself
+    by_place: bool = False  # are its columns known by their place?
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,11 @@ class Statement:
             (word.upper() for word in ("emit", "error", "recall") if why.startswith(word)), self.inputs[-1].node
         )
 
+    def check_exact(self, why: str) -> None:
+        """Raise at WITH ERROR and WITH RECALL, where answers are exact."""
+        if self.error is not None or self.recall is not None:
+            self.refuse(f"{why}: there is no error to allow", "ERROR" if self.error is not None else "RECALL")
+
     def check_rows(self, tree: exp.Expr) -> None:
         """Raise at an aggregate in what is asked of each row by itself."""
         for one in tree.find_all(exp.AggFunc):

@@ -17,8 +17,8 @@ from skyband.core.driver import Driver
 from skyband.core.operator import ANSWER, Answer, Arrays, Ints
 from skyband.core.validation import Saved
 from skyband.kernels import slabs
+from skyband.kernels.emit import OUT
 from skyband.kernels.ranking import Rows
-from skyband.kernels.showing import OUT
 from skyband.problems.rows.drivers.rescoring import Change, rescored
 from skyband.problems.rows.drivers.row_kernels import CLOCKS, EARLIEST, LATE, NOW, START, UNRANKED
 from skyband.problems.rows.operator import Batch, Spec

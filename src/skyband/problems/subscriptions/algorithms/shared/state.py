@@ -227,7 +227,7 @@ class Shared(WindowDriver):
         self._done.append(answer)
 
     def _takes_back(self) -> bool:
-        return self._before.is_showing()
+        return self._before.takes_back()
 
     def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> tuple[Answer, Ints]:
         """Each query's k best of the rows from the time `first` on, and when these came. `rows`: by score group, best

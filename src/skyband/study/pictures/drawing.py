@@ -15,7 +15,6 @@ BLUE: Final = "#2563eb"
 PALE_BLUE: Final = "#dbeafe"
 ORANGE: Final = "#ea580c"
 PALE_ORANGE: Final = "#ffedd5"
-GREEN: Final = "#15803d"
 PALE_GREEN: Final = "#dcfce7"
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"

@@ -19,7 +19,7 @@ class SkybandError(Exception):
     ...     sb.sliding("1 hour")
     ... except sb.SkybandError as error:
     ...     print(error)
-    A duration needs the column that holds the time: add on='…' to 1:00:00.
+    A duration needs the column that holds the time: add on='…' to 1 hour.
     """
 
 

@@ -102,7 +102,7 @@ def test_lateness_is_for_windows_by_value_with_a_slide() -> None:
 
 
 def test_lateness_in_the_unit_of_the_column() -> None:
-    with pytest.raises(sb.InvalidQuery, match=r"lateness is a duration \(0:00:01\), but column 't' is int64"):
+    with pytest.raises(sb.InvalidQuery, match=r"lateness is a duration \(1 second\), but column 't' is int64"):
         query(lateness="1 s").open(SCHEMA)
 
 

@@ -30,7 +30,6 @@ DARK: Final = {
     PALE_BLUE: "#1d3557",
     ORANGE: "#fb8b4b",
     PALE_ORANGE: "#4a2c17",
-    GREEN: "#4ade80",
     PALE_GREEN: "#173a26",
     PALE_SHADE: "#1b2230",
     GRID: "#2f3848",

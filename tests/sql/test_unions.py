@@ -57,6 +57,8 @@ def test_a_union_is_the_same_as_its_rows_in_one_table() -> None:
         (pa.array([Decimal("1.10")]), pa.array([Decimal("10.234")]), pa.decimal128(5, 3)),
         (pa.array([1], pa.int8()), pa.array([200], pa.uint8()), pa.int16()),
         (pa.array([2**53 + 1]), pa.array([1.5]), pa.float64()),
+        (pa.array([2**53 + 1]), pa.array([2**64 - 1], pa.uint64()), pa.decimal128(20, 0)),
+        (pa.array([-1], pa.int8()), pa.array([2**64 - 1], pa.uint64()), pa.decimal128(20, 0)),
         (pa.array([None], pa.null()), pa.array([3]), pa.int64()),
     ],
 )

@@ -85,6 +85,8 @@ def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
         scale = max(a.scale, b.scale)
         digits = max(a.precision - a.scale, b.precision - b.scale) + scale
         return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else None
+    if all(pa.types.is_integer(kind) for kind in (a, b)):
+        return pa.decimal128(20, 0)  # of uint64 and a signed type: no whole number of 64 bits holds both
     is_number = [pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (a, b)]
     return pa.float64() if all(is_number) else None
 

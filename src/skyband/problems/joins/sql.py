@@ -30,6 +30,7 @@ from skyband.dialect.reading import (
     written,
 )
 from skyband.dialect.statement import Statement
+from skyband.dialect.text import word_at
 from skyband.dialect.window_bounds import bound_in, check_whole, start_of, with_bounds
 from skyband.expressions.aggregates import COUNT_DISTINCT, bind_argument, read_aggregate
 from skyband.expressions.grammar import rewritten
@@ -257,7 +258,8 @@ class Aggregates:
         inner = aggregate.this
         if isinstance(inner, exp.Expr) and (nested := inner.find(exp.AggFunc)) is not None:
             self._statement.refuse("An aggregate is of rows, not of aggregates", nested)
-        read = self._statement.attempt(lambda: read_aggregate(self.texts[name]), aggregate)
+        called = word_at(self._statement.text, aggregate)
+        read = self._statement.attempt(lambda: read_aggregate(self.texts[name], called), aggregate)
         columns = list(aggregate.find_all(exp.Column, bfs=False))
         if (
             read.argument is not None

@@ -29,7 +29,9 @@ MENDED = {
     "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). Aggregates of groups are written with GROUP BY.": (
         f"SELECT symbol, AVG(price) AS mean {T} GROUP BY symbol"
     ),
-    "Rename one of them.": f"WITH r AS (SELECT * FROM trades), s AS (SELECT * FROM r) SELECT * {T.replace('trades', 's')} {TOP}",
+    "Rename one of them.": (
+        f"WITH r AS (SELECT * FROM trades), s AS (SELECT * FROM r) SELECT * FROM s [WINDOW 10 EVERY 5 ON t] {TOP}"
+    ),
     "Put the stream first: FROM bid [WINDOW …] LEFT JOIN auction ON ….": (
         "SELECT bid.auctionID FROM bid [WINDOW 1 HOUR EVERY 1 MINUTE] LEFT JOIN auction ON bid.auctionID = "
         "auction.auctionID ORDER BY bid.price LIMIT 3"

@@ -47,7 +47,7 @@ class StraightLines(ABC):
         self.calls[name] = called
         return name
 
-    def _column_name(self, node: exp.Expr) -> str:
+    def _column_name(self, node: exp.Column) -> str:
         return f"{node.table}{self._numbers[node.name]}"
 
     def _is_truth(self, node: exp.Expr) -> bool:

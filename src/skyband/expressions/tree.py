@@ -162,108 +162,109 @@ class RowExpression(NamedTuple):
 
 
 def to_polars(tree: exp.Expr) -> RowExpression:
-    """The typed tree in polars. Divisors that do not depend on the row become columns.
+    """The typed tree in polars."""
+    names = column_names(tree)
+    made = _MadeColumns(names)
+    try:
+        score = _sql_expr(made.read(tree)).alias("score")
+    except pl.exceptions.PolarsError as error:
+        raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
+    return RowExpression(score, names, made.divisors, made.times, made.digits, tuple(made.steps), kind_of(tree))
 
-    Instead of dividing by a constant, polars multiplies by its reciprocal, which often differs in the last bit: rows
-    could rank otherwise than on Spark.
-    """
-    mark = _mark(column_names(tree))
-    divisors: dict[str, float] = {}
-    times: dict[str, pa.Scalar] = {}
-    digits: dict[str, str] = {}
-    steps: list[Call | Among | Computed] = []
 
-    def call_first(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Anonymous):
-            return node
-        function = functions.find(node.name)
-        assert function is not None, "parse has found it"
-        name = f"call {len(steps)} {mark}"
-        steps.append(Call(name, function, tuple(_sql_expr(argument) for argument in node.expressions)))
-        return exp.column(exp.to_identifier(name, quoted=True))
+class _MadeColumns:
+    """Makes trees that polars reads, and columns for what polars would compute otherwise than Spark."""
 
-    def rewrite(node: exp.Expr) -> exp.Expr:
+    def __init__(self, names: Iterable[str]) -> None:
+        self._mark = "of this expression"  # what no column has in its name
+        while any(self._mark in name for name in names):
+            self._mark += "'"
+        self.divisors: dict[str, float] = {}
+        self.times: dict[str, pa.Scalar] = {}
+        self.digits: dict[str, str] = {}
+        self.steps: list[Call | Among | Computed] = []
+
+    def read(self, tree: exp.Expr) -> exp.Expr:
+        return bottom_up(rewritten(tree, self._rewrite), self._compute)
+
+    def _kept(self, columns: dict[str, Any], what: str, value: Any) -> exp.Column:
+        """A column for a value that is the same for all rows."""
+        column = _column(f"{what} {len(columns)} {self._mark}")
+        columns[column.name] = value
+        return column
+
+    def _first(self, what: str, step: type[Call | Among | Computed], *parts: Any) -> exp.Column:
+        """A column for what is computed before the rest."""
+        column = _column(f"{what} {len(self.steps)} {self._mark}")
+        self.steps.append(step(column.name, *parts))
+        return column
+
+    def _rewrite(self, node: exp.Expr) -> exp.Expr:
+        """A node before those below it."""
         if (time := written_time(node)) is not None:
-            name = f"time {len(times)} {mark}"
-            times[name] = time
-            return exp.column(exp.to_identifier(name, quoted=True))
+            return self._kept(self.times, "time", time)
         if (function := function_of(node)) is not None:
-            value = bottom_up(rewritten(operand_of(node), rewrite), step_by_step)
-            name = f"function {len(steps)} {mark}"
-            steps.append(Computed(name, function.polars(_sql_expr(value))))
-            return exp.column(exp.to_identifier(name, quoted=True))
+            return self._first("function", Computed, function.polars(_sql_expr(self.read(operand_of(node)))))
         if isinstance(node, exp.Substring):  # whose numbers are no values of rows
-            return exp.Substring(**{**node.args, "this": rewritten(node.this, rewrite)})
+            return exp.Substring(**{**node.args, "this": rewritten(node.this, self._rewrite)})
         if isinstance(node, exp.Length):
-            return cast_to(exp.Length(this=rewritten(node.this, rewrite)), "INT128")
+            return cast_to(exp.Length(this=rewritten(node.this, self._rewrite)), "INT128")
         if isinstance(node, exp.Column) and is_in_digits(node):
-            name = f"digits of {node.name}"
-            digits[name] = node.name
-            return exp.column(exp.to_identifier(name, quoted=True))
+            column = _column(f"digits of {node.name}")
+            self.digits[column.name] = node.name
+            return column
         if isinstance(node, exp.In) and (listed := _listed(node)) is not None:
-            value = bottom_up(rewritten(node.this, rewrite), step_by_step)
-            name = f"list {len(steps)} {mark}"
-            steps.append(Among(name, _sql_expr(value), *listed))
-            return exp.column(exp.to_identifier(name, quoted=True))
+            return self._first("list", Among, _sql_expr(self.read(node.this)), *listed)
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):  # of null, polars says null
-            asked = rewritten(node.this, rewrite)
-            asked = asked if node.expression.this else exp.Not(this=exp.Paren(this=asked))
-            return exp.Coalesce(this=asked, expressions=[exp.false()])
+            met = rewritten(node.this, self._rewrite)
+            met = met if node.expression.this else exp.Not(this=exp.Paren(this=met))
+            return exp.Coalesce(this=met, expressions=[exp.false()])
         if isinstance(node, exp.Log) and node.args.get("expression"):
             return exp.Div(this=exp.Ln(this=node.expression), expression=exp.Ln(this=node.this))
         if isinstance(node, exp.Literal) and node.is_number:
             return _constant(node)
         if is_narrowed(node):
-            return cast_to(cast_to(rewritten(node.this, rewrite), "BIGINT"), "INT128")
+            return cast_to(cast_to(rewritten(node.this, self._rewrite), "BIGINT"), "INT128")
         return node
 
-    def compute_first(node: exp.Expr) -> exp.Expr:
-        """In a column of its own: what stands in it is written more than once there, level by level."""
-        name = f"number {len(steps)} {mark}"
-        steps.append(Computed(name, _sql_expr(null_where_spark_has_it(node))))
-        return exp.column(exp.to_identifier(name, quoted=True))
-
-    def step_by_step(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Div) and not node.expression.find(exp.Column):
-            divisor = pl.select(_sql_expr(node.expression)).item()
-            if divisor is not None:
-                name = f"divisor {len(divisors)} {mark}"
-                divisors[name] = divisor + 0.0  # of the two zeros one
-                node.set("expression", exp.column(exp.to_identifier(name, quoted=True)))
-                return compute_first(node) if divisor == 0 else node
+    def _compute(self, node: exp.Expr) -> exp.Expr:
+        """A node after those below it."""
         if isinstance(node, exp.Div):
-            # -0.0 + 0.0 is 0.0; polars would leave out a constant.
-            zero = exp.column(exp.to_identifier(f"zero {mark}", quoted=True))
-            divisors[zero.name] = 0.0
-            node.set("expression", exp.Paren(this=exp.Add(this=node.expression, expression=zero)))
-            return compute_first(node)
+            return self._division(node)
         if (isinstance(node, exp.Mod) and kind_of(node).is_float) or (
             isinstance(node, exp.Ln) and node.find(exp.Column)
         ):
-            return compute_first(node)
-        return call_first(node)
+            return self._number(node)
+        if isinstance(node, exp.Anonymous):
+            function = functions.find(node.name)
+            assert function is not None, "parse has found it"
+            return self._first("call", Call, function, tuple(_sql_expr(argument) for argument in node.expressions))
+        return node
 
-    try:
-        plain = bottom_up(rewritten(tree, rewrite), step_by_step)
-        return RowExpression(
-            _sql_expr(plain).alias("score"),
-            column_names(tree),
-            divisors,
-            times,
-            digits,
-            tuple(steps),
-            kind_of(tree),
-        )
-    except pl.exceptions.PolarsError as error:
-        raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
+    def _number(self, node: exp.Expr) -> exp.Column:
+        """In a column of its own: what stands in it is written more than once there, level by level."""
+        return self._first("number", Computed, _sql_expr(null_where_spark_has_it(node)))
+
+    def _division(self, node: exp.Div) -> exp.Expr:
+        """Divisors that do not depend on the row become columns.
+
+        Instead of dividing by a constant, polars multiplies by its reciprocal, which often differs in the last bit:
+        rows could rank otherwise than on Spark.
+        """
+        if not node.expression.find(exp.Column):
+            divisor = pl.select(_sql_expr(node.expression)).item()
+            if divisor is not None:
+                node.set("expression", self._kept(self.divisors, "divisor", divisor + 0.0))  # of the two zeros one
+                return self._number(node) if divisor == 0 else node
+        # -0.0 + 0.0 is 0.0; polars would leave out a constant.
+        zero = _column(f"zero {self._mark}")
+        self.divisors[zero.name] = 0.0
+        node.set("expression", exp.Paren(this=exp.Add(this=node.expression, expression=zero)))
+        return self._number(node)
 
 
-def _mark(columns: Iterable[str]) -> str:
-    """What no column has in its name, for columns that are made on the way."""
-    mark = "of this expression"
-    while any(mark in name for name in columns):
-        mark += "'"
-    return mark
+def _column(name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True))
 
 
 def _constant(node: exp.Literal) -> exp.Expr:

@@ -85,26 +85,9 @@ def has_value(config, program, entries, source, s):
 
 @part
 def join(
-    config,
-    program,
-    entries,
-    first,
-    groups,
-    lists,
-    table,
-    tallies,
-    entry_stairs,
-    group_stairs,
-    scratch,
-    counters,
-    entry,
-    last,
-    moments,
-    turn,
-    sign,
-    comes,
-    again,
-):
+    config, program, entries, first, groups, lists, table, tallies, entry_stairs, group_stairs, scratch, counters,
+    entry, last, moments, turn, sign, comes, again,
+):  # fmt: skip
     """Join entry 0, a part of `entry`, with the other inputs, and add what that gives to the output.
 
     `again`: go on where something ran out. Then the cursors are where they were, the last of them at the entry that

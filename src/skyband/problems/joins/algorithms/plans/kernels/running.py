@@ -87,25 +87,9 @@ def line_up(events, at, slots, moment, sign):
 
 @kernel
 def run(
-    config,
-    program,
-    entries,
-    first,
-    listed,
-    slots,
-    groups,
-    lists,
-    table,
-    tallies,
-    entry_stairs,
-    group_stairs,
-    events,
-    moments,
-    records,
-    scratch,
-    floats,
-    counters,
-):
+    config, program, entries, first, listed, slots, groups, lists, table, tallies, entry_stairs, group_stairs,
+    events, moments, records, scratch, floats, counters,
+):  # fmt: skip
     """Take events until there are no more, or until something runs out: the status says what."""
     while counters[TURN] < len(moments):
         turn = counters[TURN]
@@ -143,24 +127,9 @@ def run(
 
 @part
 def take_events(
-    config,
-    program,
-    entries,
-    first,
-    slots,
-    groups,
-    lists,
-    table,
-    tallies,
-    entry_stairs,
-    group_stairs,
-    scratch,
-    counters,
-    events,
-    end,
-    moments,
-    turn,
-):
+    config, program, entries, first, slots, groups, lists, table, tallies, entry_stairs, group_stairs, scratch,
+    counters, events, end, moments, turn,
+):  # fmt: skip
     """The events of a moment, one after the other."""
     sums, changes = config[SUMS], np.int64(0)  # entry 0 is what an event changes
     while counters[EVENT] < end:
@@ -189,22 +158,9 @@ def take_events(
 
 @part
 def take_listed(
-    config,
-    program,
-    entries,
-    first,
-    listed,
-    groups,
-    lists,
-    table,
-    tallies,
-    entry_stairs,
-    group_stairs,
-    scratch,
-    counters,
-    moments,
-    turn,
-):
+    config, program, entries, first, listed, groups, lists, table, tallies, entry_stairs, group_stairs, scratch,
+    counters, moments, turn,
+):  # fmt: skip
     """Join what was gathered, entry by entry: what changed of one with all there is now of the others."""
     sums, delta = config[SUMS], config[DELTA]
     while counters[ITEM] < counters[LISTED]:

@@ -22,7 +22,7 @@ NEXT_WINDOW = 0  # as a size: the window that closes next
 NOTHING = -2 * NEVER  # as the end of that window: there is none
 
 
-class Asked(NamedTuple):
+class Spans(NamedTuple):
     """What questions cover, as times [start, end), and what to call it; by group, then by question."""
 
     start: Ints
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
     at: Ints
 
     @classmethod
-    def room(cls, groups: int, questions: int) -> Asked:
+    def room(cls, groups: int, questions: int) -> Spans:
         return cls(*np.empty((3, groups, questions), np.int64))
 
 
@@ -61,21 +61,21 @@ class Held:
         self._index = Index(codes, *index_rows(rows, np.append(start[codes], len(rows))))
         self.time: Ints = self._index.time
 
-    def best(self, k: int, asked: Asked) -> Answer:
+    def best(self, k: int, spans: Spans) -> Answer:
         """The answer to one question: for each group its k best rows."""
         first = self._index.first
         room = min(k, len(self._index.score)) if len(first) == 2 else int(np.minimum(np.diff(first), k).sum())
         columns = _columns(room)
-        n = best_of_each(k, asked, self._index, columns)
+        n = best_of_each(k, spans, self._index, columns)
         return _answer(n, columns)
 
-    def best_of_many(self, k: Ints, asked: Asked) -> tuple[Answer, Ints]:
+    def best_of_many(self, k: Ints, spans: Spans) -> tuple[Answer, Ints]:
         """The answers to many questions, one after the other, and where each starts and the last one ends."""
         room, begin = rooms(k, self._index.first)
-        found, got = best_of_all(k, asked, self._index, begin, room)
+        found, got = best_of_all(k, spans, self._index, begin, room)
         n = int(got.sum())
         columns = _columns(n)
-        ends = write_all(found, got, begin, asked, self._index, columns)
+        ends = write_all(found, got, begin, spans, self._index, columns)
         return _answer(n, columns), ends
 
 
@@ -151,31 +151,31 @@ def index_rows(rows, first):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cover(now, size, numbered, every, whole, closing, asked):  # type: ignore[no-untyped-def]
-    """Write what questions of these sizes cover to `asked`. By group: now, and the end of the window that closes next.
+def cover(now, size, numbered, every, whole, closing, spans):  # type: ignore[no-untyped-def]
+    """Write what questions of these sizes cover to `spans`. By group: now, and the end of the window that closes next.
 
     `every` is 0 without a slide; `whole` is the window's size. Without a window to close nothing is covered.
     """
     for g in range(len(now)):
         for q in range(len(size)):
             if size[q] != NEXT_WINDOW or every == 0:
-                asked.end[g, q] = now[g] if numbered else now[g] + 1
-                asked.start[g, q] = asked.end[g, q] - (size[q] if size[q] != NEXT_WINDOW else whole)
-                asked.at[g, q] = now[g]
+                spans.end[g, q] = now[g] if numbered else now[g] + 1
+                spans.start[g, q] = spans.end[g, q] - (size[q] if size[q] != NEXT_WINDOW else whole)
+                spans.at[g, q] = now[g]
             elif closing[g] == NOTHING:
-                asked.start[g, q] = asked.end[g, q] = asked.at[g, q] = 0
+                spans.start[g, q] = spans.end[g, q] = spans.at[g, q] = 0
             else:
-                asked.start[g, q], asked.end[g, q], asked.at[g, q] = closing[g] - whole, closing[g], closing[g]
+                spans.start[g, q], spans.end[g, q], spans.at[g, q] = closing[g] - whole, closing[g], closing[g]
 
 
 @allocating
-def best_of_each(k, asked, index, out):  # type: ignore[no-untyped-def]
+def best_of_each(k, spans, index, out):  # type: ignore[no-untyped-def]
     """Algorithm 2: search the tree of each group. Returns how many rows were found."""
     found, stack = np.empty(len(out.at), np.int64), np.empty((HEIGHT, 3), np.int64)
     n = 0
     for g in range(len(index.codes)):
         low, rows = index.first[g], index.first[g + 1] - index.first[g]
-        start, end, at = asked.start[g, 0], asked.end[g, 0], asked.at[g, 0]
+        start, end, at = spans.start[g, 0], spans.end[g, 0], spans.at[g, 0]
         count = search(rows, index.root[g], index.node_time, index.node_row, start, end, min(k, rows), found, n, stack)
         for r in range(n, n + count):
             row = low + found[r]
@@ -197,14 +197,14 @@ def rooms(k, first):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def best_of_all(k, asked, index, begin, room):  # type: ignore[no-untyped-def]
+def best_of_all(k, spans, index, begin, room):  # type: ignore[no-untyped-def]
     """Algorithm 7: hand each row, best first, to all questions that cover it, the longest windows first.
 
     Returns the rows by question and group, from `begin` on, and how many each got.
     """
     questions, groups = begin.shape
     got, found = np.zeros((questions, groups), np.int64), np.empty(room, np.int32)
-    order = np.argsort(asked.start[0]) if groups else np.empty(0, np.int64)
+    order = np.argsort(spans.start[0]) if groups else np.empty(0, np.int64)
     # In this order, of the questions: [start, end), where the next row goes, and where there is room for no more.
     start, end, to, full = (
         np.empty(questions, np.int64),
@@ -215,13 +215,13 @@ def best_of_all(k, asked, index, begin, room):  # type: ignore[no-untyped-def]
     following = np.empty(questions + 1, np.int64)
     for g in range(groups):
         for q in range(1, questions):
-            if asked.start[g, order[q - 1]] > asked.start[g, order[q]]:
-                order = np.argsort(asked.start[g])
+            if spans.start[g, order[q - 1]] > spans.start[g, order[q]]:
+                order = np.argsort(spans.start[g])
                 break
         rows = index.first[g + 1] - index.first[g]
         for q in range(questions):
             i = order[q]
-            start[q], end[q], to[q] = asked.start[g, i], asked.end[g, i], begin[i, g]
+            start[q], end[q], to[q] = spans.start[g, i], spans.end[g, i], begin[i, g]
             full[q] = begin[i, g] + min(k[i], rows)
             following[q] = q + 1
         # The questions that want more rows are a linked list; its head is the last entry.
@@ -244,14 +244,14 @@ def best_of_all(k, asked, index, begin, room):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def write_all(found, got, begin, asked, index, out):  # type: ignore[no-untyped-def]
+def write_all(found, got, begin, spans, index, out):  # type: ignore[no-untyped-def]
     """Write the answers, one after the other; returns where each question's rows start and the last ones end."""
     questions, groups = begin.shape
     ends = np.zeros(questions + 1, np.int64)
     n = 0
     for q in range(questions):
         for g in range(groups):
-            at, code, low = asked.at[g, q], index.codes[g], begin[q, g]
+            at, code, low = spans.at[g, q], index.codes[g], begin[q, g]
             for r in range(got[q, g]):
                 row = found[low + r]
                 out.at[n], out.group[n], out.rank[n] = at, code, r + 1

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Asked, cover
+from skyband.core.ad_hoc import NEXT_WINDOW, NOTHING, Spans, cover
 from skyband.core.operator import Ints
 from skyband.core.validation import Saved
 from skyband.windows import FOREVER, Ticks
@@ -259,12 +259,12 @@ class WindowClock:
             return self.arrived_end + self.window.every if self.slides else self.arrivals
         return closing() if self.slides else self.now
 
-    def asked(self, size: Ints, groups: int, closing: Callable[[], int | None], arrivals: Ints | None = None) -> Asked:
+    def spans(self, size: Ints, groups: int, closing: Callable[[], int | None], arrivals: Ints | None = None) -> Spans:
         """What ad-hoc questions of these sizes cover, for each of so many groups.
 
         `arrivals`: of each group, where every group counts its own.
         """
-        window, asked = self.window, Asked.room(groups, len(size))
+        window, spans = self.window, Spans.room(groups, len(size))
         if window.by_count:
             now = np.full(groups, self.arrivals) if arrivals is None else arrivals
             ends = (now // window.every + 1) * window.every if window.every else now
@@ -272,8 +272,8 @@ class WindowClock:
             now = np.full(groups, self.now)
             end = closing() if NEXT_WINDOW in size else None
             ends = np.full(groups, NOTHING if end is None else end)
-        cover(now, size, window.by_count, window.every, window.size, ends, asked)
-        return asked
+        cover(now, size, window.by_count, window.every, window.size, ends, spans)
+        return spans
 
     def closed_by(self, arrivals: Ints) -> Ints:
         """What `closed` is, of each group: those that count their own `arrivals`, or as many that share this clock."""

@@ -50,7 +50,7 @@ def test_agrees_with_staircase(by: str, ascending: bool, spread: str) -> None:
     rows = np.array([values["xy".index(name)] for name in score.columns])
     spec = Spec(5, Ticks(WINDOW, 0, 0, by_count=True), scoring_of(score), CHANGES)
     expected, _ = answers("staircase", spec, rows)
-    found, operator = answers("threshold", spec, rows, least=100, worth=1)
+    found, operator = answers("threshold", spec, rows, least=100, lookup_cost=1)
     assert found == expected
     if spread == "any":
         assert operator._last_pause == 0, "it looks rows up"

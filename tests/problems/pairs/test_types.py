@@ -168,7 +168,7 @@ def test_agrees_with_python(name: str, data: st.DataObject, question: Question, 
     ask = ASKS[name]
     possible = ["staircase", "staircase(batch=3, room=1)", "recompute"]
     if ask.query["by"].startswith("abs"):
-        possible += ["threshold", "threshold(least=1, worth=1, share=2)"]
+        possible += ["threshold", "threshold(least=1, lookup_cost=1, share=2)"]
     query = opened(question, ask, data.draw(st.sampled_from(possible), label="algorithm"))
     n = data.draw(st.integers(0, 36))
     values, when = data.draw(rows(n)), data.draw(times(n))

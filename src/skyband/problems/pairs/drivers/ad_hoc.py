@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core import operator
-from skyband.core.ad_hoc import Asked, Held
+from skyband.core.ad_hoc import Held, Spans
 from skyband.core.operator import Ints
 from skyband.kernels.ranking import ROW
 from skyband.problems.pairs.drivers.window_rows import WindowRows
@@ -25,11 +25,11 @@ class AdHocPairs:
         as_rows["position"] = np.arange(len(pairs))[::-1]
         self._held = Held(np.zeros(len(pairs), np.int64), as_rows)
 
-    def top(self, k: int, asked: Asked) -> Answer:
-        return self._as_pairs(self._held.best(k, asked))
+    def top(self, k: int, spans: Spans) -> Answer:
+        return self._as_pairs(self._held.best(k, spans))
 
-    def top_many(self, k: Ints, asked: Asked) -> tuple[Answer, Ints]:
-        found, ends = self._held.best_of_many(k, asked)
+    def top_many(self, k: Ints, spans: Spans) -> tuple[Answer, Ints]:
+        found, ends = self._held.best_of_many(k, spans)
         return self._as_pairs(found), ends
 
     def _as_pairs(self, found: operator.Answer) -> Answer:

@@ -12,7 +12,7 @@ from abc import abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.ad_hoc import NEXT_WINDOW, Spans
 from skyband.core.clock import LATEST, WindowClock
 from skyband.core.driver import Driver
 from skyband.core.emit import is_once, takes_back
@@ -61,8 +61,8 @@ class RowDriver(Driver[Answer]):
 
     def top(self, k: int, size: int | None) -> Answer:
         before = self.next_close() if size is None else None
-        asked = self._windows.asked(np.array([NEXT_WINDOW if size is None else size]), 1, self.next_close)
-        return self._answer_one(k, asked, LATEST if before is None else before)
+        spans = self._windows.spans(np.array([NEXT_WINDOW if size is None else size]), 1, self.next_close)
+        return self._answer_one(k, spans, LATEST if before is None else before)
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         closing = size == NEXT_WINDOW
@@ -72,8 +72,8 @@ class RowDriver(Driver[Answer]):
             ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
             return Answer.joined(answers), ends
         before = self.next_close() if closing.any() else None
-        asked = self._windows.asked(size, 1, self.next_close)
-        return self._ad_hoc_pairs(LATEST if before is None else before).top_many(k, asked)
+        spans = self._windows.spans(size, 1, self.next_close)
+        return self._ad_hoc_pairs(LATEST if before is None else before).top_many(k, spans)
 
     def held(self) -> Ints:
         shown = self._last_answer()
@@ -346,9 +346,9 @@ class RowDriver(Driver[Answer]):
 
     # -- ad-hoc queries -------------------------------------------------------------------------------------------
 
-    def _answer_one(self, k: int, asked: Asked, before: int) -> Answer:
+    def _answer_one(self, k: int, spans: Spans, before: int) -> Answer:
         """The answer to one question, about rows before this time."""
-        return self._ad_hoc_pairs(before).top(k, asked)
+        return self._ad_hoc_pairs(before).top(k, spans)
 
     def _ad_hoc_pairs(self, before: int) -> AdHocPairs:
         """The pairs of rows before this time that can be an answer, ready for ad-hoc queries."""

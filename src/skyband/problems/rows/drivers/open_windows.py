@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.ad_hoc import NEXT_WINDOW, Spans
 from skyband.core.operator import Ints
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.drivers.step_driver import StepDriver
 
 
 class OpenWindowDriver(StepDriver):
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
+    def _spans(self, groups: Ints, size: Ints) -> Spans:
         window = self.spec.window
         start, closed = self._windows.reach(size, self._arrivals())  # of all groups, if they have rows left or not
         held = np.zeros(start.shape, np.bool_)
@@ -26,4 +26,4 @@ class OpenWindowDriver(StepDriver):
                 f"each open window only the {self.spec.k} best rows are kept. Ask without a size for the window as it "
                 "stands, or make the query with ad_hoc=True to ask for any size."
             )
-        return super()._asked(groups, size)
+        return super()._spans(groups, size)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked, Held
+from skyband.core.ad_hoc import NEXT_WINDOW, Held, Spans
 from skyband.core.clock import WindowClock
 from skyband.core.driver import Driver
 from skyband.core.operator import ANSWER, Answer, Arrays, Ints
@@ -58,11 +58,11 @@ class RowDriver(Driver[Answer]):
 
     def top(self, k: int, size: int | None) -> Answer:
         held = self._ask()
-        return held.best(k, self._asked(held.codes, np.array([NEXT_WINDOW if size is None else size])))
+        return held.best(k, self._spans(held.codes, np.array([NEXT_WINDOW if size is None else size])))
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         held = self._ask()
-        return held.best_of_many(k, self._asked(held.codes, size))
+        return held.best_of_many(k, self._spans(held.codes, size))
 
     def rescore(self, change: Change) -> None:
         self.restore(rescored(self.state(), change))
@@ -105,10 +105,10 @@ class RowDriver(Driver[Answer]):
             self._held = Held(*self._rows())
         return self._held
 
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
+    def _spans(self, groups: Ints, size: Ints) -> Spans:
         """What ad-hoc questions of these sizes cover, for each of these groups."""
         arrivals = self._arrivals()[groups] if self._numbered else None
-        return self._windows.asked(size, len(groups), self.next_close, arrivals)
+        return self._windows.spans(size, len(groups), self.next_close, arrivals)
 
     def _take_answer(self) -> Answer:
         self._held = None

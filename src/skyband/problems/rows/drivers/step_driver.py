@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.ad_hoc import NEXT_WINDOW, Spans
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import Saved
@@ -169,10 +169,10 @@ class StepDriver(WindowDriver):
             group, rows = group[once], rows[once]
         return group, rows
 
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
+    def _spans(self, groups: Ints, size: Ints) -> Spans:
         if self._config.ahead:
             self._refuse(size)
-        return super()._asked(groups, size)
+        return super()._spans(groups, size)
 
     def _refuse(self, size: Ints) -> None:
         """Refuse sizes that reach back before what is kept, of any group, if it has rows left or not."""

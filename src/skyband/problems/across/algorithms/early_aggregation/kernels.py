@@ -13,7 +13,7 @@ from skyband.kernels.compiling import kernel, part
 from skyband.problems.across.drivers.kernels.ascending import insert, remove
 from skyband.problems.across.drivers.kernels.emit import rank_in_top, show
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, HIGH, LOW, score
-from skyband.problems.across.drivers.kernels.slots import NEVER, forget, is_later, latest_row, take_value
+from skyband.problems.across.drivers.kernels.slots import EARLIEST, forget, is_later, latest_row, take_value
 from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 from skyband.problems.across.operator import SUM
 
@@ -29,7 +29,7 @@ def _put_together(slots, code, stream, times, moment, repeat):
     total, rest, live, free = 0.0, 0.0, 0, 0
     for place in range(stream * times, (stream + 1) * times):
         slot = slots[code, place]
-        free += slot.last == NEVER
+        free += slot.last == EARLIEST
         if slot.last < moment:
             continue
         live += 1
@@ -77,7 +77,7 @@ def _place_for(slots, code, stream, times):
     first = stream * times
     found = first
     for place in range(first, first + times):
-        if slots[code, place].last == NEVER:
+        if slots[code, place].last == EARLIEST:
             return place
         one, other = slots[code, found], slots[code, place]
         if is_later(one.time, one.position, other.time, other.position):
@@ -194,7 +194,7 @@ def _take(rows, r, clock, k, state, scoring):
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
     place = _place_for(slots, code, stream, places // scoring.table.shape[1])
     new, before = code * places + place, slots[code, place].last
-    if before != NEVER:
+    if before != EARLIEST:
         numbers[REPEATED] += 1
         if is_later(slots[code, place].time, slots[code, place].position, rows.time[r], rows.position[r]):
             return

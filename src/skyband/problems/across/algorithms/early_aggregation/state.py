@@ -28,7 +28,7 @@ from skyband.problems.across.algorithms.early_aggregation.kernels import (
     SIZE,
     TIME,
 )
-from skyband.problems.across.drivers.kernels.slots import NEVER, START, new_slots, with_room
+from skyband.problems.across.drivers.kernels.slots import EARLIEST, START, new_slots, with_room
 from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import ONCE, AcrossSpec
 
@@ -108,7 +108,7 @@ class EarlyAggregation(StepDriver):
     # -- state --------------------------------------------------------------------------------------------------------
 
     def _live(self) -> npt.NDArray[np.bool_]:
-        return np.asarray((self._s.slots["last"] != NEVER).any(axis=1))
+        return np.asarray((self._s.slots["last"] != EARLIEST).any(axis=1))
 
     def _compact(self, kept: Ints, code_of: Codes) -> None:
         places, numbers = self._places, self._s.numbers

@@ -30,7 +30,7 @@ from skyband.problems.across.algorithms.staircase.kernels import (
     take_row,
 )
 from skyband.problems.across.drivers.kernels.emit import show
-from skyband.problems.across.drivers.kernels.slots import NEVER, forget
+from skyband.problems.across.drivers.kernels.slots import EARLIEST, forget
 from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
 RECORD = np.dtype(
@@ -223,7 +223,7 @@ def settle(state, records, k, scoring, mark):
 def _is_in_slots(slots, code):
     found = False
     for s in range(slots.shape[1]):
-        found = found or slots[code, s].last != NEVER
+        found = found or slots[code, s].last != EARLIEST
     return found
 
 

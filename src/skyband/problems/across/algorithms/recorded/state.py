@@ -30,7 +30,7 @@ from skyband.problems.across.algorithms.recorded.kernels import (
 from skyband.problems.across.algorithms.staircase.kernels import CODE, SIZE
 from skyband.problems.across.algorithms.staircase.state import Staircase
 from skyband.problems.across.drivers.clock import Steps
-from skyband.problems.across.drivers.kernels.slots import NEVER, START, new_slots
+from skyband.problems.across.drivers.kernels.slots import EARLIEST, START, new_slots
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
 
 FEWEST_PLACES: Final = 512
@@ -126,7 +126,7 @@ class Recorded(Staircase):
 
     def _list_objects(self, room: int) -> None:
         """List the objects in slots anew, with room for as many as there can be beside so many points."""
-        objects = np.flatnonzero((self._s.slots["last"] != NEVER).any(axis=1))
+        objects = np.flatnonzero((self._s.slots["last"] != EARLIEST).any(axis=1))
         listed = np.zeros(2 * room + self._patience + len(objects) + 1, np.int64)
         listed[: len(objects)] = objects
         self._records.numbers[IN_SLOTS] = len(objects)
@@ -175,7 +175,7 @@ class Recorded(Staircase):
         assert taken == numbers[TAKEN], "every place that is not free is counted"
         assert taken <= MOST_TAKEN * len(table), "and some are free"
         listed = set(self._records.in_slots[: numbers[IN_SLOTS]].tolist())
-        in_slots = set(np.flatnonzero((self._s.slots["last"] != NEVER).any(axis=1)).tolist())
+        in_slots = set(np.flatnonzero((self._s.slots["last"] != EARLIEST).any(axis=1)).tolist())
         assert in_slots <= listed, "every object in slots is listed"
         on_record = set(table["print"][table["stream"] >= 0].tolist())
         assert not on_record & set(self._records.prints[list(in_slots)].tolist()), "and is not on record"

@@ -9,7 +9,7 @@ from skyband.problems.across.drivers.kernels.ascending import insert, remove
 from skyband.problems.across.drivers.kernels.emit import show
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, score
 from skyband.problems.across.drivers.kernels.slots import (
-    NEVER,
+    EARLIEST,
     current_score,
     is_later,
     latest_row,
@@ -75,7 +75,7 @@ def _change(state, code, clock, was_whole, scoring):
     if i >= 0:
         _drop(state, i)
     time, position = latest_row(state.slots, code, clock)
-    if time == NEVER:
+    if time == EARLIEST:
         return
     points = current_score(state.slots, code, clock, scoring)
     last = numbers[VIEW] - 1
@@ -87,7 +87,7 @@ def _change(state, code, clock, was_whole, scoring):
 def _is_known(slots, code):
     known = False
     for s in range(slots.shape[1]):
-        known = known or slots[code, s].last != NEVER
+        known = known or slots[code, s].last != EARLIEST
     return known
 
 
@@ -108,7 +108,7 @@ def expire(state, clock, scoring):
         whole = numbers[VIEW] == numbers[LIVE]
         remove(state.keys[s], state.codes[s], state.sizes[s], slot.value, code)
         state.sizes[s] -= 1
-        slot.last = NEVER
+        slot.last = EARLIEST
         numbers[LIVE] -= not _is_known(state.slots, code)
         _change(state, code, clock, whole, scoring)
     for j in range(ended, numbers[ROWS]):
@@ -122,7 +122,7 @@ def _take(rows, r, clock, state, scoring):
     code, s = np.int64(rows.code[r]), np.int64(rows.stream[r])
     slot = slots[code, s]
     whole, alive = numbers[VIEW] == numbers[LIVE], _is_known(slots, code)
-    old, known = slot.value, slot.last != NEVER
+    old, known = slot.value, slot.last != EARLIEST
     taken, repeats = take_value(slots, code, s, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
     numbers[REPEATED] += repeats
     if not taken:

@@ -20,7 +20,7 @@ from skyband.problems.across.algorithms.sorted_lists.kernels import (
     ROWS,
     VIEW,
 )
-from skyband.problems.across.drivers.kernels.slots import NEVER, START, current_score, new_slots, with_room
+from skyband.problems.across.drivers.kernels.slots import EARLIEST, START, current_score, new_slots, with_room
 from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import AcrossSpec
 
@@ -89,7 +89,7 @@ class SortedLists(StepDriver):
     # -- state --------------------------------------------------------------------------------------------------------
 
     def _live(self) -> npt.NDArray[np.bool_]:
-        return np.asarray((self._s.slots["last"] != NEVER).any(axis=1))
+        return np.asarray((self._s.slots["last"] != EARLIEST).any(axis=1))
 
     def _compact(self, kept: Ints, code_of: Codes) -> None:
         streams, n = self.spec.streams, self._s.numbers[ROWS]
@@ -129,7 +129,7 @@ class SortedLists(StepDriver):
         saved.ascends("own_moments", saved["own_moments"])
         saved.within("own_sizes", sizes, 0, min(keys.shape[1], codes.shape[1]))
         saved.promise(keys.shape == codes.shape, "'own_keys' and 'own_codes' are not as many")
-        known = slots["last"] != NEVER
+        known = slots["last"] != EARLIEST
         for s, size in enumerate(sizes.tolist()):
             live = np.flatnonzero(known[:, s])
             saved.promise(np.array_equal(np.sort(codes[s, :size]), live), "'own_codes' are not the objects of a stream")
@@ -159,12 +159,12 @@ class SortedLists(StepDriver):
             size = self._s.sizes[s]
             keys, codes = self._s.keys[s, :size], self._s.codes[s, :size]
             assert (keys[1:] >= keys[:-1]).all(), "a stream's list is sorted"
-            live = np.flatnonzero(slots["last"][:, s] != NEVER)
+            live = np.flatnonzero(slots["last"][:, s] != EARLIEST)
             assert sorted(codes.tolist()) == live.tolist(), "it has every object that has come in the stream"
             assert (slots["value"][codes, s] == keys).all(), "with its value"
         ranked = []
         for code in np.flatnonzero(self._live()).tolist():
-            latest = max((int(slot["time"]), int(slot["position"])) for slot in slots[code] if slot["last"] != NEVER)
+            latest = max((int(slot["time"]), int(slot["position"])) for slot in slots[code] if slot["last"] != EARLIEST)
             ranked.append((current_score(slots, code, clock, self._scoring), latest, code))
         assert len(ranked) == numbers[LIVE], "objects are counted"
         best = [code for *_, code in sorted(ranked, reverse=True)]

@@ -13,7 +13,7 @@ import numpy as np
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.across.drivers.kernels.emit import rank_in_top, show
 from skyband.problems.across.drivers.kernels.slots import (
-    NEVER,
+    EARLIEST,
     best_score,
     forget,
     is_held,
@@ -181,7 +181,7 @@ def take_row(rows, r, clock, k, state, scoring, top_score):
         state.slots, state.front, state.score, state.points, state.scores, state.numbers,
     )  # fmt: skip
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
-    old, old_time, old_position = 0, NEVER, NEVER
+    old, old_time, old_position = 0, EARLIEST, EARLIEST
     if prune_object(slots, front, score, numbers, code, clock, k, scoring):
         old = points_of(slots, code, clock, scoring, points[OLD_LAST], scores[OLD], points[OLD_BEFORE])
         old_time, old_position = latest_row(slots, code, clock)

@@ -32,7 +32,14 @@ from skyband.problems.across.algorithms.staircase.kernels import (
     STALE,
     TIME,
 )
-from skyband.problems.across.drivers.kernels.slots import NEVER, START, best_score, current_score, new_slots, with_room
+from skyband.problems.across.drivers.kernels.slots import (
+    EARLIEST,
+    START,
+    best_score,
+    current_score,
+    new_slots,
+    with_room,
+)
 from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import AcrossSpec
 
@@ -215,7 +222,7 @@ class Staircase(StepDriver):
             assert beaten_by < k, "an instance that k others outlive and outscore is not held"
 
     def _sure(self, code: int, clock: int) -> list[tuple[int, float]]:
-        moments = sorted({int(last) for last in self._s.slots["last"][code] if last >= clock and last != NEVER})
+        moments = sorted({int(last) for last in self._s.slots["last"][code] if last >= clock and last != EARLIEST})
         return [(last, float(current_score(self._s.slots, code, last, self._scoring))) for last in moments]
 
     def _recency(self, code: int, clock: int) -> tuple[int, int]:

@@ -14,13 +14,16 @@ import numpy.typing as npt
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, HIGH, LOW, score
 
-NEVER = np.int64(-(2**63))  # before every clock
-START = NEVER + 1  # the clock before the first step
+EARLIEST = np.int64(-(2**63))  # before every clock
+START = EARLIEST + 1  # the clock before the first step
 
 SLOT = np.dtype(
     [
         ("value", np.float64),
-        ("last", np.int64),  # it lives while the clock is at most this; NEVER: the object has not come in this stream
+        (
+            "last",
+            np.int64,
+        ),  # it lives while the clock is at most this; EARLIEST: no row of the object in this stream
         ("time", np.int64),
         ("position", np.int64),
         ("held", np.int64),  # 1: the instance that begins to count only these values may still be in an answer
@@ -31,7 +34,7 @@ SLOT = np.dtype(
 
 def new_slots(codes: int, streams: int) -> npt.NDArray[Any]:
     slots = np.zeros((codes, streams), SLOT)
-    slots["last"] = NEVER
+    slots["last"] = EARLIEST
     return slots
 
 
@@ -61,7 +64,7 @@ def _came(slots, code):
     """The streams in which the object has come, as bits."""
     came = 0
     for s in range(slots.shape[1]):
-        if slots[code, s].last != NEVER:
+        if slots[code, s].last != EARLIEST:
             came |= 1 << s
     return came
 
@@ -74,10 +77,10 @@ def best_score(slots, code, moment, scoring):
         slot = slots[code, s]
         if slot.last >= moment:
             scoring.table[GIVEN, s] = slot.value
-        elif came and slot.last == NEVER:
+        elif came and slot.last == EARLIEST:
             low, high = scoring.table[LOW, s], scoring.table[HIGH, s]
             scoring.table[GIVEN, s] = low + scoring.chance[came, s] * (high - low)
-        elif slot.last != NEVER:
+        elif slot.last != EARLIEST:
             scoring.table[GIVEN, s] = scoring.table[LOW, s]
         else:
             scoring.table[GIVEN, s] = scoring.table[HIGH, s]
@@ -90,7 +93,7 @@ def best_score(slots, code, moment, scoring):
 def take_value(slots, code, stream, value, time, position, last):
     """Put a row where it belongs. Returns whether it is taken, and whether one was there: then the later one stays."""
     slot = slots[code, stream]
-    repeats = slot.last != NEVER
+    repeats = slot.last != EARLIEST
     if repeats and is_later(slot.time, slot.position, time, position):
         return False, True
     slot.value, slot.last, slot.time, slot.position, slot.held = value, last, time, position, 1
@@ -100,7 +103,7 @@ def take_value(slots, code, stream, value, time, position, last):
 @part
 def forget(slots, code):
     for s in range(slots.shape[1]):
-        slots[code, s].last = NEVER
+        slots[code, s].last = EARLIEST
         slots[code, s].held = 0
 
 
@@ -132,14 +135,14 @@ def points_of(slots, code, clock, scoring, last, current, before):
         n += 1
     for i in range(n):
         current[i] = current_score(slots, code, last[i], scoring)
-        before[i] = last[i + 1] if i + 1 < n else NEVER
+        before[i] = last[i + 1] if i + 1 < n else EARLIEST
     return n
 
 
 @part
 def latest_row(slots, code, clock):
     """The time and position of the object's most recent row."""
-    time, position = NEVER, NEVER
+    time, position = EARLIEST, EARLIEST
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         if slot.last >= clock and is_later(slot.time, slot.position, time, position):

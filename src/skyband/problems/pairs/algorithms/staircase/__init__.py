@@ -47,11 +47,11 @@ def open(
     step: Count = 8,
     share: Count = 8,
     least: Count = 256,
-    worth: Count = 16,
+    lookup_cost: Count = 16,
 ) -> Staircase:
-    """`share`, `least` and `worth` are for pairs of the same colour: see colours.py."""
+    """`share`, `least` and `lookup_cost` are for pairs of the same colour: see colours.py."""
     if spec.scoring.same:
-        return Coloured(spec, batch=batch, room=room, step=step, share=share, least=least, worth=worth)
+        return Coloured(spec, batch=batch, room=room, step=step, share=share, least=least, lookup_cost=lookup_cost)
     return Staircase(spec, batch=batch, room=room, step=step)
 
 

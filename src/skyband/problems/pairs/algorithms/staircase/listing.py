@@ -64,13 +64,13 @@ class ColourList:
 class Listing(Staircase):
     """`share`, `least`: the latest n / share rows, but at least so many, are not listed.
 
-    `worth`: a row that is looked up costs as much as so many that are swept.
+    `lookup_cost`: a row that is looked up costs as much as so many that are swept.
     """
 
-    def __init__(self, spec: Spec, *, share: int = 8, least: int = 256, worth: int = 16, **swept: int) -> None:
+    def __init__(self, spec: Spec, *, share: int = 8, least: int = 256, lookup_cost: int = 16, **swept: int) -> None:
         """`swept`: the options of `Staircase`."""
         super().__init__(spec, **swept)
-        self._share, self._latest, self._worth = share, least, worth
+        self._share, self._latest, self._lookup_cost = share, least, lookup_cost
         self._odd = _NONE  # numbers of rows that are in no list
         self._end = 0  # rows with a smaller number are listed, or odd
         self._pause = 0  # batches until looking up is tried again
@@ -176,7 +176,7 @@ class Listing(Staircase):
 
     def _most(self, rows: int, boundary: int) -> int:
         """How many listed rows so many new ones may look at before sweeping all rows would be cheaper."""
-        return rows * max(boundary - self._rows.head, 1) // self._worth
+        return rows * max(boundary - self._rows.head, 1) // self._lookup_cost
 
     def _partners(self, listed: ColourList, rows: int) -> int:
         """How many rows of their colour so many new ones meet, about."""

@@ -32,9 +32,9 @@ def open(
     step: Count = 8,
     share: Count = 8,
     least: Count = 256,
-    worth: Count = 16,
+    lookup_cost: Count = 16,
 ) -> Threshold:
-    return Threshold(spec, batch=batch, room=room, step=step, share=share, least=least, worth=worth)
+    return Threshold(spec, batch=batch, room=room, step=step, share=share, least=least, lookup_cost=lookup_cost)
 
 
 ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows),)

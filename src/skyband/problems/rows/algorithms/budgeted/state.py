@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.ad_hoc import NEXT_WINDOW, Spans
 from skyband.core.emit import takes_back
 from skyband.core.operator import Answer, Arrays, Ints
 from skyband.core.validation import Saved
@@ -114,11 +114,11 @@ class Budgeted(Relaxed):
         rows = self._rows()[1]
         return np.isin(answer.position, rows["position"][rows["flag"] >= GONE], invert=True)
 
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
+    def _spans(self, groups: Ints, size: Ints) -> Spans:
         part = size[(size != NEXT_WINDOW) & (size != self.spec.window.size)]
         if len(part):
             raise InvalidQuery(
                 f"size={part[0]} is a part of the window, and with error={self.spec.error:g} only rows that matter to "
                 "the whole window are held. Ask without a size, or make the query with ad_hoc=True to ask for any size."
             )
-        return super()._asked(groups, size)
+        return super()._spans(groups, size)

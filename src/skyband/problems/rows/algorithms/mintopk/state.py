@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.ad_hoc import NEXT_WINDOW, Spans
 from skyband.core.clock import WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
@@ -291,9 +291,9 @@ class MinTopK(RowDriver):
         arrivals: Ints = self._groups["arrivals"]
         return arrivals
 
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
+    def _spans(self, groups: Ints, size: Ints) -> Spans:
         self._refuse(size)
-        return super()._asked(groups, size)
+        return super()._spans(groups, size)
 
     def _refuse(self, size: Ints) -> None:
         """Refuse sizes that reach back to where no open window of some group begins, even of one without rows."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Asked
+from skyband.core.ad_hoc import NEXT_WINDOW, Spans
 from skyband.core.emit import takes_back
 from skyband.core.operator import Ints
 from skyband.core.validation import FARTHEST, Saved
@@ -123,10 +123,10 @@ class Partitioned(StepDriver):
         lists = self._all_lists()
         return [lists[f"list{i}"] for i in (RANKED, STORE)]
 
-    def _asked(self, groups: Ints, size: Ints) -> Asked:
+    def _spans(self, groups: Ints, size: Ints) -> Spans:
         if len(groups) and not self._kind.stores and (size != NEXT_WINDOW).any():
             raise InvalidQuery(
                 f"size={size[size != NEXT_WINDOW][0]} asks for the last rows of a window that nothing leaves: of those "
                 "only the best are kept. Ask without a size, or make the query with ad_hoc=True to ask for any size."
             )
-        return super()._asked(groups, size)
+        return super()._spans(groups, size)

@@ -18,7 +18,7 @@ class Tied(StepDriver):
     def top(self, k: int, size: int | None) -> Answer:
         held = self._ask()
         size_asked = np.array([NEXT_WINDOW if size is None else size])
-        every = held.best(max(1, len(held.time)), self._asked(held.codes, size_asked))
+        every = held.best(max(1, len(held.time)), self._spans(held.codes, size_asked))
         rank = tied_ranks(every, self.spec.ties)
         return every._replace(rank=rank).take(rank <= k)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.ad_hoc import Asked
+from skyband.core.ad_hoc import Spans
 from skyband.core.clock import EARLIEST
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Floats, Ints
@@ -49,9 +49,9 @@ class PublishedSkyband(RowDriver):
 
     # -- questions ------------------------------------------------------------------------------------------------
 
-    def _answer_one(self, k: int, asked: Asked, before: int) -> Answer:
+    def _answer_one(self, k: int, spans: Spans, before: int) -> Answer:
         """Section 4.1: a snapshot query. `top_many` is section 6.3: many of them in one pass over the skyband."""
-        start, end, at = (int(moment[0, 0]) for moment in asked)
+        start, end, at = (int(moment[0, 0]) for moment in spans)
         holder = self._caught_up(before)
         assert isinstance(holder, PublishedSkyband)
         pairs = holder._search(k, holder._rows.base + holder._rows.first_at(start))[: None if start < end else 0]

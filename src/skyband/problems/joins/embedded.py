@@ -26,18 +26,13 @@ from skyband.problems.joins.session import JoinSession
 from skyband.windows import Window
 
 
-def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> Any:
+def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
     """The answers of `query` over Arrow data, by the names of its inputs.
 
     With a slide, windows by value close when the slowest stream has reached their end. With each arrival, rows arrive
     in the order of their times, and of equal times in the order of the inputs. So do rows of windows of arrivals, in
     the order of the columns that their windows name for it.
     """
-    return start(data, query).answer()
-
-
-def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
-    """The same, as it runs."""
     if not isinstance(data, Mapping) or set(data) != set(query.names):
         given = ", ".join(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
         raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {given}.")

@@ -16,7 +16,7 @@ from skyband.core.checks import Order
 from skyband.core.emit import Emit
 from skyband.core.query import Query, QueryOption, given_types, options_of, signature_of, with_parameters
 from skyband.core.registry import problem_of
-from skyband.engines.data_kinds import is_spark, outside_table_functions
+from skyband.engines import is_spark, outside_table_functions
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.joins.query import ONE_INPUT, Inputs, JoinAggregate, StreamInput

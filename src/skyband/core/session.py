@@ -13,18 +13,15 @@ import pyarrow as pa
 
 from skyband.core import snapshots
 from skyband.core.ad_hoc import NEXT_WINDOW, top_many
-from skyband.core.codec import Codec, SessionQuery
+from skyband.core.calls import Called, Counters, Stats, entry
+from skyband.core.codec import Codec, SessionQuery, question, read_questions
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import in_one_batch
 from skyband.core.encoding.times import Jumps, Reach, as_ticks, with_times
-from skyband.core.entry import entry
-from skyband.core.observing import Observed
 from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
-from skyband.core.questions import question, read_questions
-from skyband.core.stats import Counters, Stats
 from skyband.core.validation import Saved, check_kinds
 from skyband.errors import InvalidQuery, SkybandError, SnapshotMismatch
 from skyband.windows import Span
@@ -41,7 +38,7 @@ class Arrivals(NamedTuple):
     numbers: Any  # what the codec read of them
 
 
-class Session(Observed):
+class Session(Called):
     """A running query. `query.open(schema)` opens one; `push` feeds it rows, `top` ranks them now, `snapshot` saves it.
 
     Several threads may call a session; they take turns.
@@ -65,13 +62,10 @@ class Session(Observed):
     plan: Plan  # what runs and why: as EXPLAIN prints it, or the algorithm that took the snapshot
     schema: Any  # of the rows that are pushed; by input, where there are several
     in_order: bool = False  # do all rows come in the order of their times? Whoever pushes them may know
-    _went_on = False  # it was opened from a snapshot
-    _changing = False  # the current call has begun to change what is held
-    _failure: BaseException | None = None  # what stopped a call while it did
 
     def __init__(self, codec: Codec[Any, Any], state: bytes | None = None, plan: Plan | None = None) -> None:
         """Start, or continue exactly from a snapshot. `plan` is the plan, if the caller has chosen one already."""
-        self._turn = RLock()  # of the thread whose call it is; a call may call others
+        self._turn = RLock()
         self._codec = codec
         self.query, self.schema = codec.query, codec.schema
         self._fingerprint = codec.fingerprint + (" with an external clock" if codec.external_clock else "")
@@ -246,7 +240,8 @@ class Session(Observed):
             `k` or `size` is larger than the query's, or the rows for that size are not kept.
         """
         most, ticks = question(self._codec, k, size)
-        self._settle()
+        with self._changes_at_once():
+            self._codec.settle()
         return self._answered(self._operator.top(most, ticks), AdHoc(ticks))
 
     @entry
@@ -268,7 +263,8 @@ class Session(Observed):
             One of the queries cannot be answered.
         """
         k, size = read_questions(self._codec, questions)
-        self._settle()
+        with self._changes_at_once():
+            self._codec.settle()
         answer, ends = top_many(self._operator, k, size)
         asked = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
         covered = np.where(size == NEXT_WINDOW, self._codec.window.size, size)[asked]
@@ -381,11 +377,6 @@ class Session(Observed):
             elif shown:
                 rows = store.take(self._codec.positions(answer))
         return self._codec.decode(answer, rows, None) if shown else self._nothing
-
-    def _settle(self) -> None:
-        self._changing = True
-        self._codec.settle()
-        self._changing = False
 
     def _answered(self, answer: Any, ad_hoc: AdHoc) -> pa.Table:
         if self._rows is None:

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from skyband.core.operator import Ints
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.kernels.jumps import NO_TIME, set_aside
 from skyband.kernels.panes import all_within
+from skyband.kernels.times import NO_TIME, set_aside
 from skyband.windows import FOREVER, NEVER, Span, Ticks, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
@@ -35,17 +35,22 @@ def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False)
     if column.null_count:
         batch = batch.filter(pc.is_valid(column))
         column = batch.column(on)
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())
-    elif column.type != pa.int64():
-        try:
-            column = column.cast(pa.int64())
-        except pa.ArrowInvalid as error:
-            raise InvalidInput(f"Column {on!r} does not fit in 64 bits with a sign: {error}") from None
-    time = column.to_numpy(zero_copy_only=True)
+    time = ticks_of(column, on).to_numpy(zero_copy_only=True)
     if not all_within(time[[0, -1]] if in_order and len(time) else time, NEVER):
         raise InvalidInput(f"Column {on!r} has values of ±2**62 or beyond: too far for a window.")
     return batch, time
+
+
+def ticks_of(column: pa.Array, name: str) -> pa.Array:
+    """A column of instants or whole numbers, in 64 bits with a sign."""
+    if pa.types.is_timestamp(column.type):
+        return column.view(pa.int64())
+    if column.type == pa.int64():
+        return column
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"Column {name!r} does not fit in 64 bits with a sign: {error}") from None
 
 
 def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.calls import Stats
 from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes, check_live
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema, free_name
@@ -19,7 +20,6 @@ from skyband.core.operator import Codes, Floats, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
-from skyband.core.stats import Stats
 from skyband.errors import InvalidInput
 from skyband.expressions import as_floats, check_exact, is_number
 from skyband.problems.across.operator import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.encoding.frames import common
-from skyband.core.encoding.inputs import Held, Source, in_batches, read
+from skyband.core.encoding.inputs import Held, Source, common, in_batches, read
 from skyband.core.encoding.output import free_name
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Codes
 from skyband.core.query import replace_unchecked
 from skyband.engines.embedded.merging import in_turn
-from skyband.engines.embedded.ordering import check_order, ordered
-from skyband.engines.embedded.running import Running, started
+from skyband.engines.embedded.running import Running, check_order, ordered, started
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession

@@ -10,15 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.encoding.frames import common
-from skyband.core.encoding.inputs import Source, in_batches
+from skyband.core.encoding.inputs import Source, common, in_batches
 from skyband.core.encoding.inputs import read as read_rows
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Ints
 from skyband.core.session import Arrivals
-from skyband.engines.embedded.merging import ready_until, ticks_of
-from skyband.engines.embedded.ordering import check_order, ordered
-from skyband.engines.embedded.running import Running, started
+from skyband.engines.embedded.merging import places_of, ready_until
+from skyband.engines.embedded.running import Running, check_order, ordered, started
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.joins.operator import Rows
 from skyband.problems.joins.query import JoinAggregate
@@ -137,7 +135,7 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
             read.append(session.read(batch, session.query.names[i]))
             held[i] = read[-1].numbers.rows[i]
             order = orders[i]
-            when = held[i].time if order is None else ticks_of(batch.column(order), order)
+            when = held[i].time if order is None else places_of(batch.column(order), order)
             places[i] = np.maximum.accumulate(np.maximum(when, reached[i]))
             reached[i] = int(places[i][-1]) if len(places[i]) else reached[i]
         if not held or any(not len(held[i].time) for i in open_streams):

@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes, check_live
-from skyband.core.encoding.order_keys import OrderKeys
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
-from skyband.core.encoding.scores import Scores
+from skyband.core.encoding.scores import OrderKeys, Scores
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Answer, Floats, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan

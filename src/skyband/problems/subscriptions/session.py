@@ -119,10 +119,8 @@ class SubscriptionsSession(Session):
         self._codec.forget_rows()
 
     def _find(self, queries: pa.Table | pa.RecordBatch) -> Ints:
-        changed, self._changing = self._changing, True
-        numbers = self._codec.find(queries)
-        self._changing = changed
-        return numbers
+        with self._changes_at_once():
+            return self._codec.find(queries)
 
     def _remove(self, gone: Ints) -> None:
         if len(gone):

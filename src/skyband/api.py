@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, Required, Typ
 
 import pyarrow as pa
 
-from skyband.core.checks import Order
 from skyband.core.emit import Emit
 from skyband.core.query import Query, QueryOption, given_types, options_of, signature_of, with_parameters
 from skyband.core.registry import problem_of
@@ -21,7 +20,7 @@ from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.joins.query import ONE_INPUT, Inputs, JoinAggregate, StreamInput
 from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows.query import Ties, TopK
+from skyband.problems.rows.query import Order, Ties, TopK
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import Span, Window
 

@@ -7,8 +7,7 @@ What a query does with its rows is in `core/session.py`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
 from importlib import import_module
@@ -26,6 +25,9 @@ from skyband.errors import SessionFailed, SkybandError
 # Called after each push with the arrival of its first row, its rows and what they made known; the rows are None where
 # only time has passed. It must not raise, and not take long.
 Observer = Callable[[int, pa.RecordBatch | None, pa.Table], None]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Called:
@@ -79,17 +81,15 @@ class Called:
             observer(first, batch, result)
         return result
 
-    @contextmanager
-    def _changes_at_once(self) -> Iterator[None]:
-        """A change of what is held that is complete when the block ends; only if the block raises, it is not."""
+    def _at_once(self, change: Callable[[], R]) -> R:
+        """Change what is held in one go: unless `change` raises, the change is complete afterwards."""
         before, self._changing = self._changing, True
-        yield
+        result = change()
         self._changing = before
+        return result
 
 
 S = TypeVar("S", bound=Called)
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:

@@ -8,9 +8,9 @@ Everything else about a running query is in `core/session.py`, once for all prob
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,8 @@ from skyband.core.ad_hoc import NEXT_WINDOW
 from skyband.core.calls import Stats
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
-from skyband.core.encoding.schemas import plain_batch
+from skyband.core.encoding.schemas import check_schema, plain_batch, plain_schema
+from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.snapshots import Part
@@ -44,7 +45,15 @@ class SessionQuery(Protocol):
     def algorithm(self) -> str | None: ...
 
 
-class Codec(Protocol[B, A]):
+class OneSchemaQuery(SessionQuery, Protocol):
+    """A query over rows of one schema."""
+
+    def check_columns(self, columns: list[str]) -> None: ...
+
+    def fingerprint(self, schema: pa.Schema) -> str: ...
+
+
+class Codec(ABC, Generic[B, A]):
     """One problem's query, bound to the columns of its rows. The session that drives it opens its operator first."""
 
     query: SessionQuery
@@ -62,6 +71,15 @@ class Codec(Protocol[B, A]):
     holds_window: ClassVar[bool] = False  # do operators hold all rows of the window, rather than a few of them?
     any_size: ClassVar[bool] = True  # can part of the window be asked for?
     few_codes: ClassVar[int] = 1024  # with fewer codes, it does not pay to forget those that are gone
+
+    def __init__(self, query: OneSchemaQuery, schema: pa.Schema, *, external_clock: bool) -> None:
+        """What every codec begins with whose rows have one schema."""
+        check_schema(schema)
+        self.query, self.schema, self.plain = query, schema, plain_schema(schema)
+        self.external_clock = external_clock
+        query.check_columns(schema.names)
+        self.on_type = measured_type(query.window.on, self.plain)
+        self.fingerprint = query.fingerprint(schema)
 
     # -- the operator ------------------------------------------------------------------------------------------------
 

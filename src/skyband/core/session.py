@@ -240,8 +240,7 @@ class Session(Called):
             `k` or `size` is larger than the query's, or the rows for that size are not kept.
         """
         most, ticks = question(self._codec, k, size)
-        with self._changes_at_once():
-            self._codec.settle()
+        self._at_once(self._codec.settle)
         return self._answered(self._operator.top(most, ticks), AdHoc(ticks))
 
     @entry
@@ -263,8 +262,7 @@ class Session(Called):
             One of the queries cannot be answered.
         """
         k, size = read_questions(self._codec, questions)
-        with self._changes_at_once():
-            self._codec.settle()
+        self._at_once(self._codec.settle)
         answer, ends = top_many(self._operator, k, size)
         asked = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
         covered = np.where(size == NEXT_WINDOW, self._codec.window.size, size)[asked]

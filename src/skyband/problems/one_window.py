@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
-
-import pyarrow as pa
 
 from skyband.core.draft import Step
 from skyband.core.planned_windows import in_panes
@@ -18,8 +17,6 @@ class Windowed(Protocol):
 
     @property
     def window(self) -> Window: ...
-
-    def open(self, schema: pa.Schema, state: bytes | None = None) -> Any: ...
 
 
 W = TypeVar("W", bound=Windowed)
@@ -35,7 +32,7 @@ class OneWindowProblem(Problem[W]):
         return (Step("window", in_panes(query.window)),)
 
     def start(self, data: Any, query: W) -> Running:
-        return run(data, query.open, query.window)
+        return run(data, partial(self.open, query), query.window)
 
     def refuses_spark(self, query: W) -> str | None:
         if query.window.by_count and query.window.order is None:

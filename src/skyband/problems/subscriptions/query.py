@@ -208,6 +208,10 @@ class TopKForEach(Query):
         """The same query for another table of queries with the same columns."""
         return replace_unchecked(self, queries=as_table(queries))
 
+    def check_columns(self, columns: list[str]) -> None:
+        """Raise `UnknownColumn` unless `columns` has all that this query names outside its expressions."""
+        self.window.check_columns(columns)
+
     def open(self, schema: pa.Schema, state: bytes | None = None) -> SubscriptionsSession:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped.
 

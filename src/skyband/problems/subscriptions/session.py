@@ -119,8 +119,7 @@ class SubscriptionsSession(Session):
         self._codec.forget_rows()
 
     def _find(self, queries: pa.Table | pa.RecordBatch) -> Ints:
-        with self._changes_at_once():
-            return self._codec.find(queries)
+        return self._at_once(lambda: self._codec.find(queries))
 
     def _remove(self, gone: Ints) -> None:
         if len(gone):

@@ -19,7 +19,7 @@ from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import in_one_batch
-from skyband.core.encoding.times import Jumps, Reach, as_ticks, with_times
+from skyband.core.encoding.times import Times, as_ticks
 from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.validation import Saved, check_kinds
@@ -74,8 +74,7 @@ class Session(Called):
         self._rows = None if codec.kept is None else RowStore(codec.kept, dense=codec.holds_window)
         self._kept_names = None if codec.kept is None else codec.kept.names
         self._operator: Operator[Any, Any, Any] = codec.open(self.algorithm, self._rows)
-        self._jumps = Jumps(codec.max_jump, codec.query.window.on, codec.on_type)
-        self._reach = Reach(codec.window)
+        self._times = Times(codec.window, codec.max_jump, codec.query.window.on, codec.on_type)
         self._nothing = codec.output_schema.empty_table()
         self._counted = Counters()
         if saved is not None:
@@ -132,15 +131,12 @@ class Session(Called):
         """Read and validate a batch. If this raises, the session is as it was."""
         codec, rows_in = self._codec, batch.num_rows
         batch = codec.arrange(batch, source)
-        batch, time = with_times(batch, codec.time_column(source), in_order=self.in_order)
-        timed = batch.num_rows
-        if (kept := self._jumps.keep(time)) is not None:
-            batch, time = batch.filter(pa.array(kept)), time[kept]
-        jumped = timed - batch.num_rows
-        if not isinstance(self.schema, dict):  # of several inputs, the slowest closes windows
-            self._reach.check(time, self._operator.next_close)
+        closes = None if isinstance(self.schema, dict) else self._operator.next_close  # of several, the slowest does
+        on = codec.time_column(source)
+        batch, time, jumped = self._times.read(batch, on, closes, in_order=self.in_order)
+        without_time = rows_in - batch.num_rows - jumped
         batch, numbers = codec.read(batch, time, source)
-        return Arrivals(Counters(batch.num_rows, rows_in, rows_in - timed, jumped), batch, time, numbers)
+        return Arrivals(Counters(batch.num_rows, rows_in, without_time, jumped), batch, time, numbers)
 
     def _take(self, arrivals: Arrivals) -> pa.Table:
         counted, batch, time, numbers = arrivals
@@ -153,8 +149,7 @@ class Session(Called):
             self._changing = not codec.undo(error)
             self._raise(error)
         self._counted.add(counted)
-        self._jumps.accept()
-        self._reach.accept(time)
+        self._times.accept(time)
         if self._rows is not None:
             self._rows.append(first, batch.select(self._kept_names))
         result = self._table(answer)
@@ -319,7 +314,7 @@ class Session(Called):
         -------
         Bytes, with a version, a checksum and a fingerprint of the query. `Store` keeps them on disk.
         """
-        counters = asdict(self._counted) | self._jumps.state()
+        counters = asdict(self._counted) | self._times.state()
         arrays, tables = {}, {}
         if self._rows is not None:
             held = self._operator.held()
@@ -354,7 +349,7 @@ class Session(Called):
                 self._rows.restore(session, self._operator.held())
             self._codec.restore(codec)
             self._counted = Counters.restored(session.counters)
-            self._jumps.restore(session.counters)
+            self._times.restore(session.counters)
             self._went_on = True
         except SkybandError:
             raise

@@ -67,6 +67,37 @@ def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) ->
     return number
 
 
+class Times:
+    """The times of a session's rows, as they come. Nothing is remembered of a batch before `accept`."""
+
+    def __init__(self, window: Ticks, max_jump: Span | None, on: str | None, on_type: pa.DataType | None) -> None:
+        self._jumps, self._reach = Jumps(max_jump, on, on_type), Reach(window)
+
+    def read(
+        self, batch: pa.RecordBatch, on: str | None, next_close: Callable[[], int | None] | None, *, in_order: bool
+    ) -> tuple[pa.RecordBatch, Ints, int]:
+        """The rows that have a time and do not jump, their times, and how many jump. Raises for a batch that cannot be
+        taken. `next_close` says when the operator's next window closes; None: these rows alone close none."""
+        batch, time = with_times(batch, on, in_order=in_order)
+        timed = batch.num_rows
+        if (kept := self._jumps.keep(time)) is not None:
+            batch, time = batch.filter(pa.array(kept)), time[kept]
+        if next_close is not None:
+            self._reach.check(time, next_close)
+        return batch, time, timed - batch.num_rows
+
+    def accept(self, time: Ints) -> None:
+        """The batch that was read last has been taken."""
+        self._jumps.accept()
+        self._reach.accept(time)
+
+    def state(self) -> dict[str, int]:
+        return self._jumps.state()
+
+    def restore(self, counters: dict[str, int]) -> None:
+        self._jumps.restore(counters)
+
+
 class Reach:
     """Keeps out a batch one row of which would close more windows than anybody can read, or memory can hold."""
 
@@ -76,7 +107,7 @@ class Reach:
         self._closes = window.closes_by_value and window.lateness < FOREVER
 
     def check(self, time: Ints, next_close: Callable[[], int | None]) -> None:
-        """Raise if one of these rows comes so much later than all before. Nothing is remembered before `accept`."""
+        """Raise if one of these rows comes so much later than all before."""
         every = self._window.every
         if not self._closes or not len(time):
             return
@@ -110,7 +141,7 @@ class Jumps:
         self._next = self._clocks
 
     def keep(self, time: Ints) -> npt.NDArray[np.bool_] | None:
-        """Which rows stay; None: all of them. Nothing is remembered before `accept`."""
+        """Which rows stay; None: all of them."""
         if self._most is None or not len(time):
             return None
         self._next, kept = self._clocks.copy(), np.empty(len(time), np.bool_)

@@ -62,7 +62,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         self._check_types()
         self._spec = specify(query, self.plain, external_clock=external_clock)
         self.window, self.k, self.max_jump = self._spec.window, query.k, query.max_jump
-        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit))
+        self._outputs = Outputs(str(query.emit), lambda emit: output_of(query, self.plain, emit))
         self.output_schema = self._outputs.emitted.schema
         self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)
         self._objects = GroupCodes(pa.schema([self.plain.field(name) for name in query.ids]))

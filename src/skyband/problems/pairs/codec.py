@@ -64,7 +64,7 @@ class PairsCodec(Codec[Batch, Answer]):
         seen = tuple(View(view.k, size) for view, size in zip(views, self._sizes.tolist(), strict=True))
         self._spec = replace(self._spec, views=seen)
         self.kept = self.plain
-        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
+        self._outputs = Outputs(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
         self.output_schema = (self._outputs.asked_many if views else self._outputs.emitted).schema
         self._colours = [
             GroupCodes(pa.schema([self.plain.field(name) for name in names]))

@@ -72,7 +72,7 @@ class RowsCodec(Codec[Batch, Answer]):
             if isinstance(self._score, SortKeys)
             else Scores(self._score.type, self._score.text, ascending=query.ascending)
         )
-        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
+        self._outputs = Outputs(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
         self.output_schema = self._outputs.emitted.schema
         self._groups = GroupCodes(pa.schema([self.plain.field(name) for name in query.per])) if query.per else None
         after = query.forget_after

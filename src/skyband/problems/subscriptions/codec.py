@@ -77,7 +77,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         score_type = row_score_type(query, self.plain)
         self._scores = Scores(score_type, query.by, ascending=query.ascending, is_fixed=True)
         self.fingerprint += " by keys" if self._given else ""
-        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit))
+        self._outputs = Outputs(str(query.emit), lambda emit: output_of(query, self.plain, emit))
         self.output_schema = self._outputs.emitted.schema
         self._keys_schema = pa.schema([self._queries_schema.field(name) for name in query.key])
         self._keys = GroupCodes(self._keys_schema)

@@ -30,7 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Called:
+class SessionCalls:
     """The part of a session that users and observers see of its calls."""
 
     query: Any
@@ -89,7 +89,7 @@ class Called:
         return result
 
 
-S = TypeVar("S", bound=Called)
+S = TypeVar("S", bound=SessionCalls)
 
 
 def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:

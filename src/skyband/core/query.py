@@ -276,7 +276,7 @@ def names(option: str) -> Callable[[object], tuple[str, ...]]:
 
 
 def several(given: object) -> tuple[Any, ...]:
-    """An option that takes one value or a list of them, as a list."""
+    """What was given for an option that takes one value or a list of values."""
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from skyband.core import snapshots
 from skyband.core.ad_hoc import NEXT_WINDOW, top_many
-from skyband.core.calls import Called, Counters, Stats, entry
+from skyband.core.calls import Counters, SessionCalls, Stats, entry
 from skyband.core.codec import Codec, SessionQuery, question, read_questions
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
@@ -38,7 +38,7 @@ class Arrivals(NamedTuple):
     numbers: Any  # what the codec read of them
 
 
-class Session(Called):
+class Session(SessionCalls):
     """A running query. `query.open(schema)` opens one; `push` feeds it rows, `top` ranks them now, `snapshot` saves it.
 
     Several threads may call a session; they take turns.

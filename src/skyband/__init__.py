@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from skyband import spark as spark
 from skyband.api import join_aggregate, top_k, top_k_across, top_k_pairs
+from skyband.core.calls import Stats
 from skyband.core.explain import explain
 from skyband.core.session import Session
-from skyband.core.stats import Stats
 from skyband.core.store import Store
 from skyband.errors import (
     AggregateOverflow,

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, Required, TypeAlias, TypedDict, TypeVar, overload
 
 import pyarrow as pa
 
-from skyband.core.checks import Order
 from skyband.core.emit import Emit
 from skyband.core.query import Query, QueryOption, given_types, options_of, signature_of, with_parameters
 from skyband.core.registry import problem_of
-from skyband.engines.data_kinds import is_spark, outside_table_functions
+from skyband.engines import is_spark, outside_table_functions
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.joins.query import ONE_INPUT, Inputs, JoinAggregate, StreamInput
 from skyband.problems.pairs.query import TopKPairs
-from skyband.problems.rows.query import Ties, TopK
+from skyband.problems.rows.query import Order, Ties, TopK
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import Span, Window
 
@@ -143,10 +143,21 @@ def _of_inputs(takes: Callable[P, Any], *options: QueryOption) -> Callable[[Call
     return lambda function: _shown(function, takes, options)
 
 
+# What every function raises, at the head of the section that says what else it does.
+_RAISES: Final = """Raises
+------
+InvalidQuery
+    An option is out of range, or two options contradict each other. Skyband has not read any row.
+UnknownColumn
+    The query names a column that the rows do not have.
+"""
+
+
 def _shown(function: Any, takes: Any, options: Iterable[QueryOption]) -> Any:
     options = options or options_of(takes)
+    doc = cleandoc(function.__doc__).replace("Raises\n------\n", _RAISES)
     function.__signature__ = signature_of(options, _TYPES.get(takes) or given_types(takes), first="data")
-    function.__doc__ = with_parameters(function.__doc__, options)
+    function.__doc__ = with_parameters(doc, options)
     return function
 
 
@@ -173,10 +184,6 @@ def top_k(data: Any, **options: Any) -> Any:
 
     Raises
     ------
-    InvalidQuery
-        An option is out of range, or two options contradict each other. Skyband has not read any row.
-    UnknownColumn
-        The query names a column that the rows do not have.
     InvalidExpression
         A score or condition cannot be read, or does not give numbers.
     InvalidInput
@@ -207,9 +214,11 @@ def top_k(data: Any, **options: Any) -> Any:
     if "ad_hoc" in options:
         raise TypeError("top_k() takes no ad_hoc: only a session can be asked at any time. Open TopK(ad_hoc=True, …).")
     queries = options.pop("for_each", None)
-    if queries is not None:
-        return _top_k_for_each(data, queries, _without(options, _ONLY_ONE_RANKING, "every query has its own ranking"))
-    options = _without(options, _ONLY_FOR_EACH, "it is about queries: give them, for_each=queries", with_queries=False)
+    return _one_ranking(data, options) if queries is None else _ranking_for_each(data, queries, options)
+
+
+def _one_ranking(data: Any, options: dict[str, Any]) -> Any:
+    _drop(options, _ONLY_FOR_EACH, "cannot go without for_each=: it is about queries: give them, for_each=queries")
     if isinstance(options.get("k"), str):
         raise InvalidQuery(f"k={options['k']!r} is a column of queries: give them, for_each=queries.")
     column = None
@@ -220,7 +229,8 @@ def top_k(data: Any, **options: Any) -> Any:
     return _answer(data, TopK(**options), column)
 
 
-def _top_k_for_each(data: Any, queries: Any, options: dict[str, Any]) -> Any:
+def _ranking_for_each(data: Any, queries: Any, options: dict[str, Any]) -> Any:
+    _drop(options, _ONLY_ONE_RANKING, "cannot go with for_each=: every query has its own ranking")
     changes = None
     if is_spark(queries):
         if not is_spark(data):
@@ -233,16 +243,12 @@ def _top_k_for_each(data: Any, queries: Any, options: dict[str, Any]) -> Any:
     return _answer(data, TopKForEach(queries=queries, **options), changes)
 
 
-def _without(
-    options: dict[str, Any], others: Mapping[str, QueryOption], why: str, *, with_queries: bool = True
-) -> dict[str, Any]:
-    """The options without those of the other kind of query; raises if one of these is set."""
+def _drop(options: dict[str, Any], others: Mapping[str, QueryOption], why: str) -> None:
+    """Take out the options of the other kind of query; raise if one of these is set."""
     for name, other in others.items():
         value = options.pop(name, other.default)
         if value is not None and value != other.default and value != []:
-            beside = "with" if with_queries else "without"
-            raise InvalidQuery(f"{name}={value!r} cannot go {beside} for_each=: {why}.")
-    return options
+            raise InvalidQuery(f"{name}={value!r} {why}.")
 
 
 @_of_rows(TopKPairs)
@@ -260,10 +266,6 @@ def top_k_pairs(data: Any, **options: Any) -> Any:
 
     Raises
     ------
-    InvalidQuery
-        An option is out of range, or two options contradict each other. Skyband has not read any row.
-    UnknownColumn
-        The query names a column that the rows do not have.
     InvalidExpression
         A score or condition cannot be read, or does not give numbers.
     InvalidInput
@@ -303,10 +305,6 @@ def top_k_across(data: Any, **options: Any) -> Any:
 
     Raises
     ------
-    InvalidQuery
-        An option is out of range, or two options contradict each other. Skyband has not read any row.
-    UnknownColumn
-        The query names a column that the rows do not have.
     InvalidInput
         A value is out of bounds, or the mapping does not match `streams`.
 
@@ -350,10 +348,6 @@ def join_aggregate(data: Any, **options: Any) -> Any:
 
     Raises
     ------
-    InvalidQuery
-        An option is out of range, or two options contradict each other. Skyband has not read any row.
-    UnknownColumn
-        The query names a column that the rows do not have.
     InvalidExpression
         A score or condition cannot be read, or does not give numbers.
     AggregateOverflow

@@ -16,7 +16,6 @@ import pytest
 from sql.test_statements_duckdb import SIZE, WINDOWED, found, ordered, trades
 
 import skyband as sb
-from skyband.core.encoding import order_keys
 
 KEYS = ("g", "half", "i", "x", "d", "moment", "x + i", "CASE WHEN half THEN g ELSE 'm' END", "-i")
 
@@ -53,7 +52,7 @@ def asked(chance: random.Random) -> tuple[str, str]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_are_ranked_as_duckdb_ranks_them(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order_keys, "FEWEST", 1)
+    monkeypatch.setattr("skyband.core.encoding.scores.FEWEST", 1)
     chance = random.Random(seed)
     table = rows(chance)
     connection = duckdb.connect()

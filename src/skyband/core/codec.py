@@ -8,22 +8,25 @@ Everything else about a running query is in `core/session.py`, once for all prob
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from skyband.core.ad_hoc import NEXT_WINDOW
+from skyband.core.calls import Stats
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
-from skyband.core.encoding.schemas import plain_batch
+from skyband.core.encoding.schemas import check_schema, plain_batch, plain_schema
+from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.snapshots import Part
-from skyband.core.stats import Stats
 from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery, SkybandError
-from skyband.windows import Span, Ticks, Window
+from skyband.windows import NEVER, Span, Ticks, Window, parse_span, span_ticks, whole_number
 
 B = TypeVar("B")  # what the problem's operators take
 A = TypeVar("A")  # what they answer
@@ -42,7 +45,15 @@ class SessionQuery(Protocol):
     def algorithm(self) -> str | None: ...
 
 
-class Codec(Protocol[B, A]):
+class OneSchemaQuery(SessionQuery, Protocol):
+    """A query over rows of one schema."""
+
+    def check_columns(self, columns: list[str]) -> None: ...
+
+    def fingerprint(self, schema: pa.Schema) -> str: ...
+
+
+class Codec(ABC, Generic[B, A]):
     """One problem's query, bound to the columns of its rows. The session that drives it opens its operator first."""
 
     query: SessionQuery
@@ -60,6 +71,15 @@ class Codec(Protocol[B, A]):
     holds_window: ClassVar[bool] = False  # do operators hold all rows of the window, rather than a few of them?
     any_size: ClassVar[bool] = True  # can part of the window be asked for?
     few_codes: ClassVar[int] = 1024  # with fewer codes, it does not pay to forget those that are gone
+
+    def __init__(self, query: OneSchemaQuery, schema: pa.Schema, *, external_clock: bool) -> None:
+        """What every codec begins with whose rows have one schema."""
+        check_schema(schema)
+        self.query, self.schema, self.plain = query, schema, plain_schema(schema)
+        self.external_clock = external_clock
+        query.check_columns(schema.names)
+        self.on_type = measured_type(query.window.on, self.plain)
+        self.fingerprint = query.fingerprint(schema)
 
     # -- the operator ------------------------------------------------------------------------------------------------
 
@@ -148,3 +168,38 @@ class Codec(Protocol[B, A]):
     @abstractmethod
     def restore(self, saved: Part) -> None:
         """Go on from here. The operator and the rows are restored already."""
+
+
+# -- ad-hoc queries as users write them: a k and a size, checked, and in the units of the window -----------------------
+
+
+def question(codec: Codec[Any, Any], k: Any, size: Span | None) -> tuple[int, int | None]:
+    """A question's k, and its size in ticks; None: of the window that closes next."""
+    number = None if k is None else whole_number(k)
+    if k is not None and number is None:
+        raise InvalidQuery(f"k must be a whole number, got {k!r}.")
+    on = codec.query.window.on
+    ticks = None if size is None else span_ticks(parse_span(size, "size"), on, codec.on_type, "size")
+    return codec.check_question(number, ticks, size), ticks
+
+
+def read_questions(codec: Codec[Any, Any], questions: Sequence[tuple[int | None, Span | None]]) -> tuple[Ints, Ints]:
+    """Of many questions each k, and each size in ticks or NEXT_WINDOW."""
+    if not isinstance(questions, Iterable):
+        raise InvalidQuery(f"top_many takes a list of (k, size), got {questions!r}.")
+    # The largest size that may be asked for without a unit.
+    plain = codec.on_type is None or pa.types.is_integer(codec.on_type)
+    longest = min(codec.window.size, NEVER - 1) if plain and codec.any_size else 0
+    asked = [_read(codec, each, longest) for each in questions]
+    size = [NEXT_WINDOW if ticks is None else ticks for _, ticks in asked]
+    return np.array([k for k, _ in asked], np.int64), np.array(size, np.int64)
+
+
+def _read(codec: Codec[Any, Any], asked: Any, longest: int) -> tuple[int, int | None]:
+    if not isinstance(asked, (tuple, list)) or len(asked) != 2:
+        raise InvalidQuery(f"A question is a k and a size, such as (10, 600); got {asked!r}.")
+    k, size = asked
+    # Most questions are two numbers, and there may be many: these need no more than this.
+    if type(k) is type(size) is int and 1 <= size <= longest and 1 <= k <= codec.k:
+        return k, size
+    return question(codec, k, size)

@@ -23,10 +23,8 @@ from skyband.core.codec import Codec
 from skyband.core.distribution import Distribution
 from skyband.core.draft import Draft, Step
 from skyband.core.plan import Plan
-from skyband.core.planned_windows import in_panes
 from skyband.core.session import Session
 from skyband.expressions import Score
-from skyband.windows import Window
 
 if TYPE_CHECKING:
     from skyband.dialect.query_spec import QuerySpec
@@ -71,7 +69,7 @@ class Problem(ABC, Generic[Q]):
     name: ClassVar[str]  # of its package
     query: ClassVar[type[Any]]  # every query of this kind is one
     chooses: ClassVar[str] = "algorithm"  # what EXPLAIN calls the thing that is chosen
-    has_one_window: ClassVar[bool] = False  # for all its inputs: see `OneWindowProblem`
+    has_one_window: ClassVar[bool] = False  # for all its inputs: see `problems.one_window`
     takes_bounds: ClassVar[bool] = False  # does WITH BOUNDS mean something to its statements?
     takes_part_of_answer: ClassVar[bool] = False  # can its statements choose lines and columns of the answer?
 
@@ -186,27 +184,3 @@ class Problem(ABC, Generic[Q]):
     @abstractmethod
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         """The query that the statement asks of inputs with these columns, by alias."""
-
-
-class Windowed(Protocol):
-    """A query with one window for all its inputs."""
-
-    @property
-    def window(self) -> Window: ...
-
-
-W = TypeVar("W", bound=Windowed)
-
-
-class OneWindowProblem(Problem[W]):
-    """One kind of question about the rows of one window."""
-
-    has_one_window = True
-
-    def windows(self, query: W) -> tuple[Step, ...]:
-        return (Step("window", in_panes(query.window)),)
-
-    def refuses_spark(self, query: W) -> str | None:
-        if query.window.by_count and query.window.order is None:
-            return "a window of arrivals needs order=, the column that defines the order of arrival"
-        return None

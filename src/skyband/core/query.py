@@ -4,7 +4,7 @@
         k: int = option(check_k, "How many rows a window shows.", sql="LIMIT k")
         window: Window = option(check_window, "…", sql="[WINDOW …]")
         per: Names = option(names("per"), "…", default=(), sql="LIMIT k BY per")
-        emit: Emits = option(check_emit, "…", default=None, sql="EMIT emit")
+        emit: Emits = emit_option("the ranked rows", …)  # which several queries have
 
 `Query` makes the rest from these lines: the arguments and their checks, `==`, `hash` and `repr`, the fingerprint of
 snapshots, the docstring's Parameters and `inspect.signature`. docs/reference/options.md and the tests read them too.
@@ -33,9 +33,10 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar, dataclass_transform
 import pyarrow as pa
 
 from skyband.core import notebook
-from skyband.core.emit import Emit
+from skyband.core.emit import Emit, check_emit
+from skyband.errors import InvalidQuery
 from skyband.expressions.functions import described
-from skyband.windows import Span
+from skyband.windows import Span, Window, parse_span, whole_number
 
 REQUIRED: Final = dataclasses.MISSING
 _DECLARATION: Final = "skyband"  # where a field keeps its declaration
@@ -242,3 +243,104 @@ def source_of(function: Callable[..., Any]) -> str:
         return inspect.getsource(function)
     except (OSError, TypeError):
         return getattr(function, "__qualname__", type(function).__qualname__)
+
+
+# -- checks and options that several queries share -------------------------------------------------------------------
+
+
+def check_window(window: object) -> Window:
+    if not isinstance(window, Window):
+        raise InvalidQuery(f"window must come from sliding(), tumbling() or landmark(), got {window!r}.")
+    return window
+
+
+def check_k(k: object) -> int:
+    number = whole_number(k)
+    if number is None or not 1 <= number < 2**31:
+        raise InvalidQuery(f"k must be a whole number, at least 1 (and below 2**31), got {k!r}.")
+    return number
+
+
+def names(option: str) -> Callable[[object], tuple[str, ...]]:
+    """The check of an option that takes one column or several, by name."""
+
+    def check_names(columns: object) -> tuple[str, ...]:
+        given = several(columns)
+        if not all(isinstance(name, str) for name in given):
+            raise InvalidQuery(f"{option} must be the name of a column or a list of names, got {columns!r}.")
+        if len(set(given)) != len(given):
+            raise InvalidQuery(f"{option} names a column twice: {', '.join(map(str, given))}.")
+        return given
+
+    return check_names
+
+
+def several(given: object) -> tuple[Any, ...]:
+    """What was given for an option that takes one value or a list of values."""
+    return tuple(given) if isinstance(given, (list, tuple)) else (given,)
+
+
+def by_name(given: Any) -> Any:
+    """A mapping from the pairs that a query keeps of one: `dataclasses.replace` gives them back."""
+    kept = isinstance(given, tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in given)
+    return dict(given) if kept else given
+
+
+def check_lateness(lateness: Span | None, window: Window) -> int | timedelta | None:
+    if lateness is None:
+        return None
+    if window.by_count:
+        raise InvalidQuery(
+            f"lateness={lateness!r} has no meaning in a window of arrivals: no row arrives late to its own arrival."
+        )
+    if window.every is None:
+        raise InvalidQuery(
+            f"lateness={lateness!r} has no meaning without `every`: a window that slides with each arrival closes "
+            "nothing, and takes rows out of order as they come, as long as they are inside it."
+        )
+    if lateness == 0 or lateness == timedelta(0):
+        return None
+    return parse_span(lateness, "lateness")
+
+
+def check_jump(max_jump: Span | None, window: Window) -> int | timedelta | None:
+    if max_jump is None:
+        return None
+    if window.by_count:
+        raise InvalidQuery(f"max_jump={max_jump!r} has no meaning in a window of arrivals: no time moves it.")
+    return parse_span(max_jump, "max_jump")
+
+
+def ascending_option() -> Any:
+    return option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
+
+
+def emit_option(
+    windows: str, changes: str, entries: str | None = None, *, check: Callable[..., Emit] = check_emit
+) -> Any:
+    """`windows`, `changes` and `entries` say what each mode emits; without the last, there is no such mode."""
+    once = "" if entries is None else f'; "entries" {entries}, when it first enters'
+    doc = f'"windows" emits {windows} of each closed window (the default with `every`); "changes" {changes} '
+    return option(check, f"{doc}(the default without `every`){once}.", default=None, sql="EMIT emit")
+
+
+def lateness_option(sql: str = "[WINDOW … LATENESS lateness]") -> Any:
+    doc = "How long windows by value wait for rows that arrive out of order."
+    return option(check_lateness, doc, default=None, sql=sql)
+
+
+def max_jump_option() -> Any:
+    return option(
+        check_jump,
+        "How far a row's time may be ahead of all earlier times. Skyband drops a row beyond that and counts it in "
+        "`rows_jumped`, unless it dropped the row before as well and their times are that close. So one wrong time "
+        "does not make all later rows late. None: Skyband accepts every time.",
+        default=None,
+    )
+
+
+def algorithm_option(example: str | None = None) -> Any:
+    """`example` is an algorithm with an option; None: the problem's algorithms have no options worth showing."""
+    with_options = "" if example is None else f'; it may have options: "{example}"'
+    doc = f"The algorithm to run, for experiments{with_options}. None: the planner chooses."
+    return option(lambda algorithm: algorithm, doc, default=None, fingerprint=False)  # the registry checks it

@@ -13,18 +13,15 @@ import pyarrow as pa
 
 from skyband.core import snapshots
 from skyband.core.ad_hoc import NEXT_WINDOW, top_many
-from skyband.core.codec import Codec, SessionQuery
+from skyband.core.calls import Counters, SessionCalls, Stats, entry
+from skyband.core.codec import Codec, SessionQuery, question, read_questions
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import in_one_batch
-from skyband.core.encoding.times import Jumps, Reach, as_ticks, with_times
-from skyband.core.entry import entry
-from skyband.core.observing import Observed
+from skyband.core.encoding.times import Times, as_ticks
 from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
-from skyband.core.questions import question, read_questions
-from skyband.core.stats import Counters, Stats
 from skyband.core.validation import Saved, check_kinds
 from skyband.errors import InvalidQuery, SkybandError, SnapshotMismatch
 from skyband.windows import Span
@@ -41,7 +38,7 @@ class Arrivals(NamedTuple):
     numbers: Any  # what the codec read of them
 
 
-class Session(Observed):
+class Session(SessionCalls):
     """A running query. `query.open(schema)` opens one; `push` feeds it rows, `top` ranks them now, `snapshot` saves it.
 
     Several threads may call a session; they take turns.
@@ -65,13 +62,10 @@ class Session(Observed):
     plan: Plan  # what runs and why: as EXPLAIN prints it, or the algorithm that took the snapshot
     schema: Any  # of the rows that are pushed; by input, where there are several
     in_order: bool = False  # do all rows come in the order of their times? Whoever pushes them may know
-    _went_on = False  # it was opened from a snapshot
-    _changing = False  # the current call has begun to change what is held
-    _failure: BaseException | None = None  # what stopped a call while it did
 
     def __init__(self, codec: Codec[Any, Any], state: bytes | None = None, plan: Plan | None = None) -> None:
         """Start, or continue exactly from a snapshot. `plan` is the plan, if the caller has chosen one already."""
-        self._turn = RLock()  # of the thread whose call it is; a call may call others
+        self._turn = RLock()
         self._codec = codec
         self.query, self.schema = codec.query, codec.schema
         self._fingerprint = codec.fingerprint + (" with an external clock" if codec.external_clock else "")
@@ -80,8 +74,7 @@ class Session(Observed):
         self._rows = None if codec.kept is None else RowStore(codec.kept, dense=codec.holds_window)
         self._kept_names = None if codec.kept is None else codec.kept.names
         self._operator: Operator[Any, Any, Any] = codec.open(self.algorithm, self._rows)
-        self._jumps = Jumps(codec.max_jump, codec.query.window.on, codec.on_type)
-        self._reach = Reach(codec.window)
+        self._times = Times(codec.window, codec.max_jump, codec.query.window.on, codec.on_type)
         self._nothing = codec.output_schema.empty_table()
         self._counted = Counters()
         if saved is not None:
@@ -138,15 +131,12 @@ class Session(Observed):
         """Read and validate a batch. If this raises, the session is as it was."""
         codec, rows_in = self._codec, batch.num_rows
         batch = codec.arrange(batch, source)
-        batch, time = with_times(batch, codec.time_column(source), in_order=self.in_order)
-        timed = batch.num_rows
-        if (kept := self._jumps.keep(time)) is not None:
-            batch, time = batch.filter(pa.array(kept)), time[kept]
-        jumped = timed - batch.num_rows
-        if not isinstance(self.schema, dict):  # of several inputs, the slowest closes windows
-            self._reach.check(time, self._operator.next_close)
+        closes = None if isinstance(self.schema, dict) else self._operator.next_close  # of several, the slowest does
+        on = codec.time_column(source)
+        batch, time, jumped = self._times.read(batch, on, closes, in_order=self.in_order)
+        without_time = rows_in - batch.num_rows - jumped
         batch, numbers = codec.read(batch, time, source)
-        return Arrivals(Counters(batch.num_rows, rows_in, rows_in - timed, jumped), batch, time, numbers)
+        return Arrivals(Counters(batch.num_rows, rows_in, without_time, jumped), batch, time, numbers)
 
     def _take(self, arrivals: Arrivals) -> pa.Table:
         counted, batch, time, numbers = arrivals
@@ -159,8 +149,7 @@ class Session(Observed):
             self._changing = not codec.undo(error)
             self._raise(error)
         self._counted.add(counted)
-        self._jumps.accept()
-        self._reach.accept(time)
+        self._times.accept(time)
         if self._rows is not None:
             self._rows.append(first, batch.select(self._kept_names))
         result = self._table(answer)
@@ -246,7 +235,7 @@ class Session(Observed):
             `k` or `size` is larger than the query's, or the rows for that size are not kept.
         """
         most, ticks = question(self._codec, k, size)
-        self._settle()
+        self._at_once(self._codec.settle)
         return self._answered(self._operator.top(most, ticks), AdHoc(ticks))
 
     @entry
@@ -268,7 +257,7 @@ class Session(Observed):
             One of the queries cannot be answered.
         """
         k, size = read_questions(self._codec, questions)
-        self._settle()
+        self._at_once(self._codec.settle)
         answer, ends = top_many(self._operator, k, size)
         asked = np.repeat(np.arange(len(k), dtype=np.int32), np.diff(ends))
         covered = np.where(size == NEXT_WINDOW, self._codec.window.size, size)[asked]
@@ -325,7 +314,7 @@ class Session(Observed):
         -------
         Bytes, with a version, a checksum and a fingerprint of the query. `Store` keeps them on disk.
         """
-        counters = asdict(self._counted) | self._jumps.state()
+        counters = asdict(self._counted) | self._times.state()
         arrays, tables = {}, {}
         if self._rows is not None:
             held = self._operator.held()
@@ -360,7 +349,7 @@ class Session(Observed):
                 self._rows.restore(session, self._operator.held())
             self._codec.restore(codec)
             self._counted = Counters.restored(session.counters)
-            self._jumps.restore(session.counters)
+            self._times.restore(session.counters)
             self._went_on = True
         except SkybandError:
             raise
@@ -381,11 +370,6 @@ class Session(Observed):
             elif shown:
                 rows = store.take(self._codec.positions(answer))
         return self._codec.decode(answer, rows, None) if shown else self._nothing
-
-    def _settle(self) -> None:
-        self._changing = True
-        self._codec.settle()
-        self._changing = False
 
     def _answered(self, answer: Any, ad_hoc: AdHoc) -> pa.Table:
         if self._rows is None:

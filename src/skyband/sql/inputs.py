@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skyband.core.encoding.inputs import read
 from skyband.dialect.statement import Statement
-from skyband.engines.data_kinds import is_spark
+from skyband.engines import is_spark
 from skyband.errors import InvalidInput
 from skyband.sql.unions import united
 from skyband.sql.variables import NO_VARIABLES, Variables, by_lower_name

@@ -13,7 +13,7 @@ from skyband.core.encoding.inputs import Held, Source, in_batches, read
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
-from skyband.engines.data_kinds import outside_table_functions
+from skyband.engines import outside_table_functions
 from skyband.sql.analyze import explain
 from skyband.sql.answers import projected
 from skyband.sql.embedded import answer_of, start_embedded

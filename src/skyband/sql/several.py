@@ -15,7 +15,7 @@ from skyband.core.encoding.inputs import Source, read
 from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import ONLY, QuerySpec
 from skyband.dialect.statement import Statement, understand
-from skyband.engines.data_kinds import is_spark
+from skyband.engines import is_spark
 from skyband.errors import InvalidInput
 from skyband.sql.embedded import answer_of
 from skyband.sql.inputs import with_variables

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from types import FrameType
 from typing import Any, Final
 
-from skyband.core.encoding.frames import is_a
-from skyband.engines.data_kinds import is_spark
+from skyband.core.encoding.inputs import is_a
+from skyband.engines import is_spark
 from skyband.errors import InvalidInput
 
 _MOST_LISTED: Final = 10

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
+from skyband.core.calls import Stats
 from skyband.core.registry import algorithms_of
-from skyband.core.stats import Stats
 from skyband.problems.rows.codec import RowsCodec
 
 EXACT = [name for name, each in algorithms_of("rows").items() if each.exact]

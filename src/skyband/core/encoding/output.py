@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -130,16 +131,22 @@ class OutputSchema:
         return [column_of(answer.at - size, np.int64, self.time_type), at]
 
 
-class Outputs(NamedTuple):
-    """How the answers of one query look."""
+class Outputs:
+    """How the answers of one query look: those that it emits, and those to ad-hoc questions, once one is asked."""
 
-    emitted: OutputSchema
-    asked: OutputSchema  # of an ad-hoc question
-    asked_many: OutputSchema  # of many, which are numbered
+    def __init__(self, emit: str, output: Callable[[str], OutputSchema]) -> None:
+        """`output` says how answers look in a mode."""
+        self.emitted = output(emit)
+        self._output = output
 
-    @classmethod
-    def of(cls, emit: str, output: Callable[[str], OutputSchema]) -> Outputs:
-        return cls(output(emit), output(WHOLE), output(QUESTIONS))
+    @cached_property
+    def asked(self) -> OutputSchema:
+        return self._output(WHOLE)
+
+    @cached_property
+    def asked_many(self) -> OutputSchema:
+        """Of many questions, which are numbered."""
+        return self._output(QUESTIONS)
 
     def table(
         self,

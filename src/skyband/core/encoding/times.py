@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from skyband.core.operator import Ints
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.kernels.jumps import NO_TIME, set_aside
 from skyband.kernels.panes import all_within
+from skyband.kernels.times import NO_TIME, set_aside
 from skyband.windows import FOREVER, NEVER, Span, Ticks, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
@@ -35,17 +35,22 @@ def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False)
     if column.null_count:
         batch = batch.filter(pc.is_valid(column))
         column = batch.column(on)
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())
-    elif column.type != pa.int64():
-        try:
-            column = column.cast(pa.int64())
-        except pa.ArrowInvalid as error:
-            raise InvalidInput(f"Column {on!r} does not fit in 64 bits with a sign: {error}") from None
-    time = column.to_numpy(zero_copy_only=True)
+    time = ticks_of(column, on).to_numpy(zero_copy_only=True)
     if not all_within(time[[0, -1]] if in_order and len(time) else time, NEVER):
         raise InvalidInput(f"Column {on!r} has values of ±2**62 or beyond: too far for a window.")
     return batch, time
+
+
+def ticks_of(column: pa.Array, name: str) -> pa.Array:
+    """A column of instants or whole numbers, in 64 bits with a sign."""
+    if pa.types.is_timestamp(column.type):
+        return column.view(pa.int64())
+    if column.type == pa.int64():
+        return column
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"Column {name!r} does not fit in 64 bits with a sign: {error}") from None
 
 
 def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) -> int:
@@ -62,6 +67,37 @@ def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) ->
     return number
 
 
+class Times:
+    """The times of a session's rows, as they come. Nothing is remembered of a batch before `accept`."""
+
+    def __init__(self, window: Ticks, max_jump: Span | None, on: str | None, on_type: pa.DataType | None) -> None:
+        self._jumps, self._reach = Jumps(max_jump, on, on_type), Reach(window)
+
+    def read(
+        self, batch: pa.RecordBatch, on: str | None, next_close: Callable[[], int | None] | None, *, in_order: bool
+    ) -> tuple[pa.RecordBatch, Ints, int]:
+        """The rows that have a time and do not jump, their times, and how many jump. Raises for a batch that cannot be
+        taken. `next_close` says when the operator's next window closes; None: these rows alone close none."""
+        batch, time = with_times(batch, on, in_order=in_order)
+        timed = batch.num_rows
+        if (kept := self._jumps.keep(time)) is not None:
+            batch, time = batch.filter(pa.array(kept)), time[kept]
+        if next_close is not None:
+            self._reach.check(time, next_close)
+        return batch, time, timed - batch.num_rows
+
+    def accept(self, time: Ints) -> None:
+        """The batch that was read last has been taken."""
+        self._jumps.accept()
+        self._reach.accept(time)
+
+    def state(self) -> dict[str, int]:
+        return self._jumps.state()
+
+    def restore(self, counters: dict[str, int]) -> None:
+        self._jumps.restore(counters)
+
+
 class Reach:
     """Keeps out a batch one row of which would close more windows than anybody can read, or memory can hold."""
 
@@ -71,7 +107,7 @@ class Reach:
         self._closes = window.closes_by_value and window.lateness < FOREVER
 
     def check(self, time: Ints, next_close: Callable[[], int | None]) -> None:
-        """Raise if one of these rows comes so much later than all before. Nothing is remembered before `accept`."""
+        """Raise if one of these rows comes so much later than all before."""
         every = self._window.every
         if not self._closes or not len(time):
             return
@@ -105,7 +141,7 @@ class Jumps:
         self._next = self._clocks
 
     def keep(self, time: Ints) -> npt.NDArray[np.bool_] | None:
-        """Which rows stay; None: all of them. Nothing is remembered before `accept`."""
+        """Which rows stay; None: all of them."""
         if self._most is None or not len(time):
             return None
         self._next, kept = self._clocks.copy(), np.empty(len(time), np.bool_)

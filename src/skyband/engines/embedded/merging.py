@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.times import ticks_of
 from skyband.core.operator import Codes, Ints
 from skyband.errors import InvalidInput
 
@@ -30,7 +31,7 @@ def in_turn(streams: Sequence[Iterator[pa.RecordBatch]], by: str) -> Iterator[tu
             if batch is None:
                 del waiting[i]
                 continue
-            held[i], places[i] = batch, np.maximum.accumulate(np.maximum(ticks_of(batch.column(by), by), reached[i]))
+            held[i], places[i] = batch, np.maximum.accumulate(np.maximum(places_of(batch.column(by), by), reached[i]))
             reached[i] = int(places[i][-1])
         # Rows up to here cannot be preceded by any that is still to come.
         bound = min(((reached[i], i) for i in waiting), default=None)
@@ -64,16 +65,11 @@ def _merged(
     return rows.take(pa.array(order)), stream[order]
 
 
-def ticks_of(column: pa.Array, by: str) -> Ints:
+def places_of(column: pa.Array, by: str) -> Ints:
     """The column in whole numbers; null is before all, and stays where it came."""
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())
-    elif not pa.types.is_integer(column.type):
+    if not (pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type)):
         raise InvalidInput(
             f"Streams are put together by a timestamp or a whole number, but column {by!r} is {column.type}."
         )
-    try:
-        ticks: Ints = pc.fill_null(column.cast(pa.int64()), _BEFORE_ALL).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid as error:
-        raise InvalidInput(f"Column {by!r} does not fit in 64 bits with a sign: {error}") from None
-    return ticks
+    places: Ints = pc.fill_null(ticks_of(column, by), _BEFORE_ALL).to_numpy(zero_copy_only=False)
+    return places

@@ -19,10 +19,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
+from skyband.core.calls import Stats
 from skyband.core.distribution import by_pane
 from skyband.core.emit import gives_changes
 from skyband.core.plan import Plan
-from skyband.core.stats import Stats
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import functions
 from skyband.kernels.panes import Shape, shape_of

@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.calls import Stats
 from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes, check_live
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema, free_name
 from skyband.core.encoding.rows import RowStore, column_of
-from skyband.core.encoding.schemas import check_keys, check_schema, is_value, plain_schema, stored
+from skyband.core.encoding.schemas import check_keys, is_value, stored
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Codes, Floats, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan
 from skyband.core.registry import find
 from skyband.core.snapshots import Part
-from skyband.core.stats import Stats
 from skyband.errors import InvalidInput
 from skyband.expressions import as_floats, check_exact, is_number
 from skyband.problems.across.operator import NO_KEYS, AcrossAnswer, AcrossBatch, AcrossOperator
@@ -57,17 +57,12 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
     _operator: AcrossOperator
 
     def __init__(self, query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> None:
-        check_schema(schema)
-        self.query, self.schema, self.plain = query, schema, plain_schema(schema)
-        self.external_clock = external_clock
-        query.check_columns(schema.names)
+        super().__init__(query, schema, external_clock=external_clock)
         check_keys(query.ids, self.plain, "id")
         self._check_types()
         self._spec = specify(query, self.plain, external_clock=external_clock)
         self.window, self.k, self.max_jump = self._spec.window, query.k, query.max_jump
-        self.on_type = measured_type(query.window.on, self.plain)
-        self.fingerprint = query.fingerprint(schema)
-        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit))
+        self._outputs = Outputs(str(query.emit), lambda emit: output_of(query, self.plain, emit))
         self.output_schema = self._outputs.emitted.schema
         self._low, self._high = np.array(self._spec.low), np.array(self._spec.high)
         self._objects = GroupCodes(pa.schema([self.plain.field(name) for name in query.ids]))

@@ -1,4 +1,4 @@
-"""Top-k across streams over Arrow data, in this process: one input, or several that are merged by time."""
+"""Top-k across several inputs of Arrow data, in this process: their rows are merged by time."""
 
 from __future__ import annotations
 
@@ -9,34 +9,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.encoding.frames import common
-from skyband.core.encoding.inputs import Held, Source, in_batches, read
+from skyband.core.encoding.inputs import Held, Source, common, in_batches, read
 from skyband.core.encoding.output import free_name
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Codes
 from skyband.core.query import replace_unchecked
 from skyband.engines.embedded.merging import in_turn
-from skyband.engines.embedded.ordering import check_order, ordered
-from skyband.engines.embedded.running import Running, run, started
+from skyband.engines.embedded.running import Running, check_order, ordered, started
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
 from skyband.windows import Window
 
 
-def start(data: Any, query: TopKAcross) -> Running:
-    """The answers of `query` over one stream, over one in which a column names the source, or over a mapping."""
-    if isinstance(data, Mapping):
-        return _start_all(data, query)
-    if query.stream is None and len(query.streams) > 1:
-        raise InvalidInput(
-            f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
-            "mapping of the streams' names to their rows, or name the column of the stream with stream=."
-        )
-    return run(data, query.open, query.window)
-
-
-def _start_all(data: Mapping[str, Any], query: TopKAcross) -> Running:
+def start(data: Mapping[str, Any], query: TopKAcross) -> Running:
+    """The answers of `query` over several streams, by their names."""
     by = query.window.on or query.window.order
     if by is None:
         raise InvalidQuery(

@@ -14,13 +14,15 @@ from skyband.core.distribution import Distribution, merged_by_window
 from skyband.core.draft import Draft
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
-from skyband.core.problem import OneWindowProblem, Running
+from skyband.core.problem import Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
+from skyband.errors import InvalidInput
 from skyband.problems.across import embedded, planning, sql
 from skyband.problems.across.codec import AcrossCodec
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
+from skyband.problems.one_window import OneWindowProblem
 
 
 class Across(OneWindowProblem[TopKAcross]):
@@ -58,7 +60,15 @@ class Across(OneWindowProblem[TopKAcross]):
         return AcrossCodec(query, schema)
 
     def start(self, data: Any, query: TopKAcross) -> Running:
-        return embedded.start(data, query)
+        """Over one stream, over one in which a column names the source, or over a mapping."""
+        if isinstance(data, Mapping):
+            return embedded.start(data, query)
+        if query.stream is None and len(query.streams) > 1:
+            raise InvalidInput(
+                f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
+                "mapping of the streams' names to their rows, or name the column of the stream with stream=."
+            )
+        return super().start(data, query)
 
     def run_on_spark(self, data: Any, query: TopKAcross, given: Any = None) -> Any:
         from skyband.problems.across import spark

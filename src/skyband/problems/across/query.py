@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
-from skyband.core.checks import (
-    as_given,
-    by_name,
-    check_idle,
-    check_jump,
-    check_k,
-    check_lateness,
-    check_recall,
-    check_window,
-)
+from skyband.core import query
 from skyband.core.emit import Emit, mode_of
 from skyband.core.query import Converted, Emits, Length, Query, option
 from skyband.core.registry import problem_of
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.problems.across.combining import Combine, resolve
-from skyband.windows import Window, whole_number
+from skyband.windows import Span, Window, parse_span, whole_number
 
 if TYPE_CHECKING:
     from skyband.problems.across.session import AcrossSession
@@ -52,7 +44,7 @@ def _check_id(id: object) -> str | tuple[str, ...]:
 
 
 def _check_value(value: Any) -> str | tuple[tuple[str, str], ...]:
-    value = by_name(value)
+    value = query.by_name(value)
     if isinstance(value, Mapping) and value:
         return tuple(sorted((name, _column(f"value of {name!r}")(column)) for name, column in value.items()))
     return _column("value")(value)
@@ -144,6 +136,26 @@ def _check_emit(emit: object, window: Window) -> Emit:
     return mode_of(emit, slides=window.every is not None, no_entries="an object comes and goes")
 
 
+def _check_idle(idle_after: Span | None, window: Window) -> int | timedelta | None:
+    if idle_after is None:
+        return None
+    if window.by_count or window.every is None:
+        raise InvalidQuery(
+            f"idle_after={idle_after!r} has no meaning here: only windows by value with `every` wait for anything."
+        )
+    return parse_span(idle_after, "idle_after")
+
+
+def _check_recall(recall: object) -> float | None:
+    if recall is None:
+        return None
+    if isinstance(recall, bool) or not isinstance(recall, (int, float)) or not 0 < recall < 1:
+        raise InvalidQuery(
+            f"recall must be a share below 1 of the objects that answers should show, such as 0.95; got {recall!r}."
+        )
+    return float(recall)
+
+
 class TopKAcross(Query):
     """The k best objects of a window, whose scores combine values from several streams.
 
@@ -166,7 +178,7 @@ class TopKAcross(Query):
 
     problem = "across"
 
-    k: int = option(check_k, "How many objects a window shows.", sql="LIMIT k")
+    k: int = option(query.check_k, "How many objects a window shows.", sql="LIMIT k")
     id: Converted[str | Sequence[str], str | tuple[str, ...]] = option(
         _check_id,
         'The column with the id of a row\'s object, or several that identify it together, as in ("source", "target").',
@@ -179,7 +191,7 @@ class TopKAcross(Query):
         sql="ORDER BY r1.value + r2.value DESC",
     )
     window: Window = option(
-        check_window,
+        query.check_window,
         "Which rows count: `sliding`, `tumbling` or `landmark`.",
         sql="WINDOW [size EVERY every ON on]",
     )
@@ -229,42 +241,23 @@ class TopKAcross(Query):
         "Move a value that is out of bounds to the bound, and count it; by default it raises an error.",
         default=False,
     )
-    emit: Emits = option(
-        _check_emit,
-        '"windows" emits the ranking of each closed window (the default with `every`); "changes" the objects that '
-        "enter and leave (the default without `every`).",
-        default=None,
-        sql="EMIT emit",
-    )
-    lateness: Length = option(
-        check_lateness,
-        "How long windows by value wait for rows that arrive out of order.",
-        default=None,
-        sql="WINDOW [… LATENESS lateness]",
-    )
+    emit: Emits = query.emit_option("the ranking", "the objects that enter and leave", check=_check_emit)
+    lateness: Length = query.lateness_option("WINDOW [… LATENESS lateness]")
     idle_after: Length = option(
-        check_idle,
+        _check_idle,
         "Windows by value wait for the slowest stream, but not for one that is this far behind the fastest. So a "
         "silent stream does not stop the others. None: windows follow the fastest stream.",
         default=None,
     )
-    max_jump: Length = option(
-        check_jump,
-        "How far a row's time may be ahead of all earlier times. Skyband drops a row beyond that and counts it in "
-        "`rows_jumped`, unless it dropped the row before as well and their times are that close. None: Skyband accepts "
-        "every time.",
-        default=None,
-    )
+    max_jump: Length = query.max_jump_option()
     recall: float | None = option(
-        check_recall,
+        _check_recall,
         "The share of an exact answer's objects that you require, such as 0.95. Skyband then keeps far fewer rows and "
         "takes about twice as long; the answer's column `recall` has the share. None: all objects.",
         default=None,
         sql="WITH RECALL recall",
     )
-    algorithm: str | None = option(
-        as_given, "The algorithm to run, for experiments. None: the planner chooses.", default=None, fingerprint=False
-    )
+    algorithm: str | None = query.algorithm_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,15 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.encoding.frames import common
-from skyband.core.encoding.inputs import Source, in_batches
+from skyband.core.encoding.inputs import Source, common, in_batches
 from skyband.core.encoding.inputs import read as read_rows
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Ints
 from skyband.core.session import Arrivals
-from skyband.engines.embedded.merging import ready_until, ticks_of
-from skyband.engines.embedded.ordering import check_order, ordered
-from skyband.engines.embedded.running import Running, started
+from skyband.engines.embedded.merging import places_of, ready_until
+from skyband.engines.embedded.running import Running, check_order, ordered, started
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.joins.operator import Rows
 from skyband.problems.joins.query import JoinAggregate
@@ -26,18 +24,13 @@ from skyband.problems.joins.session import JoinSession
 from skyband.windows import Window
 
 
-def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> Any:
+def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
     """The answers of `query` over Arrow data, by the names of its inputs.
 
     With a slide, windows by value close when the slowest stream has reached their end. With each arrival, rows arrive
     in the order of their times, and of equal times in the order of the inputs. So do rows of windows of arrivals, in
     the order of the columns that their windows name for it.
     """
-    return start(data, query).answer()
-
-
-def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
-    """The same, as it runs."""
     if not isinstance(data, Mapping) or set(data) != set(query.names):
         given = ", ".join(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
         raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {given}.")
@@ -142,7 +135,7 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
             read.append(session.read(batch, session.query.names[i]))
             held[i] = read[-1].numbers.rows[i]
             order = orders[i]
-            when = held[i].time if order is None else ticks_of(batch.column(order), order)
+            when = held[i].time if order is None else places_of(batch.column(order), order)
             places[i] = np.maximum.accumulate(np.maximum(when, reached[i]))
             reached[i] = int(places[i][-1]) if len(places[i]) else reached[i]
         if not held or any(not len(held[i].time) for i in open_streams):

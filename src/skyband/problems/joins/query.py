@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from skyband.core import checks
-from skyband.core.checks import by_name, check_lateness, check_window, text, texts
+from skyband.core import query
 from skyband.core.emit import Emit, mode_of
 from skyband.core.query import Converted, Emits, Length, Names, Query, option
 from skyband.core.registry import problem_of
@@ -62,7 +61,7 @@ def stream_input(window: Window, *, where: str | None = None) -> StreamInput:
     >>> bids.where
     'price > 0'
     """
-    return StreamInput(check_window(window), text("where")(where))
+    return StreamInput(query.check_window(window), _text("where")(where))
 
 
 def relation(*, where: str | None = None) -> Relation:
@@ -83,7 +82,7 @@ def relation(*, where: str | None = None) -> Relation:
     >>> sb.relation(where="state = 'CA'")
     Relation(where="state = 'CA'")
     """
-    return Relation(text("where")(where))
+    return Relation(_text("where")(where))
 
 
 Inputs = Mapping[str, StreamInput | Relation | Window]
@@ -92,7 +91,7 @@ Inputs = Mapping[str, StreamInput | Relation | Window]
 def _check_inputs(inputs: Any) -> tuple[tuple[str, StreamInput | Relation], ...]:
     if isinstance(inputs, (StreamInput, Window)):
         inputs = {ONE_INPUT: inputs}
-    inputs = by_name(inputs)
+    inputs = query.by_name(inputs)
     possible = "stream_input(window), relation() or a window"
     if not isinstance(inputs, Mapping) or not inputs:
         raise InvalidQuery(f"inputs must be, by name, {possible}; got {inputs!r}.")
@@ -117,8 +116,34 @@ def _check_inputs(inputs: Any) -> tuple[tuple[str, StreamInput | Relation], ...]
     return tuple(found)
 
 
+def _texts(option: str) -> Callable[[object], tuple[str, ...]]:
+    """The check of an option that takes one text or several."""
+
+    def check_texts(given: object) -> tuple[str, ...]:
+        found = query.several(given)
+        for each in found:
+            if not isinstance(each, str) or not each.strip():
+                raise InvalidQuery(f"{option} must be a text or a list of texts, got {given!r}.")
+        if len(set(found)) != len(found):
+            raise InvalidQuery(f"{option} has a name twice: {', '.join(found)}.")
+        return found
+
+    return check_texts
+
+
+def _text(option: str) -> Callable[[object], str | None]:
+    """The check of an option that takes a text, or None."""
+
+    def check_text(given: object) -> str | None:
+        if given is not None and (not isinstance(given, str) or not given.strip()):
+            raise InvalidQuery(f"{option} must be a text, got {given!r}.")
+        return given
+
+    return check_text
+
+
 def _check_aggregates(aggregates: Any) -> tuple[tuple[str, str], ...]:
-    aggregates = by_name(aggregates)
+    aggregates = query.by_name(aggregates)
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise InvalidQuery(
             f"aggregates must be, by the name of their column, such as {{'n': 'COUNT(*)'}}; got {aggregates!r}."
@@ -134,7 +159,7 @@ def _check_aggregates(aggregates: Any) -> tuple[tuple[str, str], ...]:
 def _check_k(k: object, order_by: tuple[str, ...]) -> int | None:
     if k is None:
         return None
-    number = checks.check_k(k)
+    number = query.check_k(k)
     if not order_by:
         raise InvalidQuery(f"k={number} needs order_by=: what the best groups are best by.")
     return number
@@ -220,25 +245,25 @@ class JoinAggregate(Query):
         sql="SELECT …, COUNT(*) AS n",
     )
     on: Names = option(
-        texts("on"),
+        _texts("on"),
         'Join conditions such as "a.id = b.id", which must connect all inputs. A null never matches.',
         default=(),
         sql="WHERE a.id = b.id",
     )
     group_by: Names = option(
-        texts("group_by"),
+        _texts("group_by"),
         'Columns such as "a.id", or "id" if only one input has it. None: all rows form one group.',
         default=(),
         sql="GROUP BY group_by",
     )
     having: str | None = option(
-        text("having"),
+        _text("having"),
         "A condition on the columns of the answer. The answer has only groups that meet it.",
         default=None,
         sql="HAVING having",
     )
     order_by: Names = option(
-        texts("order_by"),
+        _texts("order_by"),
         'Columns of the answer, or expressions over them, that rank the groups, the largest first; "x ASC" puts the '
         "smallest first. If groups are equal in all of them, the group's own columns decide.",
         default=(),
@@ -254,21 +279,10 @@ class JoinAggregate(Query):
         default=None,
         sql="[WINDOW … EVERY every]",
     )
-    emit: Emits = option(
-        _check_emit,
-        '"windows" emits the groups of each closed window (the default with `every`); "changes" the groups that '
-        "appear, change or disappear (the default without `every`).",
-        default=None,
-        sql="EMIT emit",
-    )
-    lateness: Length = option(
-        check_lateness,
-        "How long windows wait for rows that arrive out of order.",
-        default=None,
-        sql="[WINDOW … LATENESS lateness]",
-    )
+    emit: Emits = query.emit_option("the groups", "the groups that appear, change or disappear", check=_check_emit)
+    lateness: Length = query.lateness_option()
     plan: str | None = option(
-        text("plan"),
+        _text("plan"),
         'The plan to run, for experiments: "late", "early:a,b", "multiply" or "recompute". None: the planner chooses.',
         default=None,
         fingerprint=False,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skyband.core.calls import Counters
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.operator import Codes
 from skyband.core.session import Arrivals, Session, entry
-from skyband.core.stats import Counters
 from skyband.errors import InvalidInput
 from skyband.problems.joins.codec import Arrived, JoinsCodec
 from skyband.problems.joins.costs import Statistics

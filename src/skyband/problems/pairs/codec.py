@@ -14,7 +14,7 @@ from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
-from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
+from skyband.core.encoding.schemas import check_keys
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Floats, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan
@@ -53,10 +53,7 @@ class PairsCodec(Codec[Batch, Answer]):
         views: Sequence[TopKPairs] = (),
     ) -> None:
         """`views`: queries to answer in place of this one, from which they differ only in a smaller k or size."""
-        check_schema(schema)
-        self.query, self.schema, self.plain = query, schema, plain_schema(schema)
-        self.external_clock = external_clock
-        query.check_columns(schema.names)
+        super().__init__(query, schema, external_clock=external_clock)
         check_keys(query.same, self.plain, "same")
         check_keys(query.different, self.plain, "different")
         self._score = pair_expressions.bind(query.by, query.where, query.ascending, self.plain)
@@ -66,10 +63,8 @@ class PairsCodec(Codec[Batch, Answer]):
         self._sizes = np.array([view.window.ticks(self.plain).size for view in views], np.int64)
         seen = tuple(View(view.k, size) for view, size in zip(views, self._sizes.tolist(), strict=True))
         self._spec = replace(self._spec, views=seen)
-        self.on_type = measured_type(query.window.on, self.plain)
-        self.fingerprint = query.fingerprint(schema)
         self.kept = self.plain
-        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
+        self._outputs = Outputs(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
         self.output_schema = (self._outputs.asked_many if views else self._outputs.emitted).schema
         self._colours = [
             GroupCodes(pa.schema([self.plain.field(name) for name in names]))

@@ -6,21 +6,27 @@ SELECT a.mote, b.mote FROM readings a, readings b WINDOW [1000 ROWS] WHERE a.id 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
 
 from skyband.core.distribution import Distribution, merged_by_window
 from skyband.core.draft import Draft
-from skyband.core.emit import code_of
+from skyband.core.emit import code_of, gives_windows
+from skyband.core.encoding.inputs import read
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
-from skyband.core.problem import OneWindowProblem, Running
+from skyband.core.problem import Running
+from skyband.core.query import replace_unchecked
+from skyband.core.session import Session
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
+from skyband.engines.embedded.running import apart, run
 from skyband.expressions import pairs as pair_expressions
-from skyband.problems.pairs import embedded, planning, sql
+from skyband.problems.one_window import OneWindowProblem
+from skyband.problems.pairs import planning, sql
 from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.operator import Spec
@@ -31,6 +37,7 @@ class Pairs(OneWindowProblem[TopKPairs]):
     """The k best pairs of rows of a window."""
 
     name = "pairs"
+    shares_a_pass = True
     query = TopKPairs
 
     def title(self, query: TopKPairs) -> str:
@@ -69,22 +76,26 @@ class Pairs(OneWindowProblem[TopKPairs]):
     def codec(self, query: TopKPairs, schema: pa.Schema) -> PairsCodec:
         return PairsCodec(query, schema)
 
-    def start(self, data: Any, query: TopKPairs) -> Running:
-        return embedded.start(data, query)
-
     def alike(self, query: TopKPairs, columns: Sequence[str]) -> Hashable | None:
-        return embedded.alike(query)
+        """All but k and size."""
+        window = query.window
+        if not gives_windows(query.emit) or window.every is None or window.size is None or query.algorithm is not None:
+            return None
+        return replace_unchecked(query, k=1, window=replace(window, size=window.every))
 
     def start_together(self, data: Any, queries: Sequence[TopKPairs]) -> Sequence[Running]:
-        return embedded.start_together(data, queries)
+        """From one skyband: that of the largest k and size."""
+        source = read(data)
+        plain = plain_schema(source.schema)
+        window = max((query.window for query in queries), key=lambda window: window.ticks(plain).size)
+        widest = replace_unchecked(queries[0], k=max(query.k for query in queries), window=window)
+        together = run(source, lambda schema: Session(PairsCodec(widest, schema, views=queries)), window)
+        return apart(together, len(queries))
 
     def run_on_spark(self, data: Any, query: TopKPairs, given: Any = None) -> Any:
         from skyband.problems.pairs import spark
 
         return spark.top_k_pairs(data, query)
-
-    def clock_column(self, query: TopKPairs) -> str | None:
-        return query.window.on or "" if query.window.every is not None else ""
 
     def projection_on_spark(self, called: str, data: Mapping[str, Any], query: TopKPairs) -> Any:
         from skyband.problems.pairs import spark

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from skyband.core import checks
-from skyband.core.checks import as_given, check_lateness, check_window
-from skyband.core.emit import check_emit
+from skyband.core import query
 from skyband.core.query import Emits, Length, Names, Query, option
 from skyband.core.registry import problem_of
 from skyband.errors import InvalidQuery, UnknownColumn
@@ -23,7 +21,7 @@ MOST_PAIRS: Final = 1_000_000  # as k: room is made for so many before the first
 
 
 def _check_k(k: object) -> int:
-    number = checks.check_k(k)
+    number = query.check_k(k)
     if number > MOST_PAIRS:
         raise InvalidQuery(f"k must be at most {MOST_PAIRS:,} for pairs; got {number:,}.")
     return number
@@ -36,7 +34,7 @@ def _check_by(by: Any) -> Any:
 
 def _names(option: str) -> Callable[[object], tuple[str, ...]]:
     """Check a list of columns, which may be None."""
-    check = checks.names(option)
+    check = query.names(option)
     return lambda given: () if given is None else check(given)
 
 
@@ -83,11 +81,11 @@ class TopKPairs(Query):
         sql="ORDER BY by DESC",
     )
     window: Window = option(
-        check_window,
+        query.check_window,
         "Which rows count: `sliding`, `tumbling` or `landmark`. A pair is in the window while both rows are.",
         sql="[WINDOW size EVERY every ON on]",
     )
-    ascending: bool = option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
+    ascending: bool = query.ascending_option()
     same: Names = option(
         _names("same"),
         "One or more columns in which both rows must have the same values.",
@@ -101,25 +99,9 @@ class TopKPairs(Query):
         sql="WHERE a.different <> b.different",
     )
     where: str | None = option(_check_where, "An SQL condition on both rows.", default=None, sql="WHERE where")
-    emit: Emits = option(
-        check_emit,
-        '"windows" emits the ranked pairs of each closed window (the default with `every`); "changes" the pairs that '
-        'enter and leave (the default without `every`); "entries" each pair once, when it first enters.',
-        default=None,
-        sql="EMIT emit",
-    )
-    lateness: Length = option(
-        check_lateness,
-        "How long windows by value wait for rows that arrive out of order.",
-        default=None,
-        sql="[WINDOW … LATENESS lateness]",
-    )
-    algorithm: str | None = option(
-        as_given,
-        'The algorithm to run, for experiments; it may have options: "staircase(batch=8)". None: the planner chooses.',
-        default=None,
-        fingerprint=False,
-    )
+    emit: Emits = query.emit_option("the ranked pairs", "the pairs that enter and leave", "each pair once")
+    lateness: Length = query.lateness_option()
+    algorithm: str | None = query.algorithm_option("staircase(batch=8)")
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by` and `where`."""

@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes, check_live
-from skyband.core.encoding.order_keys import OrderKeys
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
-from skyband.core.encoding.schemas import check_keys, check_schema, plain_schema
-from skyband.core.encoding.scores import Scores
+from skyband.core.encoding.schemas import check_keys
+from skyband.core.encoding.scores import OrderKeys, Scores
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Answer, Floats, Ints
 from skyband.core.plan import TOOK_SNAPSHOT, Plan
@@ -62,23 +61,18 @@ class RowsCodec(Codec[Batch, Answer]):
     _operator: RowOperator
 
     def __init__(self, query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> None:
-        check_schema(schema)
-        self.query, self.schema, self.plain = query, schema, plain_schema(schema)
-        self.external_clock = external_clock
-        query.check_columns(schema.names)
+        super().__init__(query, schema, external_clock=external_clock)
         check_keys(query.per, self.plain)
         self._score = bind_ranking(query.by, self.plain)
         self._spec = specify(query, self.plain, external_clock=external_clock)
         self.window, self.k, self.max_jump = self._spec.window, query.k, query.max_jump
-        self.on_type = measured_type(query.window.on, self.plain)
-        self.fingerprint = query.fingerprint(schema)
         self.kept = kept_schema(query, self.plain)
         self._scores: Scores | OrderKeys = (
             OrderKeys(self._score)
             if isinstance(self._score, SortKeys)
             else Scores(self._score.type, self._score.text, ascending=query.ascending)
         )
-        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
+        self._outputs = Outputs(str(query.emit), lambda emit: output_of(query, self.plain, emit, self._score.type))
         self.output_schema = self._outputs.emitted.schema
         self._groups = GroupCodes(pa.schema([self.plain.field(name) for name in query.per])) if query.per else None
         after = query.forget_after

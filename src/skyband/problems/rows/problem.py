@@ -5,23 +5,32 @@ SELECT symbol, price FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] ORDER 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final, cast
 
 import pyarrow as pa
 
 from skyband import expressions
 from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
 from skyband.core.draft import Draft
+from skyband.core.emit import gives_windows
+from skyband.core.encoding.output import TAKEN
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
-from skyband.core.problem import OneWindowProblem, Running
+from skyband.core.problem import Running
+from skyband.core.query import replace_unchecked
+from skyband.core.session import Session
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
+from skyband.engines.embedded.running import apart, run
 from skyband.errors import InvalidQuery
-from skyband.problems.rows import embedded, planning, sql
-from skyband.problems.rows.codec import RowsCodec
+from skyband.problems.one_window import OneWindowProblem
+from skyband.problems.rows import planning, sql
+from skyband.problems.rows.codec import RowsCodec, ViewsCodec
 from skyband.problems.rows.query import TopK
 
 
@@ -30,6 +39,7 @@ class Rows(OneWindowProblem[TopK]):
 
     name = "rows"
     takes_part_of_answer = True
+    shares_a_pass = True
     query = TopK
 
     def title(self, query: TopK) -> str:
@@ -79,14 +89,26 @@ class Rows(OneWindowProblem[TopK]):
     def codec(self, query: TopK, schema: pa.Schema) -> RowsCodec:
         return RowsCodec(query, schema)
 
-    def start(self, data: Any, query: TopK) -> Running:
-        return embedded.start(data, query)
-
     def alike(self, query: TopK, columns: Sequence[str]) -> Hashable | None:
-        return embedded.alike(query, columns)
+        """All but k, size and slide. Rows with a column whose name is taken share nothing: by which it is shown depends
+        on which others are."""
+        window = query.window
+        if not TAKEN.isdisjoint(columns):
+            return None
+        if not gives_windows(query.emit) or window.size is None or window.every is None or query.per:
+            return None
+        if query.ad_hoc or any(part is not None for part in (query.algorithm, query.error, query.expect, query.ties)):
+            return None
+        kind = type(window.every)  # a number and a duration have no slide in common
+        return replace_unchecked(query, k=1, window=replace(window, size=None, every=None)), kind
 
     def start_together(self, data: Any, queries: Sequence[TopK]) -> Sequence[Running]:
-        return embedded.start_together(data, queries)
+        """From one skyband: that of the largest k and size."""
+        windows = [query.window for query in queries]
+        size = max(cast(Any, window.size) for window in windows)
+        window = replace(windows[0], size=size, every=_common_slide([cast(Any, window.every) for window in windows]))
+        widest = replace_unchecked(queries[0], k=max(query.k for query in queries), window=window)
+        return apart(run(data, lambda schema: Session(ViewsCodec(widest, schema, queries)), window), len(queries))
 
     def run_on_spark(self, data: Any, query: TopK, given: Any = None) -> Any:
         from skyband.problems.rows import spark
@@ -97,9 +119,6 @@ class Rows(OneWindowProblem[TopK]):
         from skyband.problems.rows import spark
 
         return spark.explain_sieve(data, query)
-
-    def clock_column(self, query: TopK) -> str | None:
-        return query.window.on or "" if query.window.every is not None else ""
 
     def projection_on_spark(self, called: str, data: Mapping[str, Any], query: TopK) -> Any:
         from skyband.problems.rows import spark
@@ -116,6 +135,14 @@ class Rows(OneWindowProblem[TopK]):
 
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)
+
+
+def _common_slide(slides: Sequence[int | timedelta]) -> int | timedelta:
+    """The longest slide that all of these are multiples of."""
+    if all(isinstance(slide, timedelta) for slide in slides):
+        tick = timedelta(microseconds=1)
+        return math.gcd(*(slide // tick for slide in cast("Sequence[timedelta]", slides))) * tick
+    return math.gcd(*cast("Sequence[int]", slides))
 
 
 PROBLEM: Final = Rows()

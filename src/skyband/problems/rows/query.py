@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import pyarrow as pa
 
-from skyband.core.checks import (
-    Order,
-    as_given,
-    check_error,
-    check_expect,
-    check_forget,
-    check_jump,
-    check_k,
-    check_lateness,
-    check_window,
-    names,
-)
-from skyband.core.emit import check_emit
+from skyband.core import query
 from skyband.core.query import Converted, Emits, Length, Names, Query, option
 from skyband.core.registry import problem_of
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import check_text
 from skyband.expressions.sort_keys import By, read_key
-from skyband.windows import Window
+from skyband.windows import Span, Window, parse_span
 
 if TYPE_CHECKING:
     from skyband.core.session import Session
@@ -42,6 +31,7 @@ def _check_by(by: Any) -> Any:
     return by
 
 
+Order = Literal["random", "rising", "falling", "bursty"]
 Ties = Literal["rank", "dense"]
 
 TIES: Final[tuple[Ties | None, ...]] = (None, *get_args(Ties))  # by their codes: see `operator`
@@ -51,6 +41,32 @@ def _check_ties(ties: object) -> Ties | None:
     if ties not in TIES:
         raise InvalidQuery(f"ties must be one of {', '.join(get_args(Ties))}, or None; got {ties!r}.")
     return ties
+
+
+def _check_error(error: object) -> float | None:
+    if error is None:
+        return None
+    if isinstance(error, bool) or not isinstance(error, (int, float)) or not 0 < error < 1:
+        raise InvalidQuery(f"error must be a number between 0 and 1, such as 0.001, or None for none; got {error!r}.")
+    return float(error)
+
+
+def _check_expect(expect: object) -> Order | None:
+    if expect is not None and expect not in get_args(Order):
+        raise InvalidQuery(f"expect must be one of {', '.join(get_args(Order))}, got {expect!r}.")
+    return expect  # type: ignore[return-value]
+
+
+def _check_forget(forget_after: Span | None, window: Window, per: tuple[str, ...]) -> int | timedelta | None:
+    if forget_after is None:
+        return None
+    if not window.by_count:
+        raise InvalidQuery(
+            f"forget_after={forget_after!r} has no meaning in a window by value: it forgets a group with its last row."
+        )
+    if not per:
+        raise InvalidQuery(f"forget_after={forget_after!r} forgets groups, but the query has none: add per='…'.")
+    return parse_span(forget_after, "forget_after")
 
 
 class TopK(Query):
@@ -78,7 +94,7 @@ class TopK(Query):
 
     problem = "rows"
 
-    k: int = option(check_k, "How many rows a window shows.", sql="LIMIT k")
+    k: int = option(query.check_k, "How many rows a window shows.", sql="LIMIT k")
     by: Converted[str | Sequence[str] | Callable[..., Any], By] = option(
         _check_by,
         "The score of a row: a column, an SQL expression, or a function whose parameters are columns; on Spark also a "
@@ -87,61 +103,40 @@ class TopK(Query):
         sql="ORDER BY by DESC",
     )
     window: Window = option(
-        check_window, "Which rows count: `sliding`, `tumbling` or `landmark`.", sql="[WINDOW size EVERY every ON on]"
+        query.check_window,
+        "Which rows count: `sliding`, `tumbling` or `landmark`.",
+        sql="[WINDOW size EVERY every ON on]",
     )
     per: Names = option(
-        names("per"),
+        query.names("per"),
         "One or more columns; each combination of their values has its own ranking.",
         default=(),
         sql="LIMIT k BY per",
     )
-    ascending: bool = option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
-    emit: Emits = option(
-        check_emit,
-        '"windows" emits the ranked rows of each closed window (the default with `every`); "changes" the rows that '
-        'enter and leave (the default without `every`); "entries" each row once, when it first enters.',
-        default=None,
-        sql="EMIT emit",
-    )
-    lateness: Length = option(
-        check_lateness,
-        "How long windows by value wait for rows that arrive out of order.",
-        default=None,
-        sql="[WINDOW … LATENESS lateness]",
-    )
-    algorithm: str | None = option(
-        as_given,
-        'The algorithm to run, for experiments; it may have options: "relaxed(gamma=0.5)". None: the planner chooses.',
-        default=None,
-        fingerprint=False,
-    )
+    ascending: bool = query.ascending_option()
+    emit: Emits = query.emit_option("the ranked rows", "the rows that enter and leave", "each row once")
+    lateness: Length = query.lateness_option()
+    algorithm: str | None = query.algorithm_option("relaxed(gamma=0.5)")
     ad_hoc: bool = option(
         bool,
         "Let `Session.top(k, size)` answer for any size up to the window's. The session keeps more rows for this.",
         default=False,
     )
     error: float | None = option(
-        check_error,
+        _check_error,
         "How many rows answers may miss: windows of n rows miss at most error * N / n of N rows. The bound holds on "
         "any stream and for each group; the page on semantics has the details. None: answers are exact.",
         default=None,
         sql="WITH ERROR error",
     )
     expect: Order | None = option(
-        check_expect,
+        _check_expect,
         'The order of the scores, if you know it: "random", "rising", "falling" or "bursty". It helps the planner to '
         "choose; the answer does not depend on it.",
         default=None,
         fingerprint=False,
     )
-    max_jump: Length = option(
-        check_jump,
-        "How far a row's time may be ahead of all earlier times. Skyband drops a row beyond that and counts it in "
-        "`rows_jumped`, unless it dropped the row before as well and their times are that close. So one wrong time "
-        "does not make all later rows late. None: Skyband accepts every time.",
-        default=None,
-    )
-
+    max_jump: Length = query.max_jump_option()
     ties: Ties | None = option(
         _check_ties,
         'How rows with equal scores are ranked. "rank" gives them the same rank, one more than there are better rows, '
@@ -152,7 +147,7 @@ class TopK(Query):
         newer=True,
     )
     forget_after: Length = option(
-        check_forget,
+        _check_forget,
         "In a window of arrivals with `per`: how long a group may be silent. A group whose next row comes later than "
         "that starts anew, and Skyband drops the rows of silent groups. It is a number of arrivals of the whole stream "
         "or, if the window has `order`, a span of that column. None: Skyband keeps the last rows of every group.",

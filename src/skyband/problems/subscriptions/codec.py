@@ -14,7 +14,7 @@ from skyband.core.codec import Codec
 from skyband.core.encoding.groups import GroupCodes
 from skyband.core.encoding.output import AdHoc, Outputs, OutputSchema
 from skyband.core.encoding.rows import RowStore
-from skyband.core.encoding.schemas import check_keys, check_schema, fitted, plain_batch, plain_schema, whole_batch
+from skyband.core.encoding.schemas import check_keys, fitted, plain_batch, plain_schema, whole_batch
 from skyband.core.encoding.scores import Scores, is_wide
 from skyband.core.encoding.times import measured_type
 from skyband.core.operator import Answer, Floats, Ints
@@ -66,22 +66,18 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
     _rows: RowStore
 
     def __init__(self, query: TopKForEach, schema: pa.Schema, *, external_clock: bool = False) -> None:
-        check_schema(schema)
-        self.query, self.schema, self.plain = query, schema, plain_schema(schema)
-        self.external_clock = external_clock
-        query.window.check_columns(schema.names)
+        super().__init__(query, schema, external_clock=external_clock)
         self._queries_schema = plain_schema(query.queries.schema)
         check_keys(query.key, self._queries_schema, "key")
         self._score = score = subscriptions.bind(query.score, query.ascending, self.plain, self._queries_schema)
         self._spec = specify(query, self.plain, scoring_of(score), external_clock=external_clock)
         self.window, self.k, self.max_jump = self._spec.window, MOST_ROWS, query.max_jump
-        self.on_type = measured_type(query.window.on, self.plain)
         self.kept = kept_schema(query, self.plain)
         self._given = _given_score(query, self.plain)
         score_type = row_score_type(query, self.plain)
         self._scores = Scores(score_type, query.by, ascending=query.ascending, is_fixed=True)
-        self.fingerprint = query.fingerprint(schema) + (" by keys" if self._given else "")
-        self._outputs = Outputs.of(str(query.emit), lambda emit: output_of(query, self.plain, emit))
+        self.fingerprint += " by keys" if self._given else ""
+        self._outputs = Outputs(str(query.emit), lambda emit: output_of(query, self.plain, emit))
         self.output_schema = self._outputs.emitted.schema
         self._keys_schema = pa.schema([self._queries_schema.field(name) for name in query.key])
         self._keys = GroupCodes(self._keys_schema)

@@ -16,11 +16,11 @@ from skyband.core.draft import Draft
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Plan
 from skyband.core.planned_windows import ticks_of
-from skyband.core.problem import OneWindowProblem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import subscriptions
-from skyband.problems.subscriptions import embedded, planning, sql
+from skyband.problems.one_window import OneWindowProblem
+from skyband.problems.subscriptions import planning, sql
 from skyband.problems.subscriptions.codec import SubscriptionsCodec
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.query import TopKForEach
@@ -73,9 +73,6 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
 
     def codec(self, query: TopKForEach, schema: pa.Schema) -> SubscriptionsCodec:
         return SubscriptionsCodec(query, schema)
-
-    def start(self, data: Any, query: TopKForEach) -> Running:
-        return embedded.start(data, query)
 
     def run_on_spark(self, data: Any, query: TopKForEach, given: Any = None) -> Any:
         """`given` is a DataFrame of queries in place of those of `query`; a streaming one has their changes."""

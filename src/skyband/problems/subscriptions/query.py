@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from skyband.core import checks
-from skyband.core.checks import as_given, check_jump, check_lateness, check_window
-from skyband.core.emit import check_emit
+from skyband.core import query
 from skyband.core.query import Converted, Emits, Length, Query, option, replace_unchecked
 from skyband.core.registry import problem_of
 from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
@@ -56,7 +54,7 @@ def _check_k(k: object, queries: pa.Table) -> int | str:
     if isinstance(k, str):
         _check_column(parameter(k, "k"), queries, "k")
         return k
-    number = checks.check_k(k)
+    number = query.check_k(k)
     if number > MOST_ROWS:
         raise InvalidQuery(f"k must be at most {MOST_ROWS:,} for each subscription, got {number:,}.")
     return number
@@ -70,7 +68,7 @@ def _check_by(by: Any) -> str:
 def _check_key(key: str | Sequence[str] | None, queries: pa.Table) -> tuple[str, ...]:
     if key is None:
         return ("id",) if "id" in queries.column_names else tuple(queries.column_names)
-    columns = checks.names("key")(key)
+    columns = query.names("key")(key)
     for name in columns:
         _check_column(name, queries, "key")
     if not columns:
@@ -154,7 +152,7 @@ class TopKForEach(Query):
         sql="ORDER BY by DESC",
     )
     window: Window = option(
-        check_window,
+        query.check_window,
         "Which rows count for the query with the largest window: `sliding`, `tumbling` or `landmark`.",
         sql="[WINDOW size EVERY every ON on]",
     )
@@ -185,34 +183,16 @@ class TopKForEach(Query):
         default=None,
         sql="WHERE where",
     )
-    ascending: bool = option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
-    emit: Emits = option(
-        check_emit,
-        '"windows" emits the ranked rows of each closed window (the default with `every`); "changes" the rows that '
-        'enter and leave (the default without `every`); "entries" each row once per query, when it first enters.',
-        default=None,
-        sql="EMIT emit",
-    )
-    lateness: Length = option(
-        check_lateness,
-        "How long windows by value wait for rows that arrive out of order.",
-        default=None,
-        sql="[WINDOW … LATENESS lateness]",
-    )
+    ascending: bool = query.ascending_option()
+    emit: Emits = query.emit_option("the ranked rows", "the rows that enter and leave", "each row once per query")
+    lateness: Length = query.lateness_option()
     backfill: bool = option(
         check_backfill,
         "A query that is added later also sees the rows that are already in the window.",
         default=False,
     )
-    algorithm: str | None = option(
-        as_given, "The algorithm to run, for experiments. None: the planner chooses.", default=None, fingerprint=False
-    )
-    max_jump: Length = option(
-        check_jump,
-        "How far a row's time may be ahead of all earlier times. Skyband drops a row beyond that, as in `TopK`. None: "
-        "Skyband accepts every time.",
-        default=None,
-    )
+    algorithm: str | None = query.algorithm_option()
+    max_jump: Length = query.max_jump_option()
 
     @property
     def score(self) -> str:
@@ -227,6 +207,10 @@ class TopKForEach(Query):
     def of(self, queries: Any) -> TopKForEach:
         """The same query for another table of queries with the same columns."""
         return replace_unchecked(self, queries=as_table(queries))
+
+    def check_columns(self, columns: list[str]) -> None:
+        """Raise `UnknownColumn` unless `columns` has all that this query names outside its expressions."""
+        self.window.check_columns(columns)
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> SubscriptionsSession:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped.

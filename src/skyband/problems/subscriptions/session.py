@@ -119,10 +119,7 @@ class SubscriptionsSession(Session):
         self._codec.forget_rows()
 
     def _find(self, queries: pa.Table | pa.RecordBatch) -> Ints:
-        changed, self._changing = self._changing, True
-        numbers = self._codec.find(queries)
-        self._changing = changed
-        return numbers
+        return self._at_once(lambda: self._codec.find(queries))
 
     def _remove(self, gone: Ints) -> None:
         if len(gone):

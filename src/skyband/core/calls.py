@@ -1,0 +1,192 @@
+"""The calls of a session: they take turns, and none follows one that failed midway. Observers hear of each of them, and
+the rows are counted.
+
+What a query does with its rows is in `core/session.py`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from importlib import import_module
+from threading import RLock
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from skyband.core import notebook
+from skyband.core.plan import Plan
+from skyband.core.validation import Saved
+from skyband.errors import SessionFailed, SkybandError
+
+# Called after each push with the arrival of its first row, its rows and what they made known; the rows are None where
+# only time has passed. It must not raise, and not take long.
+Observer = Callable[[int, pa.RecordBatch | None, pa.Table], None]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class SessionCalls:
+    """The part of a session that users and observers see of its calls."""
+
+    query: Any
+    plan: Plan
+    _turn: RLock  # of the thread whose call it is; a call may call others
+    _went_on = False  # it was opened from a snapshot
+    _changing = False  # the current call has begun to change what is held
+    _failure: BaseException | None = None  # what stopped a call while it did
+    _observers: tuple[Observer, ...] = ()
+
+    @abstractmethod
+    def stats(self) -> Stats:
+        """Counts of the rows so far, and of the rows held now."""
+
+    def observe(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after each push. Call the returned function to stop."""
+        with self._turn:
+            self._observers = (*self._observers, observer)
+
+        def end() -> None:
+            with self._turn:
+                self._observers = tuple(each for each in self._observers if each is not observer)
+
+        return end
+
+    def serve(self, **options: Any) -> Any:
+        """Serve the answers and the console over HTTP, until you call `close()` of the returned server.
+
+        `skyband.serving.serve` lists the options. This needs `pip install 'skyband[serve]'`.
+        """
+        # By name: the package stands above this one, and is an extra.
+        return import_module("skyband.serving").serve(self, **options)
+
+    def live(self) -> Any:
+        """Show the answer and the skyband in a widget that updates with each push, in Jupyter, VS Code or marimo.
+
+        This needs `pip install 'skyband[notebook]'`.
+        """
+        return import_module("skyband.serving.widget").live(self)
+
+    def _repr_html_(self) -> str:
+        plan, stats = self.plan, self.stats()
+        runs = {"runs": f"{plan.algorithm}: {plan.why}", "window": getattr(self.query, "window", "")}
+        return notebook.page(f"A running {type(self.query).__name__}", notebook.facts({**runs, **stats.told()}))
+
+    def _observed(self, first: int, batch: pa.RecordBatch | None, result: pa.Table) -> pa.Table:
+        for observer in self._observers:
+            observer(first, batch, result)
+        return result
+
+    def _at_once(self, change: Callable[[], R]) -> R:
+        """Change what is held in one go: unless `change` raises, the change is complete afterwards."""
+        before, self._changing = self._changing, True
+        result = change()
+        self._changing = before
+        return result
+
+
+S = TypeVar("S", bound=SessionCalls)
+
+
+def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method that users call. Once one has failed after it set `_changing`, all of them refuse to go on.
+
+    Threads take turns: one call is done before the next begins. What fails before anything has changed, such as a
+    batch with another schema, leaves the session as it was. An interruption by the user counts as a failure, too: it
+    may come anywhere. What goes wrong with a state that a snapshot brought is never a raw error.
+    """
+
+    @wraps(method)
+    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._turn:
+            if self._failure is not None:
+                raise _failed_before(self._failure) from self._failure
+            self._changing = False
+            try:
+                return method(self, *args, **kwargs)
+            except BaseException as error:
+                if self._changing:
+                    self._failure = error
+                if self._went_on and isinstance(error, Exception) and not isinstance(error, SkybandError):
+                    raise _should_not_be(error) from error
+                raise
+
+    return guarded
+
+
+def _failed_before(problem: BaseException) -> SessionFailed:
+    return SessionFailed(
+        f"This session failed before, in the middle of its work ({type(problem).__name__}: {problem}), so what "
+        "it holds is incomplete. Open the query again with its last snapshot, as in query.open(schema, state), "
+        "or start afresh."
+    )
+
+
+def _should_not_be(problem: Exception) -> SessionFailed:
+    return SessionFailed(
+        f"This session went on from a snapshot, and failed as none should ({type(problem).__name__}: {problem}). If "
+        "the snapshot may have been changed after it was written, use an earlier one; if not, this is an error of "
+        "Skyband's: please report it."
+    )
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counts of rows: of one batch, or of all batches so far."""
+
+    position: int = 0  # arrivals
+    rows_in: int = 0  # with those that were dropped
+    rows_null_time: int = 0
+    rows_jumped: int = 0
+
+    def add(self, others: Counters) -> None:
+        self.position += others.position
+        self.rows_in += others.rows_in
+        self.rows_null_time += others.rows_null_time
+        self.rows_jumped += others.rows_jumped
+
+    @classmethod
+    def restored(cls, counters: dict[str, int]) -> Counters:
+        names = [field.name for field in fields(cls)]
+        Saved({}).counts("counters", np.array([counters[name] for name in names]))
+        return cls(*(counters[name] for name in names))
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts of the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> rows = pa.table({"t": [1, 25, None, 2], "x": [5, 6, 7, 8]})
+    >>> session = sb.TopK(k=1, by="x", window=sb.tumbling(10, on="t")).open(rows.schema)
+    >>> _ = session.push(rows)
+    >>> stats = session.stats()
+    >>> stats.rows_in, stats.rows_used, stats.rows_null_time, stats.rows_late
+    (4, 2, 1, 1)
+    """
+
+    rows_in: int = 0
+    rows_used: int = 0  # took their place in a window
+    rows_late: int = 0  # dropped: all their windows had closed
+    rows_null_time: int = 0  # dropped: no event time
+    rows_jumped: int = 0  # dropped: with `max_jump`, too far ahead of all earlier rows
+    rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
+    rows_held: int = 0  # kept now because they may still be shown
+    rows_missed: int = 0  # with `error`: belonged in an answer, and were not shown
+    groups: int = 0
+    queries_refused: int = 0  # changes of queries that could not be applied, and were skipped
+
+    def _repr_html_(self) -> str:
+        return notebook.page("Rows so far", notebook.facts(self.told()))
+
+    def told(self) -> dict[str, int]:
+        """The counts by readable name: rows in, used and held, and every other count that is not zero."""
+        always = ("rows_in", "rows_used", "rows_held")
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name.replace("_", " "): value for name, value in found.items() if value or name in always}

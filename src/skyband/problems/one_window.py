@@ -1,0 +1,45 @@
+"""What the problems have in common whose rows lie in one window."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from skyband.core.draft import Step
+from skyband.core.planned_windows import in_panes
+from skyband.core.problem import Problem, Running
+from skyband.engines.embedded.running import run
+from skyband.windows import Window
+
+
+class Windowed(Protocol):
+    """A query with one window for all its inputs."""
+
+    @property
+    def window(self) -> Window: ...
+
+
+W = TypeVar("W", bound=Windowed)
+
+
+class OneWindowProblem(Problem[W]):
+    """One kind of question about the rows of one window."""
+
+    has_one_window = True
+    shares_a_pass: ClassVar[bool] = False  # can several queries on Spark read their stream together?
+
+    def windows(self, query: W) -> tuple[Step, ...]:
+        return (Step("window", in_panes(query.window)),)
+
+    def start(self, data: Any, query: W) -> Running:
+        return run(data, partial(self.open, query), query.window)
+
+    def refuses_spark(self, query: W) -> str | None:
+        if query.window.by_count and query.window.order is None:
+            return "a window of arrivals needs order=, the column that defines the order of arrival"
+        return None
+
+    def clock_column(self, query: W) -> str | None:
+        if not self.shares_a_pass:
+            return None
+        return query.window.on or "" if query.window.every is not None else ""

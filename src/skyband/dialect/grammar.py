@@ -208,6 +208,8 @@ class SkybandSql(Spark):
                 parts["order"] = self._parse_id_var()
             if self._match_texts(("LATENESS",)):
                 parts["lateness"] = self._parse_span()
+            if self._match_text_seq("FORGET", "AFTER"):
+                parts["forget"] = self._parse_span()
             return self.expression(StreamWindow(**parts))
 
         def _parse_column_before(self, *words: str) -> exp.Column | None:
@@ -233,7 +235,7 @@ class SkybandSql(Spark):
                     "Expected a size: 10 MINUTES, 1000 ROWS, or a number in the unit of the column after ON"
                 )
             unit = None
-            if self._curr.text.upper() not in ("EVERY", "LATENESS") and self._curr.token_type in (
+            if self._curr.text.upper() not in ("EVERY", "LATENESS", "FORGET") and self._curr.token_type in (
                 TokenType.VAR,
                 TokenType.ROWS,
                 TokenType.ROW,
@@ -285,7 +287,10 @@ def _cast_text(self: Any, node: exp.Cast) -> str:
 def _window_text(self: Any, node: StreamWindow) -> str:
     said = [f"{self.sql(node, 'column')} UP TO"] if node.args.get("column") else []
     said.append(self.sql(node, "this") if node.this else "UNTIL NOW")
-    for name, words in (("every", "EVERY"), ("on", "ON"), ("order", "ORDER BY"), ("lateness", "LATENESS")):
+    for name, words in (
+        *(("every", "EVERY"), ("on", "ON"), ("order", "ORDER BY")),
+        *(("lateness", "LATENESS"), ("forget", "FORGET AFTER")),
+    ):
         if node.args.get(name):
             said.append(f"{words} {self.sql(node, name)}")
     return " ".join(said)

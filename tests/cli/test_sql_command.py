@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -246,6 +247,18 @@ def test_iso_times_are_times_in_json(tmp_path: Path) -> None:
     assert table.to_pylist()[2] == dict.fromkeys(TIMES)
 
 
+def test_infinite_scores_that_were_printed_as_json_are_numbers_again(trades: str, tmp_path: Path) -> None:
+    listed = "symbol, ln(price - 10) AS low, price / 0 AS high, IF(minute > 0, 'NaN', '+INF') || '' AS word"
+    printed = skyband("sql", f"SELECT {listed} FROM trades", "--input", trades, "--format", "json")
+    assert '"high":"+INF"' in printed.stdout
+    (tmp_path / "answer.jsonl").write_text(printed.stdout + '{"symbol":"BOX","low":1,"high":null,"word":"x"}\n')
+    table = open_table(tmp_path / "answer.jsonl")
+    assert [str(kind) for kind in table.schema.types] == ["string", "double", "double", "string"]
+    assert [row["low"] for row in rows_of(tmp_path / "answer.jsonl")][:2] == [-math.inf, math.log(10)]
+    assert table["high"].to_pylist() == [math.inf] * 3 + [None]
+    assert table["word"].to_pylist() == ["+INF", "NaN", "NaN", "x"]
+
+
 def test_iso_times_are_times_in_csv_also_where_parts_of_a_second_come_late(tmp_path: Path) -> None:
     path = tmp_path / "times.csv"
     path.write_text("zoned,local\n" + "2026-01-01T00:00:00Z,2026-01-01 00:00:00\n" * 40_000)
@@ -263,7 +276,10 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     statement = "SELECT * FROM trades [WINDOW 2 EVERY 2 ON minute] ORDER BY price LIMIT 1"
     result = skyband("sql", statement, "--input", f"trades={path}")
     assert result.exit_code == 2
-    assert "Error: Cannot read this FileSystemDataset: " in result.stderr
+    assert f"Error: Cannot read {str(path)!r}: " in result.stderr
+    (tmp_path / "first.csv").write_text("minute,price\n0,1\n")
+    result = skyband("sql", statement, "--input", f"trades={tmp_path}")
+    assert f"Error: Cannot read {str(path)!r}: " in result.stderr
 
 
 @pytest.mark.parametrize(

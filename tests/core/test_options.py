@@ -341,6 +341,7 @@ CLAUSES: dict[str, Mapping[str, str]] = {
     "ON": {"window": "EVERY 3 ON seq"},
     "ORDER BY": {"window": "EVERY 3 ON t ORDER BY seq"},
     "LATENESS": {"window": "EVERY 3 ON t LATENESS 2"},
+    "FORGET AFTER": {"window": "EVERY 3 ON t FORGET AFTER 2"},
     "EMIT": {"end": "EMIT CHANGES"},
     "WITH ERROR": {"end": "WITH ERROR 0.01"},
     "WITH RECALL": {"end": "WITH RECALL 0.9"},
@@ -390,6 +391,10 @@ STATED: dict[type, tuple[str, dict[str, tuple[str, str]]]] = {
             "lateness": LATE,
             "error": ("EMIT WINDOWS", "WITH ERROR 0.2"),
             "ties": ("LIMIT 2", "LIMIT 2 WITH TIES"),
+            "forget_after": (
+                "6 EVERY 3 ON t] ORDER BY x DESC LIMIT 2",
+                "6 ROWS EVERY 3 ROWS ORDER BY seq FORGET AFTER 2] ORDER BY x DESC LIMIT 2 BY g",
+            ),
         },
     ),
     sb.TopKForEach: (
@@ -529,7 +534,7 @@ def checked(folder: Path, sql: str, *, option: str = "", more: str = "") -> Any:
 def asked_by_file(folder: Path, sql: str) -> Any:
     pipeline = checked(folder, sql)
     schemas = {name: columns_of(source, pipeline) for name, source in pipeline.sources.items()}
-    return spec_of(pipeline, pipeline.queries["best"], schemas)
+    return spec_of(pipeline, pipeline.queries["best"], check(pipeline).statements["best"], schemas)
 
 
 @pytest.mark.parametrize(("query", "option"), STATED_OPTIONS, ids=lambda each: getattr(each, "__name__", each))

@@ -55,6 +55,11 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t LATENESS 3] ORDER BY price DESC L
 
 SELECT seq FROM trades [WINDOW 1 HOUR EVERY 30 MINUTES ON ts LATENESS 5 SECONDS] ORDER BY price DESC LIMIT 2 EMIT WINDOWS
 
+-- A group that was silent for long starts anew, so that ever new groups do not need ever more memory.
+SELECT seq FROM trades [WINDOW 3 ROWS EVERY 1 ROWS FORGET AFTER 40 ROWS] ORDER BY price DESC LIMIT 1 BY symbol
+
+SELECT seq FROM trades [WINDOW 3 ROWS EVERY 1 ROWS ORDER BY ts FORGET AFTER 10 MINUTES] ORDER BY price DESC LIMIT 1 BY symbol
+
 -- One window at the end is for all inputs.
 SELECT seq FROM trades ORDER BY price DESC LIMIT 2 WINDOW [20 EVERY 5 ON t]
 

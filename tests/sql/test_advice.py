@@ -44,6 +44,13 @@ MENDED = {
         f"SELECT * FROM trades [WINDOW 600 EVERY 60 ON t] {TOP}"
     ),
     "Write EVERY 5 ROWS.": f"SELECT * FROM trades [WINDOW 5 ROWS EVERY 5 ROWS] {TOP}",
+    "Leave FORGET AFTER out.": f"SELECT * FROM trades [WINDOW 10 EVERY 5 ON t] {TOP} BY symbol",
+    "Write FORGET AFTER 1000 ROWS, or name a timestamp: ORDER BY ts FORGET AFTER 1 HOUR.": (
+        f"SELECT * FROM trades [WINDOW 10 ROWS ORDER BY ts FORGET AFTER 1 HOUR] {TOP} BY symbol"
+    ),
+    "Rank in groups: LIMIT 10 BY symbol.": (
+        f"SELECT * FROM trades [WINDOW 10 ROWS FORGET AFTER 3 ROWS] {TOP} BY symbol"
+    ),
     "Write 1, in the unit of the column, or ON a timestamp.": f"SELECT * FROM trades [WINDOW 1 ON t] {TOP}",
     "Here: WITH ERROR 0.001.": f"SELECT * {T} {TOP} WITH ERROR 0.001",
     "Leave LATENESS out.": f"SELECT * FROM trades [WINDOW 10 ROWS] {TOP}",

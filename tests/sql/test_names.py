@@ -196,3 +196,15 @@ def test_a_star_does_not_leave_out_a_column_that_differs_only_in_case() -> None:
             sb.sql(asked, rows=rows)
     assert sb.sql("SELECT x AS a, X AS b FROM rows", rows=rows).to_pylist() == [{"a": 1, "b": 20}, {"a": 2, "b": 10}]
     assert sb.sql("SELECT COUNT(*) AS n FROM rows [WINDOW 9 EVERY 9 ON t]", rows=rows)["n"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("word", ["any", "create", "drop", "glob", "grant", "insert", "into", "rlike", "values", "xor"])
+def test_words_that_no_query_needs_are_names_as_in_spark(word: str) -> None:
+    table = pa.table({word: [1, 2], "x": [3, 5]})
+    assert sb.sql(
+        f"SELECT {word}, ({word}) AS a, ({word} + x) * 2 AS b FROM t WHERE {word} > 1", t=table
+    ).to_pylist() == [{word: 2, "a": 2, "b": 14}]
+    ranked = f"SELECT x AS {word}, t.{word} AS y FROM t [WINDOW 2 ROWS EVERY 2 ROWS] ORDER BY t.{word} DESC LIMIT 1"
+    assert sb.sql(ranked, t=table).select([word, "y"]).to_pylist() == [{word: 5, "y": 2}]
+    grouped = f"SELECT {word}, COUNT(*) AS n FROM t [WINDOW 2 ROWS EVERY 2 ROWS] GROUP BY {word} HAVING MAX({word}) > 1"
+    assert sb.sql(grouped, t=table).select([word, "n"]).to_pylist() == [{word: 2, "n": 1}]

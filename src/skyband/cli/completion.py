@@ -14,8 +14,8 @@ KEYWORDS: Final = (
     *("SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "QUALIFY", "WITH", "AS", "AND", "OR"),
     *("NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "CASE", "WHEN", "THEN", "ELSE", "END", "ASC", "DESC", "NULLS"),
     *("FIRST", "LAST", "JOIN", "FULL", "ON", "USING", "OVER", "PARTITION", "ROW_NUMBER", "FILTER", "INTERVAL"),
-    *("EXPLAIN", "ANALYZE", "WINDOW", "EVERY", "UNTIL", "NOW", "ROWS", "LATENESS", "SECONDS", "MINUTES", "HOURS"),
-    *("DAYS", "EMIT", "WINDOWS", "CHANGES", "ENTRIES", "ERROR", "RECALL", "BOUNDS"),
+    *("EXPLAIN", "ANALYZE", "WINDOW", "EVERY", "UNTIL", "NOW", "ROWS", "LATENESS", "FORGET", "AFTER", "SECONDS"),
+    *("MINUTES", "HOURS", "DAYS", "EMIT", "WINDOWS", "CHANGES", "ENTRIES", "ERROR", "RECALL", "BOUNDS"),
 )
 _WORD: Final = re.compile(r"(?:(\w+)\.)?(\w*)\Z")
 

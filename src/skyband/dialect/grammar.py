@@ -21,6 +21,16 @@ from skyband.dialect.nodes import TABLE_FUNCTIONS, Continuous, Span, Stream, Str
 from skyband.expressions.grammar import DOUBLED_QUOTES, to_char
 
 EMITS = [mode.upper() for mode in MODES]
+# To Spark these are names, wherever a value may stand. So is every other word there; those of SELECT itself, such as
+# FROM, are none here, so that a statement in which something is missing is not read as another one.
+NAMES = frozenset(
+    {
+        *(TokenType.ALTER, TokenType.ANY, TokenType.CREATE, TokenType.DROP, TokenType.GLOB, TokenType.GRANT),
+        *(TokenType.ILIKE, TokenType.INSERT, TokenType.INTO, TokenType.NOTNULL, TokenType.PARTITION_BY),
+        *(TokenType.RETURNING, TokenType.REVOKE, TokenType.RLIKE, TokenType.ROLLBACK, TokenType.SERDE_PROPERTIES),
+        *(TokenType.UNCACHE, TokenType.VALUES, TokenType.XOR),
+    }
+)
 
 
 class SkybandSql(Spark):
@@ -39,6 +49,10 @@ class SkybandSql(Spark):
 
     class Parser(SparkParser):
         EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
+        ID_VAR_TOKENS: ClassVar = SparkParser.ID_VAR_TOKENS | NAMES
+        NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+            word: parse for word, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if word != "ANY"
+        }
         FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char}
         _is_inside = False  # a statement: the one behind WITH has its ending read there
 
@@ -87,6 +101,14 @@ class SkybandSql(Spark):
                 self.raise_error(f"Found {name.upper()} twice", token=token)
             parts[name] = value
             return True
+
+        def _parse_derived_table_values(self, *args: Any, **options: Any) -> exp.Values | None:
+            tokens = [token.token_type for token in self._tokens[self._index : self._index + 3]]
+            rows = tokens[tokens.index(TokenType.VALUES) + 1 :] if TokenType.VALUES in tokens else []
+            # VALUES (1, 2) is a table; without the rows, values is a name.
+            if rows[:1] != [TokenType.L_PAREN]:
+                return None
+            return super()._parse_derived_table_values(*args, **options)
 
         def _parse_bounds(self) -> exp.Tuple:
             bounds = self._parse_wrapped_csv(self._parse_unary)
@@ -186,6 +208,8 @@ class SkybandSql(Spark):
                 parts["order"] = self._parse_id_var()
             if self._match_texts(("LATENESS",)):
                 parts["lateness"] = self._parse_span()
+            if self._match_text_seq("FORGET", "AFTER"):
+                parts["forget"] = self._parse_span()
             return self.expression(StreamWindow(**parts))
 
         def _parse_column_before(self, *words: str) -> exp.Column | None:
@@ -211,7 +235,7 @@ class SkybandSql(Spark):
                     "Expected a size: 10 MINUTES, 1000 ROWS, or a number in the unit of the column after ON"
                 )
             unit = None
-            if self._curr.text.upper() not in ("EVERY", "LATENESS") and self._curr.token_type in (
+            if self._curr.text.upper() not in ("EVERY", "LATENESS", "FORGET") and self._curr.token_type in (
                 TokenType.VAR,
                 TokenType.ROWS,
                 TokenType.ROW,
@@ -263,7 +287,10 @@ def _cast_text(self: Any, node: exp.Cast) -> str:
 def _window_text(self: Any, node: StreamWindow) -> str:
     said = [f"{self.sql(node, 'column')} UP TO"] if node.args.get("column") else []
     said.append(self.sql(node, "this") if node.this else "UNTIL NOW")
-    for name, words in (("every", "EVERY"), ("on", "ON"), ("order", "ORDER BY"), ("lateness", "LATENESS")):
+    for name, words in (
+        *(("every", "EVERY"), ("on", "ON"), ("order", "ORDER BY")),
+        *(("lateness", "LATENESS"), ("forget", "FORGET AFTER")),
+    ):
         if node.args.get(name):
             said.append(f"{words} {self.sql(node, name)}")
     return " ".join(said)

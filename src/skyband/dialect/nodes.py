@@ -25,6 +25,7 @@ class StreamWindow(exp.Expression):
         "on": False,
         "order": False,
         "lateness": False,
+        "forget": False,
     }
 
 

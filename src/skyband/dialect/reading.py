@@ -16,7 +16,7 @@ from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.nodes import Span, StreamWindow
 from skyband.dialect.query_spec import Shown
 from skyband.dialect.spans import ROWS as _ROWS
-from skyband.dialect.spans import check_spans, check_units
+from skyband.dialect.spans import check_forget, check_spans, check_units
 from skyband.dialect.statement import Input, Statement
 from skyband.errors import InvalidSql, SkybandError
 from skyband.expressions.grammar import rewritten
@@ -24,10 +24,13 @@ from skyband.windows import Window, landmark, sliding
 
 
 def window_of(
-    statement: Statement, one: Input, schema: pa.Schema, *, sizes: bool = False
+    statement: Statement, one: Input, schema: pa.Schema, *, sizes: bool = False, forgets: bool = False
 ) -> tuple[Window, str | int | None]:
-    """The window of an input, and how long it waits for late rows. `sizes`: a column may say how long each one is."""
+    """The window of an input, and how long it waits for late rows. `sizes`: a column may say how long each one is.
+    `forgets`: it may say when groups are forgotten; see `forget_after`."""
     said = one.window or statement.window
+    if said is not None and (forget := said.args.get("forget")) is not None and not forgets:
+        statement.refuse("FORGET AFTER is for rows that are ranked in groups", forget, "Leave FORGET AFTER out.")
     if said is not None and (column := said.args.get("column") or said.args.get("often")) and not sizes:
         statement.refuse(
             "Only where there is a ranking for each query can a column say how long its window is, or its slide",
@@ -40,7 +43,8 @@ def window_of(
             one.node,
             "Give it a window: [WINDOW 1 HOUR EVERY 1 MINUTE], [WINDOW 1000 ROWS] or [WINDOW UNTIL NOW].",
         )
-    check_spans(statement, said, schema, one.on)
+    if said.args.get("forget") is None or one.on is None:  # else `forget_after` complains
+        check_spans(statement, said, schema, one.on)
     size, every, lateness = (_span(said.args.get(name)) for name in ("this", "every", "lateness"))
     try:
         if size is None:
@@ -61,6 +65,17 @@ def window_of(
         guilty = "every" if str(error).startswith("every") else "this"
         statement.refuse(str(error), said.args.get(guilty) or said.args.get("on") or one.node)
     return window, lateness
+
+
+def forget_after(
+    statement: Statement, one: Input, window: Window, per: tuple[exp.Expr, ...], schema: pa.Schema
+) -> str | int | None:
+    """How long a group of a window of rows may be silent, if that is said."""
+    said = one.window or statement.window
+    span = None if said is None else said.args.get("forget")
+    if span is not None:
+        check_forget(statement, span, window, per, schema)
+    return _span(span)
 
 
 def _check_multiple(statement: Statement, one: Input, window: Window) -> None:

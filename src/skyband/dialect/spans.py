@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -13,11 +14,11 @@ from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.nodes import Span, StreamWindow
 from skyband.dialect.statement import Statement
 from skyband.errors import InvalidQuery
-from skyband.windows import parse_span
+from skyband.windows import Window, parse_span
 
 ROWS: Final = ("ROW", "ROWS")
 _UNITS: Final = ("MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS")
-_NAMES: Final = {"this": "The window", "every": "EVERY", "lateness": "LATENESS"}
+_NAMES: Final = {"this": "The window", "every": "EVERY", "lateness": "LATENESS", "forget": "FORGET AFTER"}
 
 
 def check_units(statement: Statement, said: StreamWindow) -> None:
@@ -63,16 +64,56 @@ def check_spans(statement: Statement, said: StreamWindow, schema: pa.Schema, on:
             f"A window measures a timestamp or a whole number, but {on!r} is {kind}", said.args.get("on") or said
         )
     for span in spans.values():
-        unit = span.args.get("unit")
-        if pa.types.is_timestamp(kind) and unit is None:
-            said_text = f"{span.this.name} SECONDS"
-            statement.refuse(f"{span.this.name} has no unit, but {on!r} is {kind}", span, f"Write {said_text}.")
-        if pa.types.is_integer(kind) and unit is not None and unit.name not in ROWS:
+        _check_measures(statement, span, on, kind, "ON")
+
+
+def _check_measures(statement: Statement, span: Span, column: str, kind: pa.DataType, word: str) -> None:
+    """Raise where a span does not measure a column of this type, which stands behind the word."""
+    unit = span.args.get("unit")
+    if pa.types.is_timestamp(kind) and unit is None:
+        said_text = f"{span.this.name} SECONDS"
+        statement.refuse(f"{span.this.name} has no unit, but {column!r} is {kind}", span, f"Write {said_text}.")
+    if pa.types.is_integer(kind) and unit is not None and unit.name not in ROWS:
+        statement.refuse(
+            f"{span.this.name} {unit.name} is a time, but {column!r} is {kind}",
+            span,
+            f"Write {span.this.name}, in the unit of the column, or {word} a timestamp.",
+        )
+
+
+def check_forget(statement: Statement, span: Span, window: Window, per: Sequence[object], schema: pa.Schema) -> None:
+    """Raise where FORGET AFTER has no meaning, or does not measure the order of the window."""
+    unit = span.args["unit"].name if span.args.get("unit") else None
+    if not window.by_count:
+        statement.refuse(
+            "A window that measures a column forgets a group with its last row", span, "Leave FORGET AFTER out."
+        )
+    if not per:
+        statement.refuse("FORGET AFTER forgets groups, and here are none", span, "Rank in groups: LIMIT 10 BY symbol.")
+    if window.order is None:
+        if unit is not None and unit not in ROWS:
             statement.refuse(
-                f"{span.this.name} {unit.name} is a time, but {on!r} is {kind}",
+                f"{span.this.name} {unit} is a time, but this window counts rows in the order of their arrival",
                 span,
-                f"Write {span.this.name}, in the unit of the column, or ON a timestamp.",
+                "Write FORGET AFTER 1000 ROWS, or name a timestamp: ORDER BY ts FORGET AFTER 1 HOUR.",
             )
+        return
+    kind = schema.field(window.order).type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)) or kind == pa.uint64():
+        statement.refuse(
+            f"FORGET AFTER measures a timestamp or a whole number, but {window.order!r} is {kind}",
+            span,
+            "Of whole numbers, uint64 is not possible: CAST(x AS BIGINT), in a query in FROM, makes another."
+            if kind == pa.uint64()
+            else "",
+        )
+    if unit in ROWS:
+        statement.refuse(
+            f"FORGET AFTER measures {window.order!r}, which orders the rows of this window",
+            span,
+            f"Write FORGET AFTER {span.this.name}{' SECONDS' if pa.types.is_timestamp(kind) else ''}.",
+        )
+    _check_measures(statement, span, window.order, kind, "ORDER BY")
 
 
 def _spans(said: StreamWindow) -> dict[str, Span]:

@@ -19,7 +19,8 @@ WORDS: Final = (
     *("WITH", "DISTINCT", "AS", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "CASE"),
     *("WHEN", "THEN", "ELSE", "END", "ASC", "DESC", "NULLS", "FIRST", "LAST", "JOIN", "FULL", "LEFT", "ON", "USING"),
     *("OVER", "PARTITION BY", "PARTITION", "FILTER", "CAST", "INTERVAL", "EXPLAIN", "ANALYZE", "FETCH", "UNION"),
-    *("WINDOW", "EVERY", "UNTIL NOW", "UNTIL", "NOW", "ROWS", "LATENESS", "EMIT", "ERROR", "RECALL", "BOUNDS"),
+    *("WINDOW", "EVERY", "UNTIL NOW", "UNTIL", "NOW", "ROWS", "LATENESS", "FORGET AFTER", "EMIT", "ERROR", "RECALL"),
+    "BOUNDS",
 )
 _MOST_TRIED: Final = 16  # words in place of others, before one gives up
 _MOST_CHARACTERS: Final = 10_000  # of a statement for which they are tried

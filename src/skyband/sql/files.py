@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Callable, Iterable, Mapping
+from json import dumps
 from pathlib import Path
 from typing import Any, Final
 
@@ -128,16 +129,58 @@ def _unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 def read_json(open_stream: Callable[[], Any]) -> pa.Table:
     """The rows of JSON lines, whose times are times."""
-    from pyarrow import json
-
-    def read(schema: pa.Schema | None) -> pa.Table:
-        with open_stream() as stream:
-            return json.read_json(stream, parse_options=json.ParseOptions(explicit_schema=schema))
-
-    table = read(None)
+    table = parse_json(open_stream)
     # Arrow takes times in whole seconds for times, and drops their zones: they are read as they were written instead.
     taken = [pa.field(each.name, pa.string()) for each in table.schema if pa.types.is_timestamp(each.type)]
-    return _with_times(read(pa.schema(taken)) if taken else table)
+    return _with_times(_with_infinities(parse_json(open_stream, explicit_schema=pa.schema(taken)) if taken else table))
+
+
+_INFINITIES: Final = {"+INF": "Infinity", "-INF": "-Infinity", "NaN": "NaN"}  # as we write and as Arrow reads them
+_MIXED: Final = re.compile(r"Column\(/(.+)\) changed from (?:string to number|number to string)")
+
+
+def parse_json(open_stream: Callable[[], Any], **options: Any) -> pa.Table:
+    """The rows of JSON lines. JSON has no infinite numbers and no NaN: among numbers, their names in quotes stand for
+    them."""
+    from pyarrow import json
+
+    def parse(stream: Any) -> pa.Table:
+        return json.read_json(stream, parse_options=json.ParseOptions(**options))
+
+    data, tried = b"", set[str]()
+    while True:
+        try:
+            with open_stream() if not tried else pa.BufferReader(data) as stream:
+                return parse(stream)
+        except pa.ArrowInvalid as error:
+            mixed = _MIXED.search(str(error))
+            if mixed is None or mixed[1] in tried:
+                raise
+            if not tried:
+                with open_stream() as stream:
+                    data = stream.read()
+            tried.add(mixed[1])
+            data = _unquoted(data, mixed[1])
+
+
+def _unquoted(data: bytes, column: str) -> bytes:
+    """JSON lines with the infinities of a column as Arrow reads them."""
+    names = b"|".join(re.escape(name.encode()) for name in _INFINITIES)
+    key = re.escape(dumps(column, ensure_ascii=False).encode())
+    found = re.compile(rb"(" + key + rb'\s*:\s*)"(' + names + rb')"')
+    return found.sub(lambda one: one[1] + _INFINITIES[one[2].decode()].encode(), data)
+
+
+def _with_infinities(table: pa.Table) -> pa.Table:
+    """The same table; a column of text that holds nothing but infinities holds numbers."""
+    for place, each in enumerate(table.schema):
+        column = table.column(place)
+        if not pa.types.is_string(each.type) or _first(column) not in _INFINITIES:
+            continue
+        if {one.as_py() for one in column.unique()} <= {None, *_INFINITIES}:
+            numbers = [None if one is None else float(one) for one in column.to_pylist()]
+            table = table.set_column(place, each.name, pa.array(numbers, pa.float64()))
+    return table
 
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
@@ -150,14 +193,14 @@ _TIMES: Final = (
 def _with_times(table: pa.Table) -> pa.Table:
     """The same table; a column of text that holds nothing but ISO 8601 days or times holds days or times."""
     for place, each in enumerate(table.schema):
-        if pa.types.is_string(each.type) and _begins_as_time(table.column(place)):
+        if pa.types.is_string(each.type) and _DAY.match(_first(table.column(place))):
             table = table.set_column(place, each.name, _as_time(table.column(place)))
     return table
 
 
-def _begins_as_time(column: pa.ChunkedArray) -> bool:
-    first = next((value.as_py() for value in column if value.is_valid), "")
-    return _DAY.match(first) is not None
+def _first(column: pa.ChunkedArray) -> str:
+    """The first text that is not null."""
+    return next((value.as_py() for value in column if value.is_valid), "")
 
 
 def _as_time(column: pa.ChunkedArray) -> pa.ChunkedArray:

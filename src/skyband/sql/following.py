@@ -19,7 +19,7 @@ from pyarrow import csv
 
 from skyband.core.encoding.inputs import Source
 from skyband.errors import InvalidInput
-from skyband.sql.files import any_of, files_of, kind_of, read_file, read_json
+from skyband.sql.files import any_of, files_of, kind_of, parse_json, read_file, read_json
 
 _LOOK_SECONDS: Final = 0.2
 _MOST_BYTES: Final = 1 << 20  # of lines that are read at once
@@ -131,14 +131,10 @@ class _Json:
         self.schema = pa.schema([each.with_type(any_of(each.type)) for each in found])
 
     def __call__(self, lines: bytes, *, is_new: bool) -> pa.Table:
-        from pyarrow import json
-
         is_time = [pa.types.is_temporal(each.type) for each in self.schema]
         read = [each.with_type(pa.string()) if told else each for each, told in zip(self.schema, is_time, strict=True)]
-        options = json.ParseOptions(explicit_schema=pa.schema(read), unexpected_field_behavior="ignore")
-        return _readable(
-            self._name, lambda: json.read_json(pa.BufferReader(lines), parse_options=options).cast(self.schema)
-        )
+        options = {"explicit_schema": pa.schema(read), "unexpected_field_behavior": "ignore"}
+        return _readable(self._name, lambda: parse_json(lambda: pa.BufferReader(lines), **options).cast(self.schema))
 
 
 _Parse = _Csv | _Json

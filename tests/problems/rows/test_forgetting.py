@@ -182,3 +182,29 @@ def test_its_count_of_groups_is_that_of_live_ones() -> None:
     session.push(pa.table({"g": ["a", "b", "c"], "s": [1, 2, 3]}))
     stats: Stats = session.stats()
     assert stats.groups == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "order", "after"),
+    [
+        ("FORGET AFTER 3 ROWS", None, 3),
+        ("FORGET AFTER 3", None, 3),
+        ("ORDER BY n FORGET AFTER 3", "n", 3),
+        ("ORDER BY ts FORGET AFTER 3 MINUTES", "ts", "3 minutes"),
+    ],
+)
+def test_a_statement_says_it_in_the_brackets_of_the_window(said: str, order: str | None, after: str | int) -> None:
+    rows = pa.table(
+        {
+            "n": range(8),
+            "g": ["a", "b", "b", "b", "b", "a", "b", "a"],
+            "x": [9, 1, 2, 3, 4, 5, 6, 1],
+            "ts": pa.array([60_000_000 * minute for minute in range(8)], pa.timestamp("us")),
+        }
+    )
+    found = sb.sql(f"SELECT n FROM rows [WINDOW 3 ROWS EVERY 1 ROWS {said}] ORDER BY x DESC LIMIT 1 BY g", rows=rows)
+    window = sb.sliding(3, every=1, order=order)
+    expected = sb.top_k(rows, k=1, by="x", window=window, per="g", forget_after=after)
+    assert found.to_pylist() == expected.select(found.column_names).to_pylist()
+    kept = sb.top_k(rows, k=1, by="x", window=window, per="g")
+    assert found.to_pylist() != kept.select(found.column_names).to_pylist()

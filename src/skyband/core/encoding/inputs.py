@@ -105,7 +105,17 @@ class Scanned:
         try:
             yield from self._dataset.to_batches(**options)
         except (pa.ArrowException, OSError) as error:
-            raise InvalidInput(f"Cannot read this {type(self._dataset).__name__}: {error}") from error
+            raise InvalidInput(f"Cannot read {self._guilty(**options)}: {error}") from error
+
+    def _guilty(self, **options: Any) -> str:
+        """The first file that cannot be read."""
+        for fragment in self._dataset.get_fragments() if hasattr(self._dataset, "files") else ():
+            try:
+                for _ in fragment.to_batches(schema=self._dataset.schema, **options):
+                    pass
+            except (pa.ArrowException, OSError):
+                return repr(str(fragment.path))
+        return f"this {type(self._dataset).__name__}"
 
 
 class Mapped:

@@ -152,6 +152,7 @@ class TopK(Query):
         "that starts anew, and Skyband drops the rows of silent groups. It is a number of arrivals of the whole stream "
         "or, if the window has `order`, a span of that column. None: Skyband keeps the last rows of every group.",
         default=None,
+        sql="[WINDOW … FORGET AFTER forget_after]",
         newer=True,
     )
 

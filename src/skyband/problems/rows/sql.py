@@ -17,6 +17,7 @@ from skyband.dialect.reading import (
     all_of,
     check_conditions,
     columns_read,
+    forget_after,
     key_text,
     only,
     row_text,
@@ -47,7 +48,8 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     conditions = statement.conditions
     by = _by(statement, ranking, schema)
     check_conditions(statement, conditions, schema)
-    window, lateness = window_of(statement, one, schema)
+    window, lateness = window_of(statement, one, schema, forgets=True)
+    forget = forget_after(statement, one, window, per, schema)
     query = statement.attempt(
         lambda: TopK(
             k=ranking.k,
@@ -59,6 +61,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             lateness=lateness,
             error=statement.error,
             ties=ranking.ties,  # type: ignore[arg-type]
+            forget_after=forget,
         )
     )
     check_whole(statement, str(query.emit), is_cut=ranking.first > 1)

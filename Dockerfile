@@ -9,7 +9,7 @@ WORKDIR /build
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src src
 RUN python -m venv /opt/skyband \
- && /opt/skyband/bin/pip install --no-cache-dir --constraint constraints.txt '.[spark,serve,redis,delta,iceberg]'
+ && /opt/skyband/bin/pip install --no-cache-dir --constraint constraints.txt '.[spark,serve,redis,postgresql,delta,iceberg]'
 
 FROM python:${PYTHON}-slim
 COPY --from=build /opt/skyband /opt/skyband

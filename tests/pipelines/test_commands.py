@@ -30,7 +30,7 @@ from skyband.pipelines.figures import Figures
 from skyband.pipelines.file import load
 from skyband.pipelines.metrics import Metrics
 from skyband.pipelines.progress import JsonView, LiveView, PlainView, open_view
-from skyband.pipelines.session import KAFKA, KAFKA_JARS, POSTGRESQL, not_in_maven
+from skyband.pipelines.session import KAFKA, KAFKA_JARS, not_in_maven
 from skyband.streams.trades import trades
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "pipelines.md"
@@ -215,10 +215,10 @@ def test_doctor_asks_the_services_and_its_advice_is_whole(tmp_path: Path, monkey
 
 def test_a_connector_that_is_not_in_maven() -> None:
     said = f":: unresolved dependency: {KAFKA.replace(':', '#', 1).replace(':', ';', 1)}: not found"
-    problem = not_in_maven([KAFKA, POSTGRESQL], said)
+    problem = not_in_maven([KAFKA], said)
     assert str(problem).startswith(f"Spark found no {KAFKA} in Maven. Under [spark], name versions that are there")
     assert all(f"mvn dependency:copy -Dartifact={name} " in str(problem) for name in KAFKA_JARS)
-    assert not_in_maven([KAFKA, POSTGRESQL], "no more memory") is None
+    assert not_in_maven([KAFKA], "no more memory") is None
 
 
 # -- submit -----------------------------------------------------------------------------------------------------------

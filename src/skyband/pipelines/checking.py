@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
 
 import pyarrow as pa
 
@@ -20,9 +19,8 @@ from skyband.pipelines.columns import columns_of
 from skyband.pipelines.leaderboards import RESERVED
 from skyband.pipelines.mistakes import together
 from skyband.pipelines.model import Pipeline, Query, Sink, Source
+from skyband.pipelines.postgresql import JDBC, is_address, refused
 from skyband.sql.recognise import recognise
-
-POSTGRESQL: Final = "jdbc:postgresql:"
 
 
 @dataclass(frozen=True)
@@ -111,12 +109,16 @@ def check_key(pipeline: Pipeline, sink: Sink, key: tuple[str, ...] | None) -> tu
 def check_address(pipeline: Pipeline, sink: Sink) -> None:
     """Raise unless the address of a sink is one that can be written to, as far as the file says it."""
     url = str(sink.url)
-    if sink.format == "jdbc" and "$" not in url and not url.startswith(POSTGRESQL):
-        raise pipeline.wrong(
-            f'Rows can be replaced by key in PostgreSQL: url = "{POSTGRESQL}//host/database". For other databases, '
-            "write to files or to Kafka.",
-            *("sinks", sink.name, "url"),
-        )
+    if sink.format == "jdbc":
+        if not url.startswith("$") and not is_address(url):
+            raise pipeline.wrong(
+                f'Rows can be replaced by key in PostgreSQL: url = "{JDBC}//host/database". For other databases, '
+                "write to files or to Kafka.",
+                *("sinks", sink.name, "url"),
+            )
+        for name, problem in refused(url, sink.options):
+            where = ("options", name) if name in sink.options else ("url",)
+            raise pipeline.wrong(problem, *("sinks", sink.name, *where))
     if sink.format == "leaderboard" and "$" not in url and not url.startswith(("redis://", "rediss://", "unix://")):
         raise pipeline.wrong(
             f'A leaderboard is kept in Redis: url = "redis://host:6379/0", got {url!r}.', *("sinks", sink.name, "url")

@@ -22,8 +22,13 @@ from skyband.pipelines.secrets import resolve
 
 _NEEDED: Final = ("pyspark", "pandas", "pyarrow", "grpc", "google.protobuf")
 _PACKAGES: Final = {"grpc": "grpcio", "google.protobuf": "protobuf"}
-_LIBRARIES: Final = {"delta": "deltalake", "iceberg": "pyiceberg", "leaderboard": "redis"}  # of sinks
-_EXTRAS: Final = {"leaderboard": "redis"}  # where an extra has another name than the format
+_LIBRARIES: Final = {
+    "delta": "deltalake",
+    "iceberg": "pyiceberg",
+    "jdbc": "psycopg",
+    "leaderboard": "redis",
+}  # of sinks
+_EXTRAS: Final = {"jdbc": "postgresql", "leaderboard": "redis"}  # where an extra has another name than the format
 _PORTS: Final = {"postgresql": 5432, "redis": 6379, "rediss": 6379}
 _START: Final = "Start it, or correct the address in the file."
 _PATIENCE_S: Final = 10  # for a service to answer

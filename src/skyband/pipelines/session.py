@@ -23,7 +23,6 @@ KAFKA_JARS: Final = (
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
-POSTGRESQL: Final = "org.postgresql:postgresql:42.7.7"
 PACKAGES: Final = "spark.jars.packages"
 _FILE_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
 _ANYWHERE: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
@@ -93,8 +92,4 @@ def connectors(pipeline: Pipeline, given: dict[str, str]) -> list[str]:
         return []
     formats = {source.format for source in pipeline.sources.values()}
     formats |= {sink.format for sink in pipeline.sinks.values()}
-    urls = [sink.url or "" for sink in pipeline.sinks.values()]
-    return [
-        *([KAFKA] if "kafka" in formats else []),
-        *([POSTGRESQL] if any(url.startswith("jdbc:postgresql:") for url in urls) else []),
-    ]
+    return [KAFKA] if "kafka" in formats else []

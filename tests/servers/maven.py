@@ -22,7 +22,7 @@ _EXCLUSION = "<exclusion><groupId>{group}</groupId><artifactId>{artifact}</artif
 
 def connectors() -> dict[str, str]:
     """What makes a Spark session know Kafka; nothing if it cannot be had: who needs it says so."""
-    from skyband.pipelines.session import KAFKA_JARS
+    from skyband.pipelines.connectors import KAFKA_JARS
 
     try:
         found = jars(*KAFKA_JARS, without=("*:*",))  # what else they need, Spark has

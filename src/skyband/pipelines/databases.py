@@ -109,7 +109,7 @@ class PostgresqlTarget:
     def _indexes(self, cursor: Cursor, table: int | None, *, can_be_equal: bool) -> list[bool]:
         """The unique indexes over exactly the key: does each take nulls for equal?"""
         cursor.execute("SELECT attnum, attname FROM pg_attribute WHERE attrelid = %s AND attnum > 0", [table])
-        names = dict(cursor.fetchall())
+        names: dict[int, str] = dict(cursor.fetchall())
         ask = sql.SQL(
             "SELECT indkey::text, indnkeyatts, {} FROM pg_index WHERE indrelid = %s AND indisunique AND indisvalid "
             "AND indimmediate AND indpred IS NULL AND indexprs IS NULL"
